@@ -445,7 +445,7 @@ def test_the_error_for_damage_names_the_type_and_what_happened():
     assert error.path == "Bag"
     assert error.expected == "a valid type spec"
     assert error.received.startswith("TypeError: ")
-    assert "save the model again" in error.mend
+    assert "save the model again" in error.fix
 
 
 @stands_in

@@ -252,5 +252,5 @@ def test_an_extra_is_installed_from_where_extensor_was_installed(monkeypatch, or
             return origin
 
     monkeypatch.setattr("importlib.metadata.distribution", lambda name: Distribution())
-    error = xt.errors.MissingDependencyError(path="x", mend='pip install "extensor[sql]"')
+    error = xt.errors.MissingDependencyError(path="x", fix='pip install "extensor[sql]"')
     assert str(error) == f"x. pip install {expected}"

@@ -86,7 +86,7 @@ def test_a_text_outside_the_grammar_is_an_error_that_says_where(text):
     assert error.path == f"path {text!r}"
     assert error.expected
     assert error.received
-    assert "Quote a name" in error.mend
+    assert "Quote a name" in error.fix
 
 
 @pytest.mark.parametrize("not_a_path", [None, 3, 1.5, {"a": 1}, {"a"}, iter("ab")])
@@ -118,9 +118,9 @@ def test_a_path_does_not_change():
 
 
 def test_an_error_says_path_expected_received_and_mend():
-    error = ExtensorError(path=Path("a", "b c"), expected="x", received="y", mend="Do z.")
+    error = ExtensorError(path=Path("a", "b c"), expected="x", received="y", fix="Do z.")
     assert str(error) == 'a."b c": expected x, got y. Do z.'
-    assert (error.path, error.expected, error.received, error.mend) == (
+    assert (error.path, error.expected, error.received, error.fix) == (
         'a."b c"', "x", "y", "Do z.",
     )  # fmt: skip
     assert str(ExtensorError("whole")) == "whole"
@@ -130,7 +130,7 @@ def test_an_error_says_path_expected_received_and_mend():
 @given(names)
 def test_errors_survive_pickling(name):
     # A worker process of tf.data or of a test runner sends them back.
-    error = PathError(path=Path(name), expected="x", received="y", mend="z")
+    error = PathError(path=Path(name), expected="x", received="y", fix="z")
     back = pickle.loads(pickle.dumps(error))
     assert type(back) is PathError
     assert str(back) == str(error)

@@ -61,10 +61,10 @@ class AnonymousValue:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ImmutableError(
-            path=f"{self._spec.shown_name}.{name}",
-            expected="no assignment to an immutable value",
-            received=f"an assignment to {name!r}",
-            mend="Import the class and create a new value.",
+            f"{self._spec.shown_name}.{name}",
+            "no assignment to an immutable value",
+            f"an assignment to {name!r}",
+            "Import the class and create a new value.",
         )
 
     def __dir__(self) -> list[str]:
@@ -169,10 +169,10 @@ class AnonymousSpec(UnstackableTypeSpec):
     def missing(self, needed: str) -> MissingTypeError:
         """Returns the error for an operation that needs the class."""
         return MissingTypeError(
-            path=self.shown_name,
-            expected=needed,
-            received="a stand-in, because the class is not imported",
-            mend=import_first(self.module),
+            self.shown_name,
+            needed,
+            "a stand-in, because the class is not imported",
+            import_first(self.module),
         )
 
     def shown(self, components: Any) -> str:
@@ -313,10 +313,10 @@ def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int)
         components, boxing = _components_of(state, name), _BOXED
         if components is None:
             raise RegistrationError(
-                path=name.removeprefix(DOTLESS),
-                expected="a registered TypeSpec, because the file does not describe its components",
-                received="a name that is not registered",
-                mend=import_first(module),
+                name.removeprefix(DOTLESS),
+                "a registered TypeSpec, because the file does not describe its components",
+                "a name that is not registered",
+                import_first(module),
             )
     else:
         boxing, indices = description
@@ -327,10 +327,10 @@ def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int)
     flat = tf.nest.flatten(components, expand_composites=True)
     if boxing not in (_BOXED, _FLAT, _OWN) or len(flat) != num_tensors:
         raise FormatError(
-            path=name.removeprefix(DOTLESS),
-            expected=f"the specs of the {num_tensors} tensors of a value",
-            received=f"{len(flat)} specs, and boxing {boxing!r}",
-            mend="The file is damaged: save the model again.",
+            name.removeprefix(DOTLESS),
+            f"the specs of the {num_tensors} tensors of a value",
+            f"{len(flat)} specs, and boxing {boxing!r}",
+            "The file is damaged: save the model again.",
         )
     return _anonymous(saved_as, components, boxing)
 

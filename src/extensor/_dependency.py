@@ -23,8 +23,5 @@ def needed(module: str, extra: str, function: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
-            path=function,
-            expected=f"the module {module}",
-            received=str(error),
-            mend=f'pip install "extensor[{extra}]"',
+            function, f"the module {module}", str(error), f'pip install "extensor[{extra}]"'
         ) from error

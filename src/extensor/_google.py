@@ -99,30 +99,22 @@ def named_errors(source: str) -> Generator[None]:
 def no_access(source: str, error: Exception) -> AccessError:
     """Returns the error of a request that is not permitted."""
     return AccessError(
-        path=source,
-        expected="rules and credentials that permit this request",
-        received=_message(error),
-        mend="Give the client other credentials, or ask for the permission.",
+        source,
+        "rules and credentials that permit this request",
+        _message(error),
+        "Give the client other credentials, or ask for the permission.",
     )
 
 
-def no_answer(source: str, error: Exception, mend: str) -> ServerError:
+def no_answer(source: str, error: Exception, fix: str) -> ServerError:
     """Returns the error of a server that cannot be reached, or does not send all."""
-    return ServerError(
-        path=source,
-        expected="a whole answer of the server",
-        received=_message(error),
-        mend=mend,
-    )
+    return ServerError(source, "a whole answer of the server", _message(error), fix)
 
 
 def refused(source: str, error: Exception) -> QueryError:
     """Returns the error of a request that the server does not accept."""
     return QueryError(
-        path=source,
-        expected="a request that the server accepts",
-        received=_message(error),
-        mend="Correct the request.",
+        source, "a request that the server accepts", _message(error), "Correct the request."
     )
 
 

@@ -45,10 +45,10 @@ class Path:
         for name in names:
             if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise PathError(
-                    path="path",
-                    expected="field names of type str",
-                    received=f"{type(name).__name__}",
-                    mend="Pass a path as a string or as a sequence of field names.",
+                    "path",
+                    "field names of type str",
+                    f"{type(name).__name__}",
+                    "Pass a path as a string or as a sequence of field names.",
                 )
         object.__setattr__(self, "names", names)
 
@@ -136,19 +136,19 @@ def quoted(name: str) -> str:
 
 def _immutable(name: str, what: str) -> ImmutableError:
     return ImmutableError(
-        path=f"Path.{name}",
-        expected=f"no {what}, because paths are immutable",
-        received=f"{what} of {name!r}",
-        mend="Make a new path: Path(*path.names, name).",
+        f"Path.{name}",
+        f"no {what}, because paths are immutable",
+        f"{what} of {name!r}",
+        "Make a new path: Path(*path.names, name).",
     )
 
 
 def _not_path_like(value: object) -> PathError:
     return PathError(
-        path="path",
-        expected="a string, a sequence of field names or a Path",
-        received=type(value).__name__,
-        mend="Pass a path as a string or as a sequence of field names.",
+        "path",
+        "a string, a sequence of field names or a Path",
+        type(value).__name__,
+        "Pass a path as a string or as a sequence of field names.",
     )
 
 
@@ -196,9 +196,9 @@ def _quoted_name(text: str, start: int) -> tuple[str, int]:
 
 def _syntax_error(text: str, at: int, expected: str) -> PathError:
     return PathError(
-        path=f"path {text!r}",
-        expected=f"{expected} at position {at}",
-        received=repr(text[at]) if at < len(text) else "the end of the string",
-        mend="Quote a name that contains a dot, a quote or a bracket: "
+        f"path {text!r}",
+        f"{expected} at position {at}",
+        repr(text[at]) if at < len(text) else "the end of the string",
+        "Quote a name that contains a dot, a quote or a bracket: "
         'recipe."est. time", or pass the names as a tuple.',
     )

@@ -16,19 +16,20 @@ from urllib import request as _request
 class ExtensorError(Exception):
     """Base class of the errors that extensor raises.
 
-    Pass either a complete message, or the four parts of which the message is composed:
+    Pass the four parts of the message, or the complete message:
 
     >>> from extensor.errors import StructureError
-    >>> print(StructureError(path="recipe.est_time", expected="3 rows", received="2 rows",
-    ...                      mend="Give every field one value a record."))
-    recipe.est_time: expected 3 rows, got 2 rows. Give every field one value a record.
+    >>> print(StructureError("recipe.est_time", "3 rows", "2 rows", "Give each record one value."))
+    recipe.est_time: expected 3 rows, got 2 rows. Give each record one value.
+    >>> print(StructureError("The lists overlap."))
+    The lists overlap.
 
     Args:
-        message: The complete message, if the four parts do not fit.
-        path: Where the error occurred: a field path, a file, a class.
+        path: Where the error occurred: a field path, a file, a class. If it is the only argument,
+            it is the complete message.
         expected: What was expected.
         received: What was received.
-        mend: How to correct the error.
+        fix: How to correct the error.
     """
 
     # Without this attribute, AutoGraph replaces an error that passes through a tf.function by an
@@ -37,35 +38,27 @@ class ExtensorError(Exception):
 
     def __init__(
         self,
-        message: str | None = None,
-        *,
         path: object = None,
         expected: str | None = None,
         received: str | None = None,
-        mend: str | None = None,
+        fix: str | None = None,
     ) -> None:
-        self.path = None if path is None else str(path)
-        self.expected = expected
-        self.received = received
-        self.mend = mend
-        super().__init__(self._sentence() if message is None else message)
-        # The __init__ of ImportError resets `path`.
-        self.path = None if path is None else str(path)
-
-    def _sentence(self) -> str:
-        parts: list[str] = []
-        if self.expected is not None:
-            parts.append(f"expected {self.expected}")
-        if self.received is not None:
-            parts.append(f"got {self.received}")
-        text = ", ".join(parts)
-        if self.path:
-            text = f"{self.path}: {text}" if text else self.path
-        return f"{text}. {self.mend}" if self.mend else text
+        parts = (expected, received, fix)
+        at = None if path is None or parts == (None, None, None) else str(path)
+        self.expected, self.received, self.fix = parts
+        super().__init__(str(path) if at is None and path is not None else _sentence(at, *parts))
+        self.path = at  # after the __init__ of ImportError, which resets it
 
     def __str__(self) -> str:
         # KeyError.__str__ returns the repr of the message.
         return str(self.args[0]) if self.args else ""
+
+
+def _sentence(path: str | None, expected: str | None, received: str | None, fix: str | None) -> str:
+    parts = [f"expected {expected}"] if expected is not None else []
+    parts += [f"got {received}"] if received is not None else []
+    text = ": ".join(each for each in (path, ", ".join(parts)) if each)
+    return f"{text}. {fix}" if fix else text
 
 
 class StructureError(ExtensorError, ValueError):
@@ -137,15 +130,13 @@ class MissingDependencyError(ExtensorError, ImportError):
 
     def __init__(
         self,
-        message: str | None = None,
-        *,
         path: object = None,
         expected: str | None = None,
         received: str | None = None,
-        mend: str | None = None,
+        fix: str | None = None,
     ) -> None:
-        mend = mend and _re.sub(r"(['\"])extensor(\[[^\]]+\])\1", _extra, mend)
-        super().__init__(message, path=path, expected=expected, received=received, mend=mend)
+        fix = fix and _re.sub(r"(['\"])extensor(\[[^\]]+\])\1", _extra, fix)
+        super().__init__(path, expected, received, fix)
 
 
 def _extra(found: "_re.Match[str]") -> str:

@@ -97,7 +97,7 @@ MEND = r"Give the tensor inside of the value.*xt\.dispatch\.implements"
 
 
 def is_no_tensor(value):
-    """A regular expression for the error: it names the type and the mend, and shows no values."""
+    """A regular expression for the error: it names the type and the fix, and shows no values."""
     if isinstance(value, xt.StructuredTensor):
         return rf"got a {type(value).__name__} of shape [^\n]*\. Use one of the fields: tf\."
     return rf"{type(value).__name__}: expected a tensor.*{MEND}"

@@ -1,4 +1,4 @@
-"""Arrow data that has no counterpart is an error that says where, what and how to mend it."""
+"""Arrow data that has no counterpart is an error that says where, what and how to fix it."""
 
 import ctypes
 
@@ -28,7 +28,7 @@ BUILTIN = {
 }
 
 
-def fails(kind, function, *args, path, expected, received, mend, **kwargs):
+def fails(kind, function, *args, path, expected, received, fix, **kwargs):
     """Asserts that a call raises an error with these parts; the last three are contained."""
     with pytest.raises(kind) as caught:
         function(*args, **kwargs)
@@ -39,8 +39,8 @@ def fails(kind, function, *args, path, expected, received, mend, **kwargs):
     assert error.path == path
     assert expected in error.expected
     assert received in error.received
-    assert mend in error.mend
-    for part in (error.path, error.expected, error.received, error.mend):
+    assert fix in error.fix
+    for part in (error.path, error.expected, error.received, error.fix):
         assert part in str(error)
 
 
@@ -106,19 +106,19 @@ def test_a_null_names_its_path_and_the_first_record(place, form):
         record = 2
     path = place.split(",")[0].replace(".steps.", ".steps[*].") + "[*]" * place.count("an element")
     fails(NullError, xt.from_arrow, table, path=path, expected="without nulls",
-          received=f"1 null, the first in record {record}", mend="nulls={")  # fmt: skip
+          received=f"1 null, the first in record {record}", fix="nulls={")  # fmt: skip
 
 
 def test_of_several_nulls_the_first_is_named():
     table = pa.table({"x": [[1], [2, None], [], [None, None]]})
     fails(NullError, xt.from_arrow, table, path="x[*]", expected="without nulls",
-          received="3 nulls, the first in record 1", mend='nulls={"x[*]": "mask"}')  # fmt: skip
+          received="3 nulls, the first in record 1", fix='nulls={"x[*]": "mask"}')  # fmt: skip
 
 
 def test_a_null_record_is_an_error():
     fails(NullError, xt.from_arrow, pa.array([{"x": 1}, None]), path="records",
           expected="without nulls", received="1 null, the first in record 1",
-          mend="drop_null")  # fmt: skip
+          fix="drop_null")  # fmt: skip
     with pytest.raises(NullError):
         xt.from_arrow(pa.scalar(None, pa.struct([("x", pa.int64())])))
 
@@ -167,7 +167,7 @@ def of_format(code):
 @pytest.mark.parametrize("code", [b"tiM", b"tiD"], ids=["months", "days"])
 def test_a_type_without_counterpart_is_named_with_its_path(code):
     arrow = of_format(code)  # pyarrow has no arrays of these intervals
-    said = dict(expected="has a tensor", received=str(arrow), mend="Cast the column")
+    said = dict(expected="has a tensor", received=str(arrow), fix="Cast the column")
     fails(UnsupportedTypeError, xt.spec_from_schema, pa.schema({"x": arrow}), path="x", **said)
     nested = pa.struct({"l": pa.large_list(pa.struct({"y z": arrow}))})
     schema = pa.schema({"x": nested})
@@ -182,13 +182,13 @@ def test_a_dtype_that_arrow_lacks_is_named_with_its_path(dtype):
     )  # fmt: skip
     records = xt.DenseStructuredTensor([2], {"r": xt.DenseStructuredTensor([2], {"x": field})})
     fails(UnsupportedTypeError, xt.to_arrow, records, path="r.x", expected="Arrow supports",
-          received=dtype.name, mend="Cast the field")  # fmt: skip
+          received=dtype.name, fix="Cast the field")  # fmt: skip
 
 
 def test_a_field_of_another_type_does_not_go_out():
     records = xt.DenseStructuredTensor([2], {"x": tf.sparse.from_dense([[1, 0], [0, 2]])})
     fails(UnsupportedTypeError, xt.to_arrow, records, path="x", expected="a tensor",
-          received="SparseTensor", mend="without")  # fmt: skip
+          received="SparseTensor", fix="without")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ def test_a_field_of_another_type_does_not_go_out():
 def test_what_holds_no_records_is_an_error(data):
     fails(DTypeError, xt.from_arrow, data, path="from_arrow", expected="a Table",
           received=str(data.type) if isinstance(data, (pa.Array, pa.ChunkedArray))
-          else type(data).__name__, mend="pa.array(dicts)")  # fmt: skip
+          else type(data).__name__, fix="pa.array(dicts)")  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.int16, "uint8"])
 def test_row_splits_are_int64_or_int32(dtype):
     said = dict(path="row_splits_dtype", expected="tf.int64 or tf.int32",
-                received=tf.as_dtype(dtype).name, mend="int64")  # fmt: skip
+                received=tf.as_dtype(dtype).name, fix="int64")  # fmt: skip
     fails(DTypeError, xt.from_arrow, pa.table({"x": [1]}), row_splits_dtype=dtype, **said)
     fails(DTypeError, xt.spec_from_schema, pa.schema([]), row_splits_dtype=dtype, **said)
 
@@ -214,7 +214,7 @@ def test_row_splits_are_int64_or_int32(dtype):
 
 
 def test_two_fields_of_one_name_are_an_error():
-    said = dict(expected="unique field name", received="two fields", mend="Rename")
+    said = dict(expected="unique field name", received="two fields", fix="Rename")
     table = pa.table([[1], [2]], names=["a b", "a b"])
     fails(StructureError, xt.from_arrow, table, path='"a b"', **said)
     fails(StructureError, xt.spec_from_schema, table.schema, path='"a b"', **said)
@@ -281,7 +281,7 @@ def refused(table, *paths):
         except StructureError as error:
             assert isinstance(error, ValueError)
             assert error.path in paths, (error.path, paths)
-            assert error.expected and error.received and error.mend
+            assert error.expected and error.received and error.fix
         else:
             raise AssertionError(f"{paths} was taken: {value}")
 
@@ -468,7 +468,7 @@ def test_the_schema_that_the_next_tests_spoil_is_right():
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "path", "expected", "received", "mend"),
+    ("changes", "kind", "path", "expected", "received", "fix"),
     [
         ({"cook": pa.string()}, FieldError, "cook", "this field of the schema", "title, time",
          "with_updates"),
@@ -499,9 +499,9 @@ def test_the_schema_that_the_next_tests_spoil_is_right():
          "float32 values", "cast the field"),
     ],
 )  # fmt: skip
-def test_a_schema_that_does_not_fit_is_an_error(changes, kind, path, expected, received, mend):
+def test_a_schema_that_does_not_fit_is_an_error(changes, kind, path, expected, received, fix):
     fails(kind, xt.to_arrow, RECIPES, schema(**changes), path=path, expected=expected,
-          received=received, mend=mend)  # fmt: skip
+          received=received, fix=fix)  # fmt: skip
 
 
 def test_an_error_never_shows_what_a_tensor_holds():
@@ -525,7 +525,7 @@ def test_text_that_is_not_utf8_is_an_error(arrow_type, count, bad):
     })  # fmt: skip
     target = None if arrow_type is None else pa.schema([("r", pa.struct([("x", arrow_type)]))])
     fails(FormatError, xt.to_arrow, records, target, path="r.x", expected="UTF-8",
-          received="not UTF-8", mend="binary")  # fmt: skip
+          received="not UTF-8", fix="binary")  # fmt: skip
     fine = pa.schema([("r", pa.struct([("x", pa.binary())]))])
     assert xt.to_arrow(records, fine).to_pylist()[-1] == {"r": {"x": bad}}
 
@@ -540,21 +540,21 @@ def test_strings_that_are_utf8_only_together_are_an_error():
                          ids=lambda v: type(v).__name__)  # fmt: skip
 def test_only_records_go_out(value):
     fails(DTypeError, xt.to_arrow, value, path="to_arrow", expected="a StructuredTensor",
-          received=type(value).__name__, mend="DenseStructuredTensor")  # fmt: skip
+          received=type(value).__name__, fix="DenseStructuredTensor")  # fmt: skip
 
 
 @pytest.mark.parametrize("target", ["x", {"x": pa.int32()}, [("x", pa.int32())], 3])
 def test_a_schema_is_an_arrow_schema(target):
     fails(DTypeError, xt.to_arrow, RECIPES, target, path="to_arrow: schema",
           expected="a Schema or struct type", received=type(target).__name__,
-          mend="Leave it out")  # fmt: skip
+          fix="Leave it out")  # fmt: skip
 
 
 def test_a_schema_has_no_place_for_lists_of_records():
     matrix = xt.DenseStructuredTensor([1, 2], {"x": [[1, 2]]})
     fails(DTypeError, xt.to_arrow, matrix, pa.schema([("x", pa.int32())]),
           path="to_arrow: schema", expected="1 list(s) of structs", received="Schema",
-          mend="Leave it out")  # fmt: skip
+          fix="Leave it out")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -577,7 +577,7 @@ def test_row_splits_that_nobody_checked_do_not_go_out(splits, expected, received
     for name, field in lists.items():
         records = xt.DenseStructuredTensor([splits.shape[0] - 1], {name: field})
         fails(StructureError, xt.to_arrow, records, path=name, expected=expected,
-              received=received, mend="Row i holds")  # fmt: skip
+              received=received, fix="Row i holds")  # fmt: skip
 
 
 def test_fields_that_nobody_compared_do_not_go_out():
@@ -587,7 +587,7 @@ def test_fields_that_nobody_compared_do_not_go_out():
     for length in (1, 5):
         variable.assign(tf.range(length))
         fails(StructureError, xt.to_arrow, records, path="v", expected="3 values",
-              received=str(length), mend="one value for each")  # fmt: skip
+              received=str(length), fix="one value for each")  # fmt: skip
     alone = xt.DenseStructuredTensor([None], {"v": variable})
     assert xt.to_arrow(alone).to_pylist() == [{"v": i} for i in range(5)]
 
@@ -600,7 +600,7 @@ def test_columns_of_other_lengths_than_their_batch_are_refused():
         pytest.skip("this pyarrow imports slices as they are")
     for data in (batch, pa.Table.from_batches([batch])):
         fails(StructureError, xt.from_arrow, data, path="x", expected="3 values", received="10",
-              mend="validate()")  # fmt: skip
+              fix="validate()")  # fmt: skip
 
 
 def test_a_graph_holds_no_values_to_write():
@@ -609,10 +609,10 @@ def test_a_graph_holds_no_values_to_write():
         xt.to_arrow(records)
 
     fails(DTypeError, write, RECIPES, path="to_arrow: title", expected="hold values",
-          received="a graph", mend="outside of tf.function")  # fmt: skip
+          received="a graph", fix="outside of tf.function")  # fmt: skip
 
 
 def test_a_single_record_has_no_capsule():
     fails(DTypeError, pa.table, xt.DenseStructuredTensor([], {"x": 1}),
           path="Arrow PyCapsule export", expected="rank 1 or more", received="a single record",
-          mend="to_arrow")  # fmt: skip
+          fix="to_arrow")  # fmt: skip

@@ -13,7 +13,7 @@ def refused(error, path, data):
     with pytest.raises(error) as raised:
         xt.from_arrow(data)
     assert raised.value.path == path
-    assert all((raised.value.expected, raised.value.received, raised.value.mend))
+    assert all((raised.value.expected, raised.value.received, raised.value.fix))
 
 
 def test_an_array_that_begins_before_its_memory_is_refused(run_python):
@@ -33,7 +33,7 @@ def test_an_array_that_begins_before_its_memory_is_refused(run_python):
             try:
                 xt.from_arrow(data)
             except xt.errors.StructureError as error:
-                assert error.path == path and error.expected and error.received and error.mend
+                assert error.path == path and error.expected and error.received and error.fix
             else:
                 raise AssertionError(f"{data} was taken")
 

@@ -134,5 +134,5 @@ def test_more_levels_than_python_can_follow_are_an_error_with_the_mend(call):
     }
     with pytest.raises(errors.StructureError, match=f"{call}: .*recursion limit") as raised:
         below(300, calls[call])
-    assert "setrecursionlimit" in raised.value.mend
+    assert "setrecursionlimit" in raised.value.fix
     below(5000, calls[call])

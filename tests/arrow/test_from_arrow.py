@@ -166,7 +166,7 @@ def test_an_array_that_begins_before_its_memory_has_no_columns(run_python):
                 try:
                     xt.from_arrow(data, schema=schema)
                 except xt.errors.StructureError as error:
-                    assert error.expected and error.received and error.mend
+                    assert error.expected and error.received and error.fix
                 else:
                     raise AssertionError(f"{data} was taken")
         """

@@ -278,7 +278,7 @@ def test_the_error_for_a_null_has_the_path_and_the_mend(nulls, path, count):
         xt.from_arrow(TABLE, nulls=nulls)
     assert caught.value.path == path
     assert f"{count} null, the first in record" in caught.value.received
-    line = caught.value.mend.splitlines()[-1]
+    line = caught.value.fix.splitlines()[-1]
     mended = eval(line.removeprefix("nulls="), {"xt": xt})
     assert xt.from_arrow(TABLE, nulls=mended).to_py() == ROWS
 

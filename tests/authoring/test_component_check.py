@@ -126,7 +126,7 @@ def test_an_assertion_that_does_not_hold_is_an_error_with_its_text(x, text):
 
 
 ERROR = xt.errors.StructureError(
-    path="Recipe.amounts", expected="amounts above 0", received="0", mend="Leave it out."
+    path="Recipe.amounts", expected="amounts above 0", received="0", fix="Leave it out."
 )
 
 

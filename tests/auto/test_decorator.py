@@ -329,7 +329,7 @@ def test_a_subclass_that_is_not_decorated_is_an_error():
         )
 
 
-# Bad input: an error with a mend, and no new name in the registry.
+# Bad input: an error with a fix, and no new name in the registry.
 
 
 class Args(xt.AutoCompositeTensor):

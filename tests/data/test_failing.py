@@ -8,7 +8,7 @@ from extensor._data.failing import failing_dataset
 
 
 def test_the_error_comes_as_it_is_and_once():
-    error = errors.NullError(path="title", expected="no null", received="one", mend="Fill it.")
+    error = errors.NullError(path="title", expected="no null", received="one", fix="Fill it.")
     spec = tf.RaggedTensorSpec([None, None], tf.string)
     dataset = failing_dataset(error, spec)
     assert dataset.element_spec == spec

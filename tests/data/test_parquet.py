@@ -297,7 +297,7 @@ def test_a_batch_has_a_positive_number_of_records(ten, batch_size):
     assert "batch_size" in raised.value.path
     assert raised.value.expected == "a positive number"
     assert raised.value.received == repr(batch_size)
-    assert "number of records" in raised.value.mend
+    assert "number of records" in raised.value.fix
 
 
 def test_numpy_may_have_counted_the_batch_size(ten):

@@ -159,7 +159,7 @@ def test_other_values_are_an_error_that_names_type_field_and_mend(annotation, gi
         content(annotation, given)
     assert isinstance(caught.value, xt.ExtensorError)
     assert str(caught.value).startswith("Crate.content")
-    for part in (caught.value.expected, caught.value.received, caught.value.mend):
+    for part in (caught.value.expected, caught.value.received, caught.value.fix):
         assert part
 
 

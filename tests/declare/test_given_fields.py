@@ -106,7 +106,7 @@ def test_the_mend_for_a_missing_field_names_it(name):
     data = {key: value for key, value in python(measured()).items() if key != name}
     with pytest.raises(errors.DTypeError) as raised:
         xt.spec_of(measured()).cast(data)
-    assert f"Add {name!r}: {repr('g') if name == 'unit' else '...'}." in raised.value.mend
+    assert f"Add {name!r}: {repr('g') if name == 'unit' else '...'}." in raised.value.fix
     with pytest.raises(errors.DTypeError, match="Add 'digits': 3"):
         xt.spec_of(measured(digits=3)).cast(
             {key: value for key, value in python(measured()).items() if key != "digits"}

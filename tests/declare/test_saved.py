@@ -311,7 +311,7 @@ def test_static_data_that_cannot_be_saved_is_an_error_that_names_its_field(
             assert error.path == "Dated.when"
             assert error.expected == "static data that a SavedModel can hold"
             assert error.received == received
-            assert str(error).endswith(str(error.mend))
+            assert str(error).endswith(str(error.fix))
 
 
 @pytest.mark.parametrize("tag", ["dict", "set"])

@@ -47,11 +47,11 @@ def check(raised, error, builtin, parts):
     """Asserts that an error has its class, its builtin base, and all four parts."""
     assert type(raised.value) is error
     assert isinstance(raised.value, builtin)
-    path, expected, received, mend = parts
+    path, expected, received, fix = parts
     assert path in raised.value.path
     assert expected in raised.value.expected
     assert received in raised.value.received
-    assert mend in raised.value.mend
+    assert fix in raised.value.fix
 
 
 NOT_WHOLE = (errors.FormatError, ValueError)

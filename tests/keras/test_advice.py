@@ -90,7 +90,7 @@ def test_the_name_fits_the_class(case):
     make, advice = ADVICE[case]
     with pytest.raises(errors.DTypeError) as caught:
         make()(VALUES["records"])
-    assert caught.value.mend.startswith(advice)
+    assert caught.value.fix.startswith(advice)
     assert caught.value.received == "a DenseStructuredTensor"
     assert "StructuredTensor shape" not in str(caught.value)  # nor what it holds
 

@@ -25,7 +25,7 @@ except ImportError as error:
     assert error.path == "extensor.keras"
     assert error.expected == "the TensorFlow backend of Keras"
     assert error.received == "KERAS_BACKEND=" + os.environ["KERAS_BACKEND"]
-    assert "Set KERAS_BACKEND=tensorflow" in error.mend
+    assert "Set KERAS_BACKEND=tensorflow" in error.fix
 else:
     raise SystemExit("no error")
 assert "jax" not in sys.modules and "torch" not in sys.modules
@@ -50,7 +50,7 @@ try:
 except ImportError as error:
     path = os.path.join(os.environ["KERAS_HOME"], "keras.json")
     assert error.received == f"'jax' in {path}", error.received
-    assert f'Write "backend": "tensorflow" into {path}' in error.mend, error.mend
+    assert f'Write "backend": "tensorflow" into {path}' in error.fix, error.fix
 else:
     raise SystemExit("no error")
 """
@@ -92,7 +92,7 @@ def test_keras_that_is_missing_is_an_error_with_the_mend(monkeypatch):
     assert isinstance(raised.value, ImportError)
     assert raised.value.expected == "Keras 3"
     assert "a failed import" in raised.value.received
-    assert re.fullmatch(r"pip install .*\[keras\]'", raised.value.mend)
+    assert re.fullmatch(r"pip install .*\[keras\]'", raised.value.fix)
 
 
 @pytest.mark.parametrize("version", ["2.15.0", "3.9.2"])
@@ -102,7 +102,7 @@ def test_keras_that_is_too_old_is_an_error_with_the_mend(monkeypatch, version):
         backend.check_backend()
     assert raised.value.expected == "Keras 3.10 or newer"
     assert raised.value.received == f"Keras {version}"
-    assert "upgrade keras" in raised.value.mend
+    assert "upgrade keras" in raised.value.fix
 
 
 @pytest.mark.parametrize("version", ["3.10.0", "3.15.1", "3.16.0.dev202601", "4.0.0rc1"])

@@ -136,7 +136,7 @@ def test_an_error_names_the_field_that_xla_cannot_take(case, how):
     with pytest.raises(errors.UnsupportedTypeError) as raised:
         CALLS[how](model)
     assert raised.value.path.startswith(f"{model.name}: input {name}")
-    assert "jit_compile=False" in raised.value.mend
+    assert "jit_compile=False" in raised.value.fix
 
 
 def test_strings_pass_through_a_compiled_model():

@@ -78,7 +78,7 @@ def test_a_field_may_have_any_name(name):
 
 
 @pytest.mark.parametrize(
-    ("spec", "error", "builtin", "expected", "mend"),
+    ("spec", "error", "builtin", "expected", "fix"),
     [
         (None, errors.DTypeError, TypeError, "a TypeSpec", "element_spec"),
         (RECORDS, errors.DTypeError, TypeError, "a TypeSpec", "element_spec"),
@@ -98,13 +98,13 @@ def test_a_field_may_have_any_name(name):
          "the spec of a batch", "batch(n)"),
     ],
 )  # fmt: skip
-def test_a_placeholder_is_made_of_the_spec_of_a_batch(spec, error, builtin, expected, mend):
+def test_a_placeholder_is_made_of_the_spec_of_a_batch(spec, error, builtin, expected, fix):
     with pytest.raises(error) as raised:
         xt.keras.Input(spec)
     assert isinstance(raised.value, builtin)
     assert "xt.keras.Input" in raised.value.path
     assert expected in raised.value.expected
-    assert mend in raised.value.mend
+    assert fix in raised.value.fix
 
 
 INPUTS = {

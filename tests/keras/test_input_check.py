@@ -77,7 +77,7 @@ def test_a_functional_model_says_where_its_input_differs(model, case, how):
     assert raised.value.path == f"{model.name}: input {path}".strip()
     assert expected in raised.value.expected
     assert received in raised.value.received
-    assert "spec.cast" in raised.value.mend or "records" in raised.value.mend
+    assert "spec.cast" in raised.value.fix or "records" in raised.value.fix
 
 
 @pytest.mark.parametrize("how", CALLS)

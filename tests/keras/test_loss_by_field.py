@@ -179,7 +179,7 @@ def test_names_that_match_no_field_are_an_error_that_says_so(case):
         model.fit(RECORDS, change(targets()), verbose=0)
     assert raised.value.path == f"{model.name}: {path}"
     assert received.split(", ")[-1] in raised.value.received
-    assert "compile(loss=" in raised.value.mend
+    assert "compile(loss=" in raised.value.fix
 
 
 def test_a_ragged_target_needs_a_ragged_output_of_the_same_rows():

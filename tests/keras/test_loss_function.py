@@ -100,7 +100,7 @@ def test_a_loss_of_tensors_for_a_whole_value_is_an_error_that_says_so(loss, path
         model.evaluate(RECORDS, targets(), verbose=0)
     assert raised.value.path == f"{model.name}{path}"
     assert raised.value.expected.endswith("Halved" if isinstance(loss, Halved) else "mse")
-    assert "by field" in raised.value.mend
+    assert "by field" in raised.value.fix
 
 
 @pytest.mark.whole("trains models")

@@ -243,4 +243,4 @@ def test_string_labels_name_the_field_the_loss_and_the_layer(case, call):
     assert caught.value.path == f"{made.name}: {path}"
     assert caught.value.expected.split()[-1] in ("mse", "mae", "MeanAbsoluteError")
     assert caught.value.received == "strings"
-    assert "keras.layers.StringLookup(" in caught.value.mend
+    assert "keras.layers.StringLookup(" in caught.value.fix

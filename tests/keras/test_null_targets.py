@@ -144,4 +144,4 @@ def test_targets_of_another_type_with_a_mask_of_items_are_refused_with_advice():
     target = Known(tf.ones([4, 2]), tf.ones([4, 2], tf.bool))
     with pytest.raises(errors.DTypeError, match="one value for each record") as caught:
         model(units=2).fit(X, target, verbose=0)
-    assert "sample_weight" in caught.value.mend
+    assert "sample_weight" in caught.value.fix

@@ -138,7 +138,7 @@ def test_rows_that_do_not_fit_are_an_error_that_names_them(call, error, path):
     with pytest.raises(error) as raised:
         call(recorder(), KINDS["records"].value)
     assert raised.value.path == path
-    assert raised.value.mend
+    assert raised.value.fix
 
 
 @pytest.mark.whole("trains models")

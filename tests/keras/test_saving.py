@@ -81,7 +81,7 @@ def test_a_model_that_was_never_called_is_exported_by_a_signature(tmp_path):
     assert raised.value.path == f"{model.name}.export"
     assert raised.value.expected == "a model that was called, or input_signature="
     assert "never called" in raised.value.received
-    assert "input_signature=" in raised.value.mend
+    assert "input_signature=" in raised.value.fix
     assert not (tmp_path / "exported").exists()
     spec = sample.batches().element_spec[0]
     model.export(tmp_path / "exported", input_signature=[spec], verbose=False)

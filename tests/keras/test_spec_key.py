@@ -52,7 +52,7 @@ def test_a_type_that_is_not_registered_works_in_its_process_alone(tmp_path, form
         assert raised.value.path.endswith("MaskedTensorSpec")
         assert "a registered TypeSpec" in raised.value.expected
         assert "not registered" in raised.value.received
-        assert "@xt.register_type_spec" in raised.value.mend
+        assert "@xt.register_type_spec" in raised.value.fix
 
 
 @xt.extension_type
@@ -82,4 +82,4 @@ def test_static_data_that_cannot_be_written_is_an_error_that_names_it(tmp_path, 
         assert raised.value.path == f"{model.name}: Tagged.tag"
         assert "static data" in raised.value.expected
         assert "object" in raised.value.received
-        assert raised.value.mend
+        assert raised.value.fix

@@ -81,7 +81,7 @@ for (name, kind), form in zip(kinds.KINDS.items(), kinds.FORMS, strict=True):
     try:
         mine.fit(((x, y) for _ in range(2)), verbose=0)
     except xt.errors.UnsupportedTypeError as error:
-        assert "2 replicas" in error.path and "from_generator" in error.mend
+        assert "2 replicas" in error.path and "from_generator" in error.fix
     else:
         raise AssertionError(name)
 

@@ -1,4 +1,4 @@
-"""Errors for mistakes in types of users: each has path, expected, received and mend."""
+"""Errors for mistakes in types of users: each has path, expected, received and fix."""
 
 from collections.abc import Collection, Iterable, Reversible
 from typing import Annotated, Any, Optional, Union
@@ -29,9 +29,9 @@ def told(kind, act):
     error = caught.value
     assert isinstance(error, xt.ExtensorError)
     assert str(error) == (
-        f"{error.path}: expected {error.expected}, got {error.received}. {error.mend}"
+        f"{error.path}: expected {error.expected}, got {error.received}. {error.fix}"
     )
-    return error.path, error.expected, error.received, error.mend
+    return error.path, error.expected, error.received, error.fix
 
 
 # Components that do not match the spec.
@@ -112,7 +112,7 @@ def test_a_law_reports_components_that_do_not_match(kind):
         testing.check_extension_type(amount(MISMATCHES[kind][0]))
     [breach] = caught.value.breaches
     assert (caught.value.type_name, breach.law.name) == ("Amount", "components-match-specs")
-    assert breach.law.mend in str(caught.value)
+    assert breach.law.fix in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_law_reports_a_method_that_calls_an_op(value, where, op):
     [breach] = caught.value.breaches
     assert (caught.value.type_name, breach.law.name) == ("Amount", "components-run-no-op")
     assert (breach.expected, breach.received) == (f"no op from {where}_components", op)
-    assert breach.law.mend.startswith("Only store and return tensors in to_components and")
+    assert breach.law.fix.startswith("Only store and return tensors in to_components and")
 
 
 # Declared fields.
@@ -165,10 +165,10 @@ def test_static_data_that_cannot_be_frozen(tools, place, received):
 
 
 def test_an_array_that_cannot_be_frozen():
-    path, expected, received, mend = told(DTypeError, lambda: Step([1], (np.array([{}]),)))
+    path, expected, received, fix = told(DTypeError, lambda: Step([1], (np.array([{}]),)))
     assert (path, expected) == ("Step.tools[0]", "an array of numbers, strings, bytes or times")
     assert received == "a ndarray of dtype object"
-    assert mend == "Convert it to such a dtype, or to a tuple."
+    assert fix == "Convert it to such a dtype, or to a tuple."
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_an_array_that_cannot_be_frozen():
     ids=["dtype", "rank 2", "rank 0"],
 )
 def test_a_tensor_of_another_dtype_or_rank_than_its_annotation(minutes, kind, expected, received):
-    path, wanted, got, mend = told(kind, lambda: Step(minutes))
+    path, wanted, got, fix = told(kind, lambda: Step(minutes))
     assert path == "Step.minutes"
     assert wanted == expected
     assert received in got
-    assert mend.endswith(".")
+    assert fix.endswith(".")
 
 
 def holder(annotation):
@@ -340,15 +340,13 @@ def test_a_type_that_is_not_registered_is_not_saved(tmp_path):
     _, spec_class = fresh_masked_type()
     module = tf.Module()
     module.same = tf.function(lambda x: x, input_signature=[spec_class([2], tf.float32)])
-    path, expected, received, mend = told(
+    path, expected, received, fix = told(
         RegistrationError, lambda: tf.saved_model.save(module, str(tmp_path))
     )
     assert path.endswith("MaskedTensorSpec")
     assert expected == "a spec with a registered name, under which it is saved"
     assert received == "a spec without a name"
-    assert mend.startswith(
-        "Register it where it is defined: xt.register_type_spec(MaskedTensorSpec"
-    )
+    assert fix.startswith("Register it where it is defined: xt.register_type_spec(MaskedTensorSpec")
 
 
 # Stacks.
@@ -458,8 +456,8 @@ def test_apis_that_join_values_refuse_two_types(mix):
 
 @pytest.mark.parametrize("value", [PAIR, RAGGED, tf.constant([1.0, 2.0])], ids=["pair", "r", "t"])
 def test_a_cast_between_unrelated_types_is_an_error(value):
-    path, expected, received, mend = told(DTypeError, lambda: xt.spec_of(MASKED).cast(value))
+    path, expected, received, fix = told(DTypeError, lambda: xt.spec_of(MASKED).cast(value))
     assert path == "MaskedTensorSpec"
     assert expected == f"a value that can be cast to {xt.spec_of(MASKED)}"
     assert received == str(tf.type_spec_from_value(value))
-    assert mend == "Convert the value first, or override MaskedTensorSpec.cast."
+    assert fix == "Convert the value first, or override MaskedTensorSpec.cast."

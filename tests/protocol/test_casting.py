@@ -326,7 +326,7 @@ def test_a_value_that_does_not_fit_the_components_is_an_error(spec, value, error
     with pytest.raises(error, match=says) as caught:
         spec.cast(value)
     assert isinstance(caught.value, xt.ExtensorError)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 # A value of the type itself.
@@ -696,6 +696,6 @@ def test_a_cast_between_types_that_are_not_related_names_both(spec, value):
     names = type(spec).__name__, *(spec.field_names() if hasattr(spec, "field_names") else ())
     assert any(name in str(error) for name in names)
     assert error.expected
-    assert error.mend
+    assert error.fix
     # The error does not contain the numbers of the tensors.
     assert "numpy=" not in str(error)

@@ -135,7 +135,7 @@ def expect_refusal(error, cls):
     assert error.path.endswith(cls.__qualname__)
     assert error.expected == "a class whose values are leaves of tf.nest"
     assert error.received == "a container class, which tf.nest flattens"
-    assert error.mend == "Write a class that has the container as a field."
+    assert error.fix == "Write a class that has the container as a field."
 
 
 @by_kind

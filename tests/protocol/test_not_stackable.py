@@ -82,7 +82,7 @@ def test_every_function_that_stacks_values_raises_the_same_error(stack):
     assert error.path == "BagSpec"
     assert error.expected == "a type whose values stack"
     assert error.received == "BagSpec, which is not stackable"
-    assert error.mend == "Derive BagSpec from xt.StackableTypeSpec."
+    assert error.fix == "Derive BagSpec from xt.StackableTypeSpec."
 
 
 @pytest.mark.parametrize("stack", ["batch", "map_fn", "vectorized_map"])

@@ -133,7 +133,7 @@ def test_a_second_spec_for_a_class_is_an_error():
         "the spec that is registered for it, tests.samples.elsewhere.IntervalSpec"
     )
     assert caught.value.received == "tests.samples.elsewhere.WidthSpec"
-    assert "one spec in a process" in caught.value.mend
+    assert "one spec in a process" in caught.value.fix
     assert isinstance(interval().__tf_type_spec__(), IntervalSpec)
     assert "tests.samples.elsewhere.WidthSpec" not in xt.registered_types()
 
@@ -200,7 +200,7 @@ def test_a_class_that_tensorflow_has_used_is_an_error_and_stays_unchanged(meet):
         assert (
             caught.value.received == "a class that TensorFlow has cached as a plain Python object"
         )
-        assert "right after importing it" in caught.value.mend
+        assert "right after importing it" in caught.value.fix
         assert not hasattr(someones, "__tf_type_spec__")
         assert not hasattr(someones, "_type_spec")
     assert tf.nest.flatten(value, expand_composites=True) == [value]
@@ -243,7 +243,7 @@ def test_a_class_that_cannot_be_registered_is_an_error_that_names_the_mend(cls, 
     with pytest.raises(ProtocolError, match=received) as caught:
         xt.register_extension_type(cls, spec_class)
     assert caught.value.expected.startswith("a class ")
-    assert caught.value.mend == (
+    assert caught.value.fix == (
         "Write a class that has the container as a field."
         if received == "container"
         else "Make a class of your own that holds the value."

@@ -410,7 +410,7 @@ def test_a_value_without_a_spec_is_an_error_that_names_the_mend(value):
     assert caught.value.path == "spec_of"
     assert caught.value.expected.startswith("a value with a TypeSpec")
     assert caught.value.received == type(value).__qualname__
-    assert "tf.nest.map_structure(xt.spec_of, nest)" in caught.value.mend
+    assert "tf.nest.map_structure(xt.spec_of, nest)" in caught.value.fix
 
 
 def test_a_protocol_that_returns_no_spec_is_an_error():

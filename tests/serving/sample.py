@@ -248,5 +248,5 @@ def raises(error, function, *args, **kwargs):
     """Returns the error that a call raises, which says what was expected and what to do."""
     with pytest.raises(error) as raised:
         function(*args, **kwargs)
-    assert all((raised.value.expected, raised.value.received, raised.value.mend))
+    assert all((raised.value.expected, raised.value.received, raised.value.fix))
     return raised.value

@@ -168,6 +168,6 @@ def test_a_damaged_file_is_an_error(tmp_path, change, error):
     path = damaged(tmp_path, change)
     raised = raises(error, xt.serving.load_client, path)
     if error is errors.RegistrationError:
-        assert "some.module" in raised.mend
+        assert "some.module" in raised.fix
     else:
         assert raised.path == str(path / "assets.extra" / "extensor.json")

@@ -218,7 +218,7 @@ def test_a_model_that_was_never_called_needs_specs(base, tmp_path):
 
     error = raises(errors.DTypeError, xt.serving.save, Doubled(), tmp_path / "model")
     assert "missing" in error.received
-    assert "element_spec" in error.mend
+    assert "element_spec" in error.fix
 
 
 def test_wrong_specs_are_errors():

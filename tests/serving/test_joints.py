@@ -1,4 +1,4 @@
-"""Where new data meets a spec: one form of error, whose mend works when it is pasted."""
+"""Where new data meets a spec: one form of error, whose fix works when it is pasted."""
 
 import io
 import json
@@ -60,11 +60,11 @@ def uses():
 def mends(text):
     """Returns the code in the table of an error, or in an error of one place."""
     text = text.split("`. Received args")[0]
-    if "Mend each:" in text:
-        header, *rows = text.split("Mend each:\n")[1].splitlines()
-        assert header.split() == ["path", "expected", "got", "mend"]
+    if "Fix each:" in text:
+        header, *rows = text.split("Fix each:\n")[1].splitlines()
+        assert header.split() == ["path", "expected", "got", "fix"]
         return [re.split(r"  +", row.strip())[3] for row in rows]
-    return [text.split("Mend: ")[1].splitlines()[0]]
+    return [text.split("Fix: ")[1].splitlines()[0]]
 
 
 def mended(records, code):
@@ -112,8 +112,8 @@ def test_a_static_number_of_records_may_be_left_open(data):
     spec = SPEC.unstacked().stacked(2)
     with pytest.raises(errors.StructureError if data is DATA[0] else errors.DTypeError) as raised:
         spec.cast(data)
-    assert "Pad or cut" not in raised.value.mend
-    code = re.search(r"spec\.\S+\)", raised.value.mend)[0]
+    assert "Pad or cut" not in raised.value.fix
+    code = re.search(r"spec\.\S+\)", raised.value.fix)[0]
     assert eval(code, {"spec": spec}).cast(data).shape == [3]
 
 

@@ -113,10 +113,10 @@ def test_a_type_without_a_registered_name_is_an_error_before_anything_is_written
     value = masked_type(tf.constant([1.0]), tf.constant([True]))
     assert served(signature, value) == [1.0]
     error = raises(errors.RegistrationError, xt.serving.save, None, tmp_path / "model", signature)
-    assert "register_type_spec" in error.mend
+    assert "register_type_spec" in error.fix
     assert not (tmp_path / "model").exists()
     error = raises(errors.DTypeError, xt.serving.save, None, tmp_path / "model", lambda x: x)
-    assert "flat_signature" in error.mend
+    assert "flat_signature" in error.fix
 
 
 def test_a_path_in_place_of_the_module_is_an_error_with_the_mend(tmp_path):

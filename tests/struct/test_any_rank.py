@@ -81,7 +81,7 @@ def test_rows_of_one_length():
 def test_rows_that_do_not_fit_are_an_error(make, kind, words):
     with pytest.raises(kind, match=words) as caught:
         make(flat(3))
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def merged(value, outer, inner):
@@ -254,6 +254,6 @@ def test_what_is_not_read_or_written_is_an_error():
                  lambda: xt.struct.to_tf(masked)):  # fmt: skip
         with pytest.raises(ExtensorError) as caught:
             call()
-        assert caught.value.mend
+        assert caught.value.fix
     empty = xt.struct.from_tf(tf.experimental.StructuredTensor.from_fields({}, [2], 2))
     assert empty.to_py() == [{}, {}]

@@ -432,7 +432,7 @@ def test_records_are_still_compared_by_identity():
 def test_what_cannot_be_moved_is_an_error(function, words):
     with pytest.raises(ExtensorError, match=words) as caught:
         function(dense(2), dense(2))
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=3), st.data())

@@ -476,7 +476,7 @@ def test_a_field_that_does_not_stack_is_named():
         with pytest.raises(ProtocolError) as caught:
             fail()
         assert caught.value.path == '"f x"'
-        assert "StackableTypeSpec" in caught.value.mend
+        assert "StackableTypeSpec" in caught.value.fix
     sparse = Dense([2], {"s": tf.sparse.from_dense([[0, 1], [2, 0]])})
     rows = Ragged.from_row_splits(sparse, [0, 1, 2])
     with pytest.raises(ProtocolError, match="is in ragged rows") as caught:

@@ -398,7 +398,7 @@ def test_fields_of_other_types_are_taken_too():
 def test_a_key_that_does_not_fit_is_an_error_with_the_whole_path(key, kind, words):
     with pytest.raises(kind, match=words) as caught:
         basket()[key]
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 @pytest.mark.parametrize("kind", ["vector", "rows", "field"])

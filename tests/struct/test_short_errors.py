@@ -26,15 +26,15 @@ def signature(value):
     [
         (
             lambda: RECORDS.without("field3"),
-            "field3: expected record, got no such field. Mend: records.with_updates({'field3': ",
+            "field3: expected record, got no such field. Fix: records.with_updates({'field3': ",
         ),
         (
             lambda: RECORDS.with_updates(more=[1, 2]),
-            'more: expected no such field, got int32. Mend: spec.cast(records, extra="ignore")',
+            'more: expected no such field, got int32. Fix: spec.cast(records, extra="ignore")',
         ),
         (
             lambda: RECORDS.with_updates({"field3.a": ["x", "y"]}),
-            "field3.a: expected int32, got string. Mend: xt.struct.cast(records, {'field3.a': ",
+            "field3.a: expected int32, got string. Fix: xt.struct.cast(records, {'field3.a': ",
         ),
     ],
     ids=["missing", "more", "dtype"],

@@ -248,7 +248,7 @@ def test_what_makes_no_records_is_an_error(shape, fields, kind, path):
     with pytest.raises(kind) as caught:
         Dense(shape, fields)
     assert caught.value.path == path
-    for part in ("expected", "received", "mend"):
+    for part in ("expected", "received", "fix"):
         assert getattr(caught.value, part)
 
 
@@ -306,7 +306,7 @@ def test_row_splits_that_do_not_cut_the_values_are_an_error(splits, make):
         with pytest.raises(StructureError) as caught:
             Ragged.from_row_splits(values, given, validate)
         assert caught.value.path == "row_splits"
-        assert "Row i holds" in caught.value.mend
+        assert "Row i holds" in caught.value.fix
 
 
 @pytest.mark.parametrize("splits", [[0.0, 3.0], ["a"], [True, False], [0, None, 3],
@@ -431,7 +431,7 @@ def test_a_missing_field_is_named_with_what_there_is(path, named):
             access()
         assert isinstance(caught.value, KeyError)
         assert caught.value.path == named
-        assert caught.value.mend
+        assert caught.value.fix
     assert path not in value
     with pytest.raises(FieldError, match="title, est_time, tags, author, steps"):
         value.field_value("nil")
@@ -584,7 +584,7 @@ def test_an_update_that_does_not_fit_names_the_whole_path(updates, kind, path):
     with pytest.raises(kind) as caught:
         recipes().with_updates(updates)
     assert caught.value.path == path
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_without_and_with_only_reach_into_records():
@@ -780,7 +780,7 @@ def test_dots_mean_all_dimensions_at_their_position():
 def test_what_is_no_index_is_an_error(key):
     with pytest.raises(DTypeError, match="a field name, an int, a slice") as caught:
         recipes()[key]
-    assert "with_only" in caught.value.mend
+    assert "with_only" in caught.value.fix
 
 
 @pytest.mark.parametrize(
@@ -797,7 +797,7 @@ def test_a_position_outside_is_an_error_that_names_the_path(key, path):
         recipes()[key]
     assert isinstance(caught.value, IndexError)
     assert caught.value.path == path
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_fields_of_other_types_are_indexed_by_their_boxes():

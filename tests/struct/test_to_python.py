@@ -104,6 +104,6 @@ def test_a_zone_that_python_does_not_know_is_named(zone, kind):
     with pytest.raises(xt.errors.FormatError, match=re.escape(f"zone {zone!r}")) as caught:
         records.to_py()
     assert caught.value.path.endswith("record 0")
-    assert "records['x']" in caught.value.mend
+    assert "records['x']" in caught.value.fix
     assert repr(records)
     assert pa.table(xt.to_arrow(records))["x"].equals(pa.chunked_array([column]))

@@ -200,7 +200,7 @@ def test_each_law_follows_the_laws_that_it_requires():
     for name, law in LAWS.items():
         assert all(names.index(need) < names.index(name) for need in law.needs)
         assert law.sentence.endswith(".")
-        assert law.mend.endswith(".")
+        assert law.fix.endswith(".")
 
 
 # What is told.

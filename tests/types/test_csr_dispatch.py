@@ -114,7 +114,7 @@ def test_axes_are_given_as_to_tensorflow(axis):
 def test_what_is_no_axis_is_an_error(axis, error):
     with pytest.raises(error, match=r"CSRSparseTensor\.reduce_sum: axis: expected") as raised:
         tf.reduce_sum(csr(EXAMPLE), axis)
-    assert raised.value.mend
+    assert raised.value.fix
     with pytest.raises(DTypeError, match="known when the graph is made"):
         tf.function(lambda axis: tf.reduce_sum(csr(EXAMPLE), axis))(tf.constant(0))
 

@@ -182,18 +182,18 @@ def names_of(fields: Any, path: Path) -> list[str]:
         names = [field.name for field in fields]
     except UnicodeDecodeError as error:
         raise FormatError(
-            path=path if path else "names of columns",
-            expected="names in UTF-8",
-            received="bytes that are not UTF-8",
-            mend="The data is corrupt, or the program that wrote it has a bug.",
+            path if path else "names of columns",
+            "names in UTF-8",
+            "bytes that are not UTF-8",
+            "The data is corrupt, or the program that wrote it has a bug.",
         ) from error
     if len(set(names)) < len(names):
         duplicate = next(name for i, name in enumerate(names) if name in names[:i])
         raise StructureError(
-            path=path / duplicate,
-            expected="a unique field name",
-            received="two fields of this name",
-            mend="Rename one of the fields, such as by Table.rename_columns.",
+            path / duplicate,
+            "a unique field name",
+            "two fields of this name",
+            "Rename one of the fields, such as by Table.rename_columns.",
         )
     return names
 
@@ -201,10 +201,10 @@ def names_of(fields: Any, path: Path) -> list[str]:
 def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
     """Returns the error for an Arrow type that is not in the type table."""
     return UnsupportedTypeError(
-        path=path,
-        expected="an Arrow type that has a tensor (docs/arrow.md lists them)",
-        received=f"Arrow type {arrow_type}",
-        mend="Cast the column to one of these in Arrow, or leave it out.",
+        path,
+        "an Arrow type that has a tensor (docs/arrow.md lists them)",
+        f"Arrow type {arrow_type}",
+        "Cast the column to one of these in Arrow, or leave it out.",
     )
 
 

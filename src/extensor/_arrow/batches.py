@@ -47,8 +47,8 @@ def checked_batch(records: Any, function: str) -> StructuredTensor:
         return records
     kind = type(records).__name__
     raise DTypeError(
-        path=function,
-        expected="StructuredTensors of rank 1",
-        received=f"{kind} of shape {records.shape}" if is_records else kind,
-        mend="Give batches of records; a record may have lists of records.",
+        function,
+        "StructuredTensors of rank 1",
+        f"{kind} of shape {records.shape}" if is_records else kind,
+        "Give batches of records; a record may have lists of records.",
     )

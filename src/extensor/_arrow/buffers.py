@@ -148,10 +148,10 @@ def views_of(array: pa.Array, path: Path | Location) -> tuple[Any, Any]:
 def corrupt(path: Path | Location, expected: str, received: str) -> StructureError:
     """Returns the error for Arrow data that contradicts itself."""
     return StructureError(
-        path=path,
-        expected=expected,
-        received=received,
-        mend="The Arrow data is corrupt; Array.validate(full=True) gives details.",
+        path,
+        expected,
+        received,
+        "The Arrow data is corrupt; Array.validate(full=True) gives details.",
     )
 
 
@@ -183,10 +183,10 @@ def splits_in(offsets: Any, dtype: tf.DType, path: Path | Location) -> tf.Tensor
     first, total = offsets[0], int(offsets[-1]) - int(offsets[0])
     if np_dtype.itemsize < 8 and total > np.iinfo(np.int32).max:
         raise StructureError(
-            path=path,
-            expected="at most 2**31 - 1 values with row_splits_dtype=tf.int32",
-            received=f"{total} values",
-            mend="Leave row_splits_dtype out for int64.",
+            path,
+            "at most 2**31 - 1 values with row_splits_dtype=tf.int32",
+            f"{total} values",
+            "Leave row_splits_dtype out for int64.",
         )
     splits = aligned_empty(len(offsets), np_dtype)
     if first:
@@ -221,10 +221,10 @@ def check_fixed_size(array: pa.Array, path: Path) -> None:
 
 def _invalid(path: Path, expected: str, received: str) -> StructureError:
     return StructureError(
-        path=path,
-        expected=expected,
-        received=received,
-        mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+        path,
+        expected,
+        received,
+        "Fix the program that wrote these buffers; extensor read nothing from them.",
     )
 
 
@@ -394,10 +394,10 @@ def _expect_fits(size: int, arrow_type: pa.DataType, path: Path) -> None:
     """Raises StructureError if strings have too many bytes for 32-bit offsets."""
     if size > _MAX_BYTES:
         raise StructureError(
-            path=path,
-            expected=f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}",
-            received=f"{size} bytes",
-            mend="Give schema= with the large type, or write fewer records at a time.",
+            path,
+            f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}",
+            f"{size} bytes",
+            "Give schema= with the large type, or write fewer records at a time.",
         )
 
 
@@ -406,8 +406,8 @@ def _checked_text(array: pa.Array, arrow_type: pa.DataType, path: Path) -> pa.Ar
         return array.cast(arrow_type)
     except pa.ArrowInvalid as error:
         raise FormatError(
-            path=path,
-            expected=f"text in UTF-8 for Arrow type {arrow_type}",
-            received="bytes that are not UTF-8",
-            mend=_UTF8_HINT,
+            path,
+            f"text in UTF-8 for Arrow type {arrow_type}",
+            "bytes that are not UTF-8",
+            _UTF8_HINT,
         ) from error

@@ -36,9 +36,9 @@ def stream_capsule(records: StructuredTensor, requested_schema: Any = None) -> A
 def _exported(records: StructuredTensor) -> Any:
     if records.rank == 0:
         raise DTypeError(
-            path="Arrow PyCapsule export",
-            expected="records of rank 1 or more",
-            received="a single record",
-            mend="Use xt.to_arrow, which returns a StructScalar.",
+            "Arrow PyCapsule export",
+            "records of rank 1 or more",
+            "a single record",
+            "Use xt.to_arrow, which returns a StructScalar.",
         )
     return to_arrow(records)

@@ -22,10 +22,10 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
     """
     if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
         raise DTypeError(
-            path="columns",
-            expected="a list of paths",
-            received=repr(columns),
-            mend='Write columns=["title", "ingredients.amount"].',
+            "columns",
+            "a list of paths",
+            repr(columns),
+            'Write columns=["title", "ingredients.amount"].',
         )
     known: dict[str, set[tuple[str, ...]]] = {}
     """All paths that begin with a name."""
@@ -42,10 +42,7 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
         chosen.append(wanted)
     if not chosen:
         raise StructureError(
-            path="columns",
-            expected="at least one path",
-            received="an empty list",
-            mend="Leave columns out to read all.",
+            "columns", "at least one path", "an empty list", "Leave columns out to read all."
         )
     return chosen
 
@@ -111,8 +108,8 @@ def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...
 def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldError:
     listed = ", ".join(str(Path(*leaf)) for leaf in leaves[:20])
     return FieldError(
-        path=Path(*wanted) if wanted else "columns",
-        expected=f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else ""),
-        received=f"{Path(*wanted)}" if wanted else "an empty path",
-        mend="Check the spelling; quote a name that contains a dot.",
+        Path(*wanted) if wanted else "columns",
+        f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else ""),
+        f"{Path(*wanted)}" if wanted else "an empty path",
+        "Check the spelling; quote a name that contains a dot.",
     )

@@ -78,10 +78,10 @@ class ColumnType(abc.ABC):
             self.check(array, path)
         except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
             raise StructureError(
-                path=path,
-                expected="a valid Arrow array",
-                received=f"an array that Arrow rejects ({error})",
-                mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+                path,
+                "a valid Arrow array",
+                f"an array that Arrow rejects ({error})",
+                "Fix the program that wrote these buffers; extensor read nothing from them.",
             ) from error
         return array
 
@@ -204,10 +204,10 @@ class ColumnType(abc.ABC):
     def not_convertible(self, value: Any, path: Path) -> DTypeError:
         """Returns the error for a value that does not convert to this type."""
         return DTypeError(
-            path=path,
-            expected=f"values that fit Arrow type {self.arrow}",
-            received=_value_text(value),
-            mend="Change the schema, or cast the field first.",
+            path,
+            f"values that fit Arrow type {self.arrow}",
+            _value_text(value),
+            "Change the schema, or cast the field first.",
         )
 
 

@@ -125,13 +125,8 @@ def with_list(
     chosen = with_masks(nulls, counts)
     if others and is_error(by_path(nulls).get(REST)):
         chosen = {**by_path(nulls), REST: "mask" if is_part else "auto"}
-    lead = (error.mend or "").partition(_CHOOSE)[0]
-    return NullError(
-        path=error.path,
-        expected=error.expected,
-        received=error.received,
-        mend=f"{lead}{fields}{choose(chosen)}",
-    )
+    lead = (error.fix or "").partition(_CHOOSE)[0]
+    return NullError(error.path, error.expected, error.received, f"{lead}{fields}{choose(chosen)}")
 
 
 def not_in_spec(error: NullError, nulls: Any, found: Iterable[FoundNulls]) -> NullError:
@@ -147,14 +142,14 @@ def not_in_spec(error: NullError, nulls: Any, found: Iterable[FoundNulls]) -> Nu
     if not refused or "" in fills:
         return error
     counts = ", ".join(f"{each.path} ({each.number})" for each in refused)
-    mend = (
+    fix = (
         f"Fields with nulls that are no MaskedTensors in the spec: {counts}. Describe them by "
         "xt.types.MaskedTensorSpec, or leave out schema=."
     )
     if None not in fills.values():
         line = as_code({**by_path(nulls), **fills})
-        mend = f"{mend} Or choose values in place of the nulls:\n{line}"
-    return NullError(path=error.path, expected=error.expected, received=error.received, mend=mend)
+        fix = f"{fix} Or choose values in place of the nulls:\n{line}"
+    return NullError(error.path, error.expected, error.received, fix)
 
 
 def _filler(arrow: pa.DataType) -> Any:

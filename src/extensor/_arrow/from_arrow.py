@@ -89,9 +89,9 @@ def from_arrow(
             table = wanted.table(table_of(data, type(data).__name__), validate=True)
         except pa.ArrowInvalid as error:
             raise StructureError(
-                path="from_arrow",
-                expected="valid Arrow data",
-                received=str(error).splitlines()[0],
-                mend="The Arrow data is corrupt.",
+                "from_arrow",
+                "valid Arrow data",
+                str(error).splitlines()[0],
+                "The Arrow data is corrupt.",
             ) from error
         return wanted.records(table)

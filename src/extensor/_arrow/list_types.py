@@ -63,9 +63,9 @@ class MapType(ListType):
         keys = inner.field(0)
         if keys.null_count:  # Arrow would abort the process
             raise NullError(
-                path="key",
-                expected="keys of a map without nulls",
-                received=f"{keys.null_count} nulls",
-                mend="Fill the keys, or give schema= with a list of structs.",
+                "key",
+                "keys of a map without nulls",
+                f"{keys.null_count} nulls",
+                "Fill the keys, or give schema= with a list of structs.",
             )
         return super()._of_offsets(inner, offsets, count)

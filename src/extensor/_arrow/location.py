@@ -119,9 +119,6 @@ def splits_dtype(dtype: Any) -> tf.DType:
     dtype = tf.dtypes.as_dtype(dtype)
     if dtype not in (tf.int64, tf.int32):
         raise DTypeError(
-            path="row_splits_dtype",
-            expected="tf.int64 or tf.int32",
-            received=dtype.name,
-            mend="Leave it out for int64.",
+            "row_splits_dtype", "tf.int64 or tf.int32", dtype.name, "Leave it out for int64."
         )
     return dtype

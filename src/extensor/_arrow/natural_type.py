@@ -273,10 +273,10 @@ def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:
     if dtype in _FLAT:
         return _FLAT[dtype]
     raise UnsupportedTypeError(
-        path=path,
-        expected="a dtype that Arrow supports",
-        received=dtype.name,
-        mend="Cast the field first, such as bfloat16 to float32.",
+        path,
+        "a dtype that Arrow supports",
+        dtype.name,
+        "Cast the field first, such as bfloat16 to float32.",
     )
 
 
@@ -290,8 +290,8 @@ def expect_writable(value: Any, path: Path) -> None:
         return
     if not is_masked(value) and not is_union(value):
         raise UnsupportedTypeError(
-            path=path,
-            expected="a tensor, a ragged tensor or records",
-            received=type(value).__name__,
-            mend="Replace the field with its components (with_updates), or remove it (without).",
+            path,
+            "a tensor, a ragged tensor or records",
+            type(value).__name__,
+            "Replace the field with its components (with_updates), or remove it (without).",
         )

@@ -174,18 +174,18 @@ class StructType(ColumnType):
         for name in self.fields:
             if name not in given:
                 raise FieldError(
-                    path=path / name,
-                    expected="records with this field of the schema",
-                    received=f"records with the fields {', '.join(names)}",
-                    mend="Add the field with with_updates, or remove it from the schema.",
+                    path / name,
+                    "records with this field of the schema",
+                    f"records with the fields {', '.join(names)}",
+                    "Add the field with with_updates, or remove it from the schema.",
                 )
         for name in names:
             if name not in self.fields:
                 raise FieldError(
-                    path=path / name,
-                    expected=f"one of the schema's fields {', '.join(self.fields)}",
-                    received="a field that is not in the schema",
-                    mend="Remove the field with without, or add it to the schema.",
+                    path / name,
+                    f"one of the schema's fields {', '.join(self.fields)}",
+                    "a field that is not in the schema",
+                    "Remove the field with without, or add it to the schema.",
                 )
 
 
@@ -230,10 +230,10 @@ def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Pa
     for name, column in zip(names, columns, strict=True):
         if len(column) != count:
             raise StructureError(
-                path=path / name,
-                expected=counted(count, "values, one for each record"),
-                received=counted(len(column), "values"),
-                mend="Give every field one value for each record.",
+                path / name,
+                counted(count, "values, one for each record"),
+                counted(len(column), "values"),
+                "Give every field one value for each record.",
             )
 
 
@@ -325,10 +325,10 @@ class ListType(ColumnType):
             numbers = np.asarray(splits)
             if numbers[-1] > np.iinfo(width).max:
                 raise StructureError(
-                    path=path,
-                    expected=f"at most 2**31 - 1 values in an Arrow array of type {self.arrow}",
-                    received=f"{numbers[-1]} values",
-                    mend="Give schema= with large_list.",
+                    path,
+                    f"at most 2**31 - 1 values in an Arrow array of type {self.arrow}",
+                    f"{numbers[-1]} values",
+                    "Give schema= with large_list.",
                 )
             splits = numbers.astype(width)
         return self._of_offsets(inner, splits, int(splits.shape[0]) - 1)
@@ -383,10 +383,10 @@ class FixedSizeListType(ListType):
         nrows, size = _outer_two(value)
         if size != self.arrow.list_size:
             raise StructureError(
-                path=path,
-                expected=f"lists of {self.arrow.list_size}, the size in the schema",
-                received=f"lists of {size}",
-                mend="Change the schema.",
+                path,
+                f"lists of {self.arrow.list_size}, the size in the schema",
+                f"lists of {size}",
+                "Change the schema.",
             )
         return self._of_values(self.values.write(merged(value, [nrows, size]), path), nrows)
 
@@ -398,10 +398,10 @@ class FixedSizeListType(ListType):
         if wrong.any():
             row = int(np.argmax(wrong))
             raise StructureError(
-                path=path,
-                expected=f"lists of {self.arrow.list_size}, the size in the schema",
-                received=f"a list of {lengths[row]} in row {row}",
-                mend="Give schema= with a list type for this field.",
+                path,
+                f"lists of {self.arrow.list_size}, the size in the schema",
+                f"a list of {lengths[row]} in row {row}",
+                "Give schema= with a list type for this field.",
             )
 
 

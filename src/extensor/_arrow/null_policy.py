@@ -200,21 +200,22 @@ def _policy(policy: Any, where: str) -> Any:
         return policy
     near = difflib.get_close_matches(policy, _WORDS, 1)
     raise StructureError(
-        path=where,
-        expected='"error", "mask", "auto", "empty", or a value in place of nulls',
-        received=repr(policy),
-        mend=f"Did you mean {near[0]!r}?" if near else f"To fill with a string, write "
-        f"xt.fill({policy!r}).",
-    )  # fmt: skip
+        where,
+        '"error", "mask", "auto", "empty", or a value in place of nulls',
+        repr(policy),
+        f"Did you mean {near[0]!r}?"
+        if near
+        else f"To fill with a string, write xt.fill({policy!r}).",
+    )
 
 
 def needs_data(where: str) -> StructureError:
     """Returns the error for "auto" where no data is read that says which fields have nulls."""
     return StructureError(
-        path=f"nulls, {where}" if where else "nulls",
-        expected="a policy that is known before the data is read",
-        received="'auto'",
-        mend='Choose "mask", which masks a field whether it has nulls or not. Or read some of the '
+        f"nulls, {where}" if where else "nulls",
+        "a policy that is known before the data is read",
+        "'auto'",
+        'Choose "mask", which masks a field whether it has nulls or not. Or read some of the '
         'records with nulls="auto", and give schema=xt.spec_of(records).',
     )
 
@@ -223,12 +224,13 @@ def _no_place(text: str, places: list[str]) -> FieldError:
     near = difflib.get_close_matches(text, places, 3)
     listed = ", ".join(places[:20]) + (f", ... ({len(places)} in all)" if len(places) > 20 else "")
     return FieldError(
-        path=f"nulls, {text}",
-        expected=f"one of the paths {listed}",
-        received=text,
-        mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling; items of a "
-        "list are path[*].",
-    )  # fmt: skip
+        f"nulls, {text}",
+        f"one of the paths {listed}",
+        text,
+        f"Did you mean {' or '.join(near)}?"
+        if near
+        else "Check the spelling; items of a list are path[*].",
+    )
 
 
 def home(policy: Any, union: pa.DataType) -> int | None:
@@ -311,10 +313,10 @@ def _expect_record(value: Any, arrow: pa.DataType, where: str) -> None:
     record = cast("Mapping[Any, Any]", value)
     if set(record) != set(names):
         raise FieldError(
-            path=f"nulls, {where}",
-            expected=f"a dict with the fields {', '.join(names)}",
-            received=f"a dict with {', '.join(map(str, record)) or 'no fields'}",
-            mend="Give a value for each field of the record.",
+            f"nulls, {where}",
+            f"a dict with the fields {', '.join(names)}",
+            f"a dict with {', '.join(map(str, record)) or 'no fields'}",
+            "Give a value for each field of the record.",
         )
     for field in arrow.fields:
         _expect_value(record[field.name], field.type, f"{where}.{quoted(field.name)}")
@@ -345,10 +347,10 @@ def _converts(value: Any, arrow: pa.DataType) -> bool:
 
 def _does_not_fit(where: str, expected: str, received: str) -> DTypeError:
     return DTypeError(
-        path=f"nulls, {where}",
-        expected=expected,
-        received=received,
-        mend='Choose "mask", or xt.fill with a value of the type of the field.',
+        f"nulls, {where}",
+        expected,
+        received,
+        'Choose "mask", or xt.fill with a value of the type of the field.',
     )
 
 

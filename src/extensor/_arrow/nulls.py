@@ -52,11 +52,11 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
     if not count:
         return
     raise NullError(
-        path=location.text() or "records",
-        expected="a column without nulls",
-        received=f"{count} null{'s' if count > 1 else ''}, the first in record "
+        location.text() or "records",
+        "a column without nulls",
+        f"{count} null{'s' if count > 1 else ''}, the first in record "
         f"{location.record(int(np.argmax(nulls)))}",
-        mend=None  # `refused_nulls` adds it
+        None  # `refused_nulls` adds it
         if location.path
         else "Leave these records out before the conversion: an Arrow array has drop_null for it.",
     )

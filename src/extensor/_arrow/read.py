@@ -76,10 +76,10 @@ def table_of(data: Any, name: str) -> pa.Table:
     rows = data if isinstance(data, (pa.Array, pa.ChunkedArray)) else _imported(data, name)
     if not pa.types.is_struct(rows.type):
         raise DTypeError(
-            path=name,
-            expected="records: a table, or an array of structs",
-            received=f"Arrow type {rows.type}",
-            mend='Name the column: pa.table({"x": array}). Lists of records: xt.from_arrow(array) '
+            name,
+            "records: a table, or an array of structs",
+            f"Arrow type {rows.type}",
+            'Name the column: pa.table({"x": array}). Lists of records: xt.from_arrow(array) '
             "reads all fields; choose some of the result, records.with_only(...).",
         )
     if not rows.type.num_fields:
@@ -109,10 +109,10 @@ def _imported(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
         return import_with(data)
     except Exception as error:  # the exporter raises any error; pyarrow raises for bad data
         raise FormatError(
-            path=name,
-            expected="valid Arrow data from its PyCapsule interface",
-            received=f"{type(error).__name__}: {error}",
-            mend="Convert the object to a pyarrow Table first, with its own library.",
+            name,
+            "valid Arrow data from its PyCapsule interface",
+            f"{type(error).__name__}: {error}",
+            "Convert the object to a pyarrow Table first, with its own library.",
         ) from error
 
 
@@ -169,10 +169,10 @@ def _columns(data: pa.Table | pa.RecordBatch, records: StructType) -> list[pa.Ar
         columns.append(column)
         if len(column) != data.num_rows:
             raise StructureError(
-                path=path,
-                expected=counted(data.num_rows, "values, one for each record"),
-                received=counted(len(column), "values"),
-                mend="The Arrow data is corrupt; validate() gives details.",
+                path,
+                counted(data.num_rows, "values, one for each record"),
+                counted(len(column), "values"),
+                "The Arrow data is corrupt; validate() gives details.",
             )
     return columns
 
@@ -203,27 +203,27 @@ def _expect_no_objects(data: Any) -> None:
         return
     if type(data).__name__ == "LazyFrame":
         raise DTypeError(
-            path="from_arrow",
-            expected="a DataFrame of polars",
-            received="a LazyFrame, which has no values yet",
-            mend="Collect it: data.collect().",
+            "from_arrow",
+            "a DataFrame of polars",
+            "a LazyFrame, which has no values yet",
+            "Collect it: data.collect().",
         )
     for name, kind in getattr(data, "schema", {}).items():
         if str(kind) == "Object":
             raise UnsupportedTypeError(
-                path=Path(name),
-                expected="a type that Arrow has",
-                received="Python objects, the type Object of polars",
-                mend="Convert the column, or leave it out: data.drop(name).",
+                Path(name),
+                "a type that Arrow has",
+                "Python objects, the type Object of polars",
+                "Convert the column, or leave it out: data.drop(name).",
             )
 
 
 def _no_records(received: str) -> DTypeError:
     return DTypeError(
-        path="from_arrow",
-        expected="a Table, a RecordBatch, or an array of structs",
-        received=received,
-        mend='Name the column of a plain array, pa.table({"x": array}); convert dicts with '
+        "from_arrow",
+        "a Table, a RecordBatch, or an array of structs",
+        received,
+        'Name the column of a plain array, pa.table({"x": array}); convert dicts with '
         "pa.array(dicts).",
     )
 
@@ -253,8 +253,8 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
             with contextlib.suppress(pa.ArrowNotImplementedError):
                 return _one_chunk(array.cast(arrow), described, path)
         raise StructureError(
-            path=path,
-            expected="chunks that fit into one Arrow array",
-            received=f"{len(chunks)} chunks that do not fit ({error})",
-            mend="Convert batch by batch, or cast the column to its large type.",
+            path,
+            "chunks that fit into one Arrow array",
+            f"{len(chunks)} chunks that do not fit ({error})",
+            "Convert batch by batch, or cast the column to its large type.",
         ) from error

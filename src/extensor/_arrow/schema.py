@@ -76,17 +76,17 @@ def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
     """
     if not isinstance(spec, StructuredTensorSpec):
         raise DTypeError(
-            path="schema_from_spec",
-            expected="the spec of a StructuredTensor",
-            received=type(spec).__name__,
-            mend="Give xt.spec_of(records).",
+            "schema_from_spec",
+            "the spec of a StructuredTensor",
+            type(spec).__name__,
+            "Give xt.spec_of(records).",
         )
     if spec.rank != 1:
         raise StructureError(
-            path="schema_from_spec",
-            expected="the spec of records of rank 1, which are the rows of a table",
-            received=f"rank {spec.rank}",
-            mend="Give the spec of a vector of records.",
+            "schema_from_spec",
+            "the spec of records of rank 1, which are the rows of a table",
+            f"rank {spec.rank}",
+            "Give the spec of a vector of records.",
         )
     with tf.Graph().as_default():
         # The type follows from the parts of a value. These parts have no numbers.

@@ -22,10 +22,10 @@ def expect_selectable(array: pa.Array, path: Path | Location) -> None:
         array.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         raise StructureError(
-            path=path,
-            expected="a valid Arrow array",
-            received=f"an array that Arrow rejects ({error})",
-            mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+            path,
+            "a valid Arrow array",
+            f"an array that Arrow rejects ({error})",
+            "Fix the program that wrote these buffers; extensor read nothing from them.",
         ) from error
 
 

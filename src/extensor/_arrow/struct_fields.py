@@ -24,10 +24,10 @@ def struct_fields(array: pa.StructArray) -> list[pa.Array]:
     if array.null_count:
         name = array.type[unions.index(True)].name
         raise UnsupportedTypeError(
-            path=Path(name),
-            expected="records without nulls, because an Arrow union has no nulls",
-            received=f"{array.null_count} null records with a union",
-            mend="Fill the records in, or give the union a variant of type null.",
+            Path(name),
+            "records without nulls, because an Arrow union has no nulls",
+            f"{array.null_count} null records with a union",
+            "Fill the records in, or give the union a variant of type null.",
         )
     return [array.field(i) for i in range(array.type.num_fields)]
 

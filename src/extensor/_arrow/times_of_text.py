@@ -69,12 +69,12 @@ def times_of_text(array: pa.Array, arrow: pa.DataType, at: Callable[[int], str])
         wrong = {text for text in set(texts) if not _is_time(text, arrow)}
         found = [text for text in texts if text in wrong]
         raise DTypeError(
-            path=at(texts.index(found[0])),
-            expected=f"text in ISO 8601 for {arrow}, such as {_example(arrow)!r}",
-            received=f"{found[0][:60]!r}, the first of {len(found)} other texts"
+            at(texts.index(found[0])),
+            f"text in ISO 8601 for {arrow}, such as {_example(arrow)!r}",
+            f"{found[0][:60]!r}, the first of {len(found)} other texts"
             if len(found) > 1
             else repr(found[0][:60]),
-            mend="Correct the text in the data. A null needs a field that may be null.",
+            "Correct the text in the data. A null needs a field that may be null.",
         ) from None
 
 

@@ -212,10 +212,10 @@ class UnionType(ColumnType):
         for name in value.names:
             if name not in self.variants:
                 raise FieldError(
-                    path=path / name,
-                    expected=f"one of the schema's variants {', '.join(self.variants)}",
-                    received="a variant that is not in the schema",
-                    mend="Add the variant to the schema.",
+                    path / name,
+                    f"one of the schema's variants {', '.join(self.variants)}",
+                    "a variant that is not in the schema",
+                    "Add the variant to the schema.",
                 )
         names = list(self.variants)
         table = np.array([self.arrow.type_codes[names.index(n)] for n in value.names], np.int8)
@@ -265,8 +265,8 @@ def _numbers(array: pa.Array, which: int, dtype: Any, path: Path) -> np.ndarray[
 
 def _corrupt(path: Path, expected: str, received: str) -> StructureError:
     return StructureError(
-        path=path,
-        expected=expected,
-        received=received,
-        mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+        path,
+        expected,
+        received,
+        "Fix the program that wrote these buffers; extensor read nothing from them.",
     )

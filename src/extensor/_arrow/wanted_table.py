@@ -69,10 +69,10 @@ class WantedTable:
                 row_splits_dtype = next(iter(self._spec._row_splits_dtypes()), None)
         elif schema is not None and not isinstance(schema, pa.Schema):
             raise DTypeError(
-                path="schema",
-                expected="the spec of a StructuredTensor, or a pyarrow Schema",
-                received=repr(schema)[:80],
-                mend="Give xt.spec_of(records), or pa.schema({...}).",
+                "schema",
+                "the spec of a StructuredTensor, or a pyarrow Schema",
+                repr(schema)[:80],
+                "Give xt.spec_of(records), or pa.schema({...}).",
             )
         self.nulls: Any = "error" if nulls is None else nulls
         self.row_splits_dtype = splits_dtype(row_splits_dtype or tf.int64)
@@ -196,10 +196,10 @@ def records_of_spec(
         more = [each for each in found if each.is_extra and not request.drops(each.path)]
         if more:
             raise FieldError(
-                path=more[0].path,
-                expected="no such field",
-                received=more[0].received,
-                mend='Leave it out of the table, or give extra="ignore".',
+                more[0].path,
+                "no such field",
+                more[0].received,
+                'Leave it out of the table, or give extra="ignore".',
             )
     assert wanted.schema is not None
     whole = table_with_times(table, wanted.schema) if request.reads_times else table
@@ -218,12 +218,13 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
     found = table.schema.get_all_field_indices(field.name)
     if len(found) != 1:
         raise FieldError(
-            path=Path(field.name),
-            expected="one column of this name",
-            received=f"{len(found)} columns of this name" if found
+            Path(field.name),
+            "one column of this name",
+            f"{len(found)} columns of this name"
+            if found
             else f"the columns {', '.join(table.schema.names[:20])}",
-            mend="Correct schema=." if not found else "Rename the columns in the source.",
-        )  # fmt: skip
+            "Correct schema=." if not found else "Rename the columns in the source.",
+        )
     column = table.column(found[0])
     is_cast = not column.type.equals(field.type)
     if validate:
@@ -234,10 +235,10 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise DTypeError(
-            path=Path(field.name),
-            expected=f"values of Arrow type {field.type}, as schema= says",
-            received=f"Arrow type {column.type} ({str(error).splitlines()[0]})",
-            mend="Correct schema=, or convert the column in the source.",
+            Path(field.name),
+            f"values of Arrow type {field.type}, as schema= says",
+            f"Arrow type {column.type} ({str(error).splitlines()[0]})",
+            "Correct schema=, or convert the column in the source.",
         ) from error
 
 

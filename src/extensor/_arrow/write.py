@@ -60,10 +60,10 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
     """
     if not isinstance(records, StructuredTensor):
         raise DTypeError(
-            path="to_arrow",
-            expected="a StructuredTensor",
-            received=type(records).__name__,
-            mend='Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
+            "to_arrow",
+            "a StructuredTensor",
+            type(records).__name__,
+            'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
         )
     if isinstance(schema, pa.Schema) and records.rank <= 1:
         target = pa.struct(list(schema))
@@ -71,12 +71,13 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
         target = schema
     else:
         raise DTypeError(
-            path="to_arrow: schema",
-            expected="a Schema or struct type" if records.rank <= 1
+            "to_arrow: schema",
+            "a Schema or struct type"
+            if records.rank <= 1
             else f"the Arrow type of {records.rank - 1} list(s) of structs",
-            received=type(schema).__name__,
-            mend="Leave it out for the default types.",
-        )  # fmt: skip
+            type(schema).__name__,
+            "Leave it out for the default types.",
+        )
     expect_values(records, "to_arrow")
     if records.rank == 0:
         spec = records.__tf_type_spec__()

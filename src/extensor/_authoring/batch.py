@@ -63,18 +63,18 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
     path = f"{cls.__qualname__}.batch"
     if not values:
         raise StructureError(
-            path=path,
-            expected="at least one value",
-            received="an empty list",
-            mend="The spec of a batch is derived from its values.",
+            path,
+            "at least one value",
+            "an empty list",
+            "The spec of a batch is derived from its values.",
         )
     for value in values:
         if not isinstance(value, cls):
             raise DTypeError(
-                path=path,
-                expected=f"values of type {cls.__qualname__}",
-                received=type(value).__qualname__,
-                mend="Make all values of one type first.",
+                path,
+                f"values of type {cls.__qualname__}",
+                type(value).__qualname__,
+                "Make all values of one type first.",
             )
     spec, *others = [value.__tf_type_spec__() for value in values]
     same = all(other == spec for other in others)
@@ -85,10 +85,10 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
         merged = spec.most_specific_compatible_type(other)
         if merged is None:
             raise StructureError(
-                path=path,
-                expected=f"values of {spec}",
-                received=f"a value of {other}",
-                mend="Give all of them the same features, of the same dtypes.",
+                path,
+                f"values of {spec}",
+                f"a value of {other}",
+                "Give all of them the same features, of the same dtypes.",
             )
         spec = merged
     columns = zip(*(box(spec, value) for value in values), strict=True)
@@ -113,10 +113,10 @@ def batch_item(batch: Any, index: Any) -> Any:
     is_outside = is_number and size is not None and not -size <= int(position) < size
     if spec.shape.rank == 0 or is_outside:
         raise RowError(
-            path=f"{type(batch).__qualname__}[...]",
-            expected=f"a position from {-size} to {size - 1}" if size else "no position",
-            received=str(position),
-            mend=f"There are {size} in the batch." if spec.shape.rank else "This is no batch.",
+            f"{type(batch).__qualname__}[...]",
+            f"a position from {-size} to {size - 1}" if size else "no position",
+            str(position),
+            f"There are {size} in the batch." if spec.shape.rank else "This is no batch.",
         )
     part = spec.part(batch, index) if hasattr(spec, "part") else None
     if part is not None:

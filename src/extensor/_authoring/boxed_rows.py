@@ -144,10 +144,10 @@ def _box_variants(
 ) -> tf.Tensor:
     if variants.shape.rank not in (1, None):
         raise ProtocolError(
-            path="rows of values of other types",
-            expected="a type that boxes into one tensor, or into vectors of variants",
-            received=f"variants of shape {variants.shape}",
-            mend="Use a RaggedTensor or an xt.types.CSRSparseTensor instead of a SparseTensor.",
+            "rows of values of other types",
+            "a type that boxes into one tensor, or into vectors of variants",
+            f"variants of shape {variants.shape}",
+            "Use a RaggedTensor or an xt.types.CSRSparseTensor instead of a SparseTensor.",
         )
     if isinstance(sizes, tf.RaggedTensor):
         leading, begins = _limits(sizes, minimum_rank)

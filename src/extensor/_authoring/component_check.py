@@ -41,29 +41,24 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
             )
         except ValueError as error:
             raise StructureError(
-                path=path,
-                expected="integers",
-                received="lists of different lengths",
-                mend="Give nested lists of equal lengths.",
+                path,
+                "integers",
+                "lists of different lengths",
+                "Give nested lists of equal lengths.",
             ) from error
         is_integer = array.dtype.kind == "i" or array.size == 0
         value = array.astype(np.int64) if is_integer else array
     if value.dtype not in (np.int64, np.int32, tf.int64, tf.int32):
         raise DTypeError(
-            path=path,
-            expected="int64 or int32",
-            received=value.dtype.name,
-            mend="Convert it with tf.cast(value, tf.int64).",
+            path, "int64 or int32", value.dtype.name, "Convert it with tf.cast(value, tf.int64)."
         )
     tensor = tf.convert_to_tensor(value)
     if rank is not None and tensor.shape.rank not in (rank, None):
         raise StructureError(
-            path=path,
-            expected="a vector" if rank == 1 else f"{rank} dimension(s)",
-            received=f"shape {tensor.shape}",
-            mend="Give a list of integers, or a tensor of rank 1."
-            if rank == 1
-            else "Reshape it first.",
+            path,
+            "a vector" if rank == 1 else f"{rank} dimension(s)",
+            f"shape {tensor.shape}",
+            "Give a list of integers, or a tensor of rank 1." if rank == 1 else "Reshape it first.",
         )
     return tensor
 

@@ -33,8 +33,8 @@ class Pairs:
         source: The name of the first positions: `"nodes"`.
         target: The name of the second positions.
         exist: The condition on all positions, for errors in a graph.
-        mend_ends: The mend if `source` and `target` have different lengths.
-        mend_counts: The mend if the counts have different shapes.
+        fix_ends: The fix if `source` and `target` have different lengths.
+        fix_counts: The fix if the counts have different shapes.
 
     >>> import extensor as xt
     >>> edges = xt.authoring.Pairs("Graph", "graph", "edges", "nodes", "nodes")
@@ -50,8 +50,8 @@ class Pairs:
     source: str
     target: str
     exist: str = "positions that exist"
-    mend_ends: str = "Pair i is of source[i] and target[i]."
-    mend_counts: str = "Give a number for each part of a batch."
+    fix_ends: str = "Pair i is of source[i] and target[i]."
+    fix_counts: str = "Give a number for each part of a batch."
 
     @property
     def counted(self) -> list[str]:
@@ -70,28 +70,28 @@ class Pairs:
         """
         if not value.source.shape.is_compatible_with(value.target.shape):
             raise StructureError(
-                path=f"{self.path}.target",
-                expected=f"shape {value.source.shape}, the shape of the source",
-                received=f"{value.target.shape}",
-                mend=self.mend_ends,
+                f"{self.path}.target",
+                f"shape {value.source.shape}, the shape of the source",
+                f"{value.target.shape}",
+                self.fix_ends,
             )
         counts = self._counts(value)
         first, *others = counts
         for name in others:
             if not counts[name].shape.is_compatible_with(counts[first].shape):
                 raise StructureError(
-                    path=f"{self.path}.num_{name}",
-                    expected=f"shape {counts[first].shape}, the shape of num_{first}",
-                    received=f"{counts[name].shape}",
-                    mend=self.mend_counts,
+                    f"{self.path}.num_{name}",
+                    f"shape {counts[first].shape}, the shape of num_{first}",
+                    f"{counts[name].shape}",
+                    self.fix_counts,
                 )
         if value.shape.rank is None:
             unknown = next(name for name in counts if counts[name].shape.rank is None)
             raise StructureError(
-                path=f"{self.path}.num_{unknown}",
-                expected="a tensor of known rank",
-                received="a tensor of unknown rank",
-                mend="Use tf.ensure_shape.",
+                f"{self.path}.num_{unknown}",
+                "a tensor of known rank",
+                "a tensor of unknown rank",
+                "Use tf.ensure_shape.",
             )
 
     def check_numbers(self, source: Any, target: Any, **counts: Any) -> None:
@@ -110,19 +110,19 @@ class Pairs:
         for name, array in arrays.items():
             if array.size and array.min() < 0:
                 raise StructureError(
-                    path=f"{self.path}.num_{name}",
-                    expected="counts of at least 0",
-                    received=str(array.min()),
-                    mend=f"Give the number of {name}.",
+                    f"{self.path}.num_{name}",
+                    "counts of at least 0",
+                    str(array.min()),
+                    f"Give the number of {name}.",
                 )
         num_pairs = arrays[self.pairs]
         total = num_pairs.sum()
         if total != len(source):
             raise StructureError(
-                path=f"{self.path}.num_{self.pairs}",
-                expected=f"numbers that add up to {len(source)}, the number of {self.pairs}",
-                received=f"{total}",
-                mend=f"Give the number of {self.pairs} of each {self.part}.",
+                f"{self.path}.num_{self.pairs}",
+                f"numbers that add up to {len(source)}, the number of {self.pairs}",
+                f"{total}",
+                f"Give the number of {self.pairs} of each {self.part}.",
             )
         parts = np.repeat(np.arange(num_pairs.size), num_pairs.reshape(-1))
         for end, name, positions in (
@@ -170,12 +170,10 @@ class Pairs:
         """
         name = self.source if end == "source" else self.target
         return StructureError(
-            path=f"{self.path}.{end}",
-            expected=f"positions from {there.start} to {there.stop - 1}"
-            if there
-            else "no position",
-            received=f"{position}, of pair {pair}",
-            mend=f"num_{name} is the number of {name}.",
+            f"{self.path}.{end}",
+            f"positions from {there.start} to {there.stop - 1}" if there else "no position",
+            f"{position}, of pair {pair}",
+            f"num_{name} is the number of {name}.",
         )
 
     def checks(self, value: Any) -> list[tuple[tf.Tensor, str]]:

@@ -317,10 +317,10 @@ def _common_spec(specs: list[Any], path: str) -> Any:
         merged: Any = castable_type(common, other)
         if merged is None:
             raise DTypeError(
-                path=path,
-                expected=f"values of {common}",
-                received=str(other),
-                mend="Give all values the same fields with the same dtypes.",
+                path,
+                f"values of {common}",
+                str(other),
+                "Give all values the same fields with the same dtypes.",
             )
         common = merged
     return common
@@ -360,19 +360,16 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
     segment = _REDUCTIONS.get(reduction)
     if segment is None:
         raise DTypeError(
-            path="reduction",
-            expected=f"one of {', '.join(_REDUCTIONS)}",
-            received=repr(reduction),
-            mend="Check the spelling.",
+            "reduction", f"one of {', '.join(_REDUCTIONS)}", repr(reduction), "Check the spelling."
         )
     is_number = isinstance(values, tf.Tensor) and values.dtype not in (tf.string, tf.bool)
     if not is_number or (reduction == "mean" and values.dtype.is_integer):
         kind = f"{values.dtype.name}" if isinstance(values, tf.Tensor) else type(values).__name__
         raise DTypeError(
-            path="values",
-            expected=f"a {'floating-point' if reduction == 'mean' else 'numeric'} tensor",
-            received=kind,
-            mend="Cast or flatten them first.",
+            "values",
+            f"a {'floating-point' if reduction == 'mean' else 'numeric'} tensor",
+            kind,
+            "Cast or flatten them first.",
         )
     result = segment(values, ids, count)
     if reduction in ("sum", "mean"):

@@ -68,10 +68,10 @@ class Constructor:
             if name in omitted:
                 if parameter.default is parameter.empty:
                     raise ArgumentError(
-                        path=f"{cls.__qualname__}.{name}",
-                        expected="a default, because this argument is omitted from the spec",
-                        received="a required argument",
-                        mend="Add a default, or remove the argument from omit_kwargs.",
+                        f"{cls.__qualname__}.{name}",
+                        "a default, because this argument is omitted from the spec",
+                        "a required argument",
+                        "Add a default, or remove the argument from omit_kwargs.",
                     )
                 continue
             names.append(name)
@@ -87,10 +87,10 @@ class Constructor:
 
     def _nameless(self, parameter: str) -> ArgumentError:
         return ArgumentError(
-            path=f"{self._cls.__qualname__}.{self._function.__name__}",
-            expected="a constructor with named arguments only",
-            received=parameter,
-            mend="*args and **kwargs are not supported: name each argument, or, for **kwargs, "
+            f"{self._cls.__qualname__}.{self._function.__name__}",
+            "a constructor with named arguments only",
+            parameter,
+            "*args and **kwargs are not supported: name each argument, or, for **kwargs, "
             "add to the class a property `parameters` that returns a dict of all arguments.",
         )
 
@@ -102,10 +102,10 @@ class Constructor:
             return list(known.parameters.values())[1:]
         except (TypeError, ValueError) as error:
             raise ArgumentError(
-                path=f"{self._cls.__qualname__}.{self._function.__name__}",
-                expected="a constructor with a readable signature",
-                received=f"{type(error).__name__}: {error}",
-                mend="Derive a class that defines __init__.",
+                f"{self._cls.__qualname__}.{self._function.__name__}",
+                "a constructor with a readable signature",
+                f"{type(error).__name__}: {error}",
+                "Derive a class that defines __init__.",
             ) from error
 
     def arguments_of(self, value: Any) -> dict[str, Any]:
@@ -183,11 +183,11 @@ def argument_of(value: Any, name: str, given: Any = _MISSING) -> Any:
     cls = type(value).__qualname__
     attribute = "an attribute" if public is _MISSING else "an attribute (other than a method)"
     raise ArgumentError(
-        path=f"{cls}.{name}",
-        expected="the value of this constructor argument",
-        received=f"a value without {attribute} `{name}`, an attribute `_{name}`, or a key "
+        f"{cls}.{name}",
+        "the value of this constructor argument",
+        f"a value without {attribute} `{name}`, an attribute `_{name}`, or a key "
         f"{name!r} in `parameters`",
-        mend=f"Store it in __init__: self._{name} = {name}. Or, if it has a default, omit it: "
+        f"Store it in __init__: self._{name} = {name}. Or, if it has a default, omit it: "
         f"omit_kwargs=({name!r},).",
     )
 

@@ -172,10 +172,10 @@ def auto_composite_tensor(
         )
     if not isinstance(cls, type):
         raise ProtocolError(
-            path="auto_composite_tensor",
-            expected="a class",
-            received=f"a {type(cls).__name__}",
-            mend="Write @xt.auto_composite_tensor above a class; give options by name.",
+            "auto_composite_tensor",
+            "a class",
+            f"a {type(cls).__name__}",
+            "Write @xt.auto_composite_tensor above a class; give options by name.",
         )
     omitted = _names("omit_kwargs", omit_kwargs)
     ignored = _names("non_identifying_kwargs", non_identifying_kwargs)
@@ -202,10 +202,10 @@ def _names(option: str, names: Iterable[str] | str) -> tuple[str, ...]:
     wrong = [type(name).__name__ for name in found if not isinstance(name, str)]
     if wrong:
         raise ArgumentError(
-            path=f"auto_composite_tensor, {option}",
-            expected="a sequence of argument names",
-            received=f"a sequence with a {wrong[0]}",
-            mend="Pass the names as strings.",
+            f"auto_composite_tensor, {option}",
+            "a sequence of argument names",
+            f"a sequence with a {wrong[0]}",
+            "Pass the names as strings.",
         )
     return found
 
@@ -282,10 +282,10 @@ def _check_name(cls: type, name: str) -> None:
     """Raises unless the spec of a class may be registered under a name."""
     if not _NAME.fullmatch(name):
         raise RegistrationError(
-            path=f"{cls.__module__}.{cls.__qualname__}",
-            expected="a module_name of words of letters, digits and _, joined by dots",
-            received=repr(name.rpartition(".")[0]),
-            mend='Give one: auto_composite_tensor(module_name="my_project").',
+            f"{cls.__module__}.{cls.__qualname__}",
+            "a module_name of words of letters, digits and _, joined by dots",
+            repr(name.rpartition(".")[0]),
+            'Give one: auto_composite_tensor(module_name="my_project").',
         )
     holder: Any = registered_spec(name)
     if holder is None:
@@ -300,10 +300,10 @@ def _check_name(cls: type, name: str) -> None:
     if isinstance(described, type) and any(_redefines(cls, base) for base in described.__mro__):
         return
     raise RegistrationError(
-        path=f"{cls.__module__}.{cls.__qualname__}",
-        expected=f"a spec name that no other class has, {name!r}",
-        received=f"the name of the spec of {described!r}",
-        mend="Register one of the two under another name: auto_composite_tensor(module_name=...).",
+        f"{cls.__module__}.{cls.__qualname__}",
+        f"a spec name that no other class has, {name!r}",
+        f"the name of the spec of {described!r}",
+        "Register one of the two under another name: auto_composite_tensor(module_name=...).",
     )
 
 

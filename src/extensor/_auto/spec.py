@@ -172,10 +172,10 @@ class AutoSpec(DerivedSpec):
         for name, part in self._parts.items():
             for leaf in _opaque(static_data.encode(part)):
                 raise RegistrationError(
-                    path=f"{self.value_type.__qualname__}.{name}",
-                    expected="static data that can be saved, or an importable callable",
-                    received=f"{leaf!r}",
-                    mend="Define the function at the top level of a module, or the callable as a "
+                    f"{self.value_type.__qualname__}.{name}",
+                    "static data that can be saved, or an importable callable",
+                    f"{leaf!r}",
+                    "Define the function at the top level of a module, or the callable as a "
                     "class that xt.auto_composite_tensor decorates."
                     if callable(leaf)
                     else "Make it a tensor, or an enum or namedtuple of plain data.",
@@ -204,10 +204,10 @@ class AutoSpec(DerivedSpec):
             }
         else:
             raise RegistrationError(
-                path=cls.__qualname__,
-                expected=f"a serialization of version 1 to {_VERSION}",
-                received=f"version {version}",
-                mend="Install the release of extensor that wrote it, or a later release.",
+                cls.__qualname__,
+                f"a serialization of version 1 to {_VERSION}",
+                f"version {version}",
+                "Install the release of extensor that wrote it, or a later release.",
             )
         for name, default in cls.constructor().defaults.items():
             if name not in parts:
@@ -301,8 +301,8 @@ def _unpickled(value_type: Any, serialization: Any) -> AutoSpec:
 def not_decorated(cls: type, base: str) -> ArgumentError:
     """Returns the error for a subclass that is not decorated."""
     return ArgumentError(
-        path=cls.__qualname__,
-        expected="a class with a spec of its own",
-        received=f"a subclass of {base} without the decorator",
-        mend=f"Write @xt.auto_composite_tensor above {cls.__qualname__}.",
+        cls.__qualname__,
+        "a class with a spec of its own",
+        f"a subclass of {base} without the decorator",
+        f"Write @xt.auto_composite_tensor above {cls.__qualname__}.",
     )

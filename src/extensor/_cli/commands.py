@@ -190,15 +190,15 @@ def _filled(text: str) -> tuple[str, Any]:
 
 def _of_command(error: ExtensorError) -> ExtensorError:
     """Returns an error that names options in place of arguments of Python functions."""
-    mend = error.mend or ""
+    fix = error.fix or ""
     if isinstance(error, NullError):
-        mend = f"Give a value in place of the nulls: --nulls '{error.path}=0'."
-    elif "allow_nan=True" in mend:
-        mend = "Give --allow-nan to write NaN and Infinity."
+        fix = f"Give a value in place of the nulls: --nulls '{error.path}=0'."
+    elif "allow_nan=True" in fix:
+        fix = "Give --allow-nan to write NaN and Infinity."
     else:
         return error
     parts: dict[str, Any] = {"path": error.path, "expected": error.expected}
-    return type(error)(**parts, received=error.received, mend=mend)
+    return type(error)(**parts, received=error.received, fix=fix)
 
 
 @extensor.command(

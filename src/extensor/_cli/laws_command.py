@@ -40,10 +40,10 @@ def _value(name: str) -> Any:
     module_name, colon, path = name.partition(":")
     if not colon or not module_name or not path:
         raise FormatError(
-            path="MODULE:VALUE",
-            expected="a module, a colon and a name, such as recipes.types:small",
-            received=repr(name),
-            mend="Write the colon.",
+            "MODULE:VALUE",
+            "a module, a colon and a name, such as recipes.types:small",
+            repr(name),
+            "Write the colon.",
         )
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -52,20 +52,20 @@ def _value(name: str) -> Any:
     # Whatever the user's module raises, sys.exit too: it would end the command with its code.
     except (Exception, SystemExit) as error:
         raise StructureError(
-            path=module_name,
-            expected="a module that can be imported",
-            received=f"{type(error).__name__}: {error}{_line(error)}",
-            mend="Run the command in the folder from which the module is imported.",
+            module_name,
+            "a module that can be imported",
+            f"{type(error).__name__}: {error}{_line(error)}",
+            "Run the command in the folder from which the module is imported.",
         ) from error
     try:
         value: Any = reduce(getattr, path.split("."), module)
     except AttributeError as error:
         names = [each for each in vars(module) if not each.startswith("_")]
         raise FieldError(
-            path=name,
-            expected=f"one of the names {', '.join(names[:20])}",
-            received=str(error),
-            mend="Check the name after the colon.",
+            name,
+            f"one of the names {', '.join(names[:20])}",
+            str(error),
+            "Check the name after the colon.",
         ) from error
     if not callable(value) or hasattr(value, "__tf_type_spec__"):
         return value
@@ -74,10 +74,10 @@ def _value(name: str) -> Any:
     # Whatever the user's function raises.
     except (Exception, SystemExit) as error:
         raise StructureError(
-            path=name,
-            expected="a function that returns a value without arguments",
-            received=f"{type(error).__name__}: {error}{_line(error)}",
-            mend="Name a value, or a function that makes one.",
+            name,
+            "a function that returns a value without arguments",
+            f"{type(error).__name__}: {error}{_line(error)}",
+            "Name a value, or a function that makes one.",
         ) from error
 
 

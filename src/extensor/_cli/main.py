@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         click = needed("click", "cli", "extensor")
     except MissingDependencyError as error:
-        return _failed(f"the command line needs the package click. {error.mend}")
+        return _failed(f"the command line needs the package click. {error.fix}")
     from extensor._cli.commands import extensor
 
     try:

@@ -46,18 +46,15 @@ def serve_report(path: str) -> tuple[list[str], list[str]]:
 def _loaded(path: str) -> Any:
     if not tf.io.gfile.exists(path):
         raise MissingFileError(
-            path=path,
-            expected="the folder of a SavedModel",
-            received="a path that does not exist",
-            mend="Check the path.",
+            path, "the folder of a SavedModel", "a path that does not exist", "Check the path."
         )
     if not tf.saved_model.contains_saved_model(path):
         versions = [name for name in _listed(path) if name.rstrip("/").isdigit()]
         raise FormatError(
-            path=path,
-            expected="the folder of a SavedModel, with saved_model.pb",
-            received="a folder without it" if tf.io.gfile.isdir(path) else "a file",
-            mend=f"Give the folder of a version: {os.path.join(path, versions[0])}."
+            path,
+            "the folder of a SavedModel, with saved_model.pb",
+            "a folder without it" if tf.io.gfile.isdir(path) else "a file",
+            f"Give the folder of a version: {os.path.join(path, versions[0])}."
             if versions
             else "Save the model with xt.serving.save, or model.export.",
         )
@@ -67,10 +64,10 @@ def _loaded(path: str) -> Any:
     except Exception as error:
         text = (str(error).splitlines() or [""])[0]
         raise FormatError(
-            path=path,
-            expected="a SavedModel that loads",
-            received=f"{type(error).__name__}: {text}",
-            mend="Save it with xt.serving.save: its models load without the types of their values.",
+            path,
+            "a SavedModel that loads",
+            f"{type(error).__name__}: {text}",
+            "Save it with xt.serving.save: its models load without the types of their values.",
         ) from error
 
 

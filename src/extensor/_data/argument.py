@@ -12,7 +12,7 @@ _LIMIT = 1 << 31
 """So that the number of batches of a pass fits int64."""
 
 
-def positive(value: Any, name: str, mend: str) -> int:
+def positive(value: Any, name: str, fix: str) -> int:
     """Returns a positive number below 2**31 as an int.
 
     Raises:
@@ -23,10 +23,10 @@ def positive(value: Any, name: str, mend: str) -> int:
         number = int(value)
     if not 0 < number < _LIMIT:
         raise StructureError(
-            path=f"xt.data: {name}",
-            expected="a positive number" + (" below 2**31" if number > 0 else ""),
-            received=repr(value),
-            mend=mend,
+            f"xt.data: {name}",
+            "a positive number" + (" below 2**31" if number > 0 else ""),
+            repr(value),
+            fix,
         )
     return number
 

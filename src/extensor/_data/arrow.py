@@ -165,10 +165,10 @@ def _common(files: Sequence[File], schemas: Sequence[pa.Schema]) -> pa.Schema:
     for file, found in zip(files, schemas, strict=True):
         if found.names != first.names or found.types != first.types:
             raise StructureError(
-                path=file.path,
-                expected=f"the columns of {files[0].path}: {', '.join(map(str, first))}",
-                received=", ".join(map(str, found)),
-                mend="Give schema=, in which added columns are nullable.",
+                file.path,
+                f"the columns of {files[0].path}: {', '.join(map(str, first))}",
+                ", ".join(map(str, found)),
+                "Give schema=, in which added columns are nullable.",
             )
         schema = pa.unify_schemas([schema, found])
     return schema

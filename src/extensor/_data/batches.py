@@ -85,17 +85,17 @@ def batches(
     )
     if not callable(source) and not isinstance(source, Iterable):
         raise DTypeError(
-            path="xt.data.batches: source",
-            expected="an iterable of record batches, or a function that returns one",
-            received=type(source).__name__,
-            mend="Give a list, or a function such as lambda: reader().",
+            "xt.data.batches: source",
+            "an iterable of record batches, or a function that returns one",
+            type(source).__name__,
+            "Give a list, or a function such as lambda: reader().",
         )
     if not isinstance(schema, pa.Schema):
         raise DTypeError(
-            path="xt.data.batches: schema",
-            expected="the pyarrow Schema of the record batches",
-            received=repr(schema)[:80],
-            mend="Give batch.schema of one of them.",
+            "xt.data.batches: schema",
+            "the pyarrow Schema of the record batches",
+            repr(schema)[:80],
+            "Give batch.schema of one of them.",
         )
     names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
@@ -116,10 +116,10 @@ class _Source:
         if iter(source) is source and not callable(self._source):
             if self._is_read:
                 raise StructureError(
-                    path="xt.data.batches",
-                    expected="an iterable that can be iterated again",
-                    received=f"a {type(source).__name__}, which was read by another pass",
-                    mend="Give a function that returns a new iterator.",
+                    "xt.data.batches",
+                    "an iterable that can be iterated again",
+                    f"a {type(source).__name__}, which was read by another pass",
+                    "Give a function that returns a new iterator.",
                 )
             self._is_read = True
         return self._batches(source)
@@ -137,16 +137,16 @@ class _Source:
         where = f"xt.data.batches, record batch {number}"
         if not isinstance(piece, (pa.RecordBatch, pa.Table)):
             raise DTypeError(
-                path=where,
-                expected="a pyarrow.RecordBatch or Table",
-                received=type(piece).__name__,
-                mend="Convert it first, such as with pa.record_batch.",
+                where,
+                "a pyarrow.RecordBatch or Table",
+                type(piece).__name__,
+                "Convert it first, such as with pa.record_batch.",
             )
         if not piece.schema.equals(self._schema):
             raise StructureError(
-                path=where,
-                expected=f"the schema {', '.join(map(str, self._schema))}",
-                received=", ".join(map(str, piece.schema)),
-                mend="Cast it to the schema, or give its schema.",
+                where,
+                f"the schema {', '.join(map(str, self._schema))}",
+                ", ".join(map(str, piece.schema)),
+                "Cast it to the schema, or give its schema.",
             )
         return [piece] if isinstance(piece, pa.RecordBatch) else piece.to_batches()

@@ -93,9 +93,4 @@ def _located(error: ExtensorError, where: str) -> ExtensorError:
     """Returns an error that says where the record is that cannot be converted."""
     if error.received is None:
         return type(error)(f"{error} The record is one {where}.")
-    return type(error)(
-        path=error.path,
-        expected=error.expected,
-        received=f"{error.received} {where}",
-        mend=error.mend,
-    )
+    return type(error)(error.path, error.expected, f"{error.received} {where}", error.fix)

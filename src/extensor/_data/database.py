@@ -123,10 +123,10 @@ def in_order(query: str, order_by: Any, quote: str) -> str:
     names: list[Any] = list(order_by) if is_listed else []
     if not names or not all(isinstance(n, str) for n in names):
         raise DTypeError(
-            path="order_by",
-            expected="a list of names of columns of the result",
-            received=repr(order_by)[:80],
-            mend='Write order_by=["id"].',
+            "order_by",
+            "a list of names of columns of the result",
+            repr(order_by)[:80],
+            'Write order_by=["id"].',
         )
     columns = ", ".join(quote + name.replace(quote, quote * 2) + quote for name in names)
     inner = query.rstrip().removesuffix(";")

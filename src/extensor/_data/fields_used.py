@@ -44,17 +44,17 @@ def fields_used(fn_or_model: Callable[[Any], Any], spec: Any) -> FieldsUsed:
     """
     if not callable(fn_or_model):
         raise DTypeError(
-            path="xt.data.fields_used: fn_or_model",
-            expected="a function of records, or a model",
-            received=type(fn_or_model).__name__,
-            mend="Give a callable.",
+            "xt.data.fields_used: fn_or_model",
+            "a function of records, or a model",
+            type(fn_or_model).__name__,
+            "Give a callable.",
         )
     if not isinstance(spec, StructuredTensorSpec):
         raise DTypeError(
-            path="xt.data.fields_used: spec",
-            expected="the spec of a StructuredTensor",
-            received=repr(spec),
-            mend="Give xt.spec_of(records), or the element_spec of a dataset of records.",
+            "xt.data.fields_used: spec",
+            "the spec of a StructuredTensor",
+            repr(spec),
+            "Give xt.spec_of(records), or the element_spec of a dataset of records.",
         )
     return FieldsUsed(spec, checked_uses(components(spec), uses_by(fn_or_model, spec)))
 

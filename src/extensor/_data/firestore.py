@@ -80,10 +80,10 @@ def firestore(
     names, is_auto = listed(columns)
     if schema is None:
         raise DTypeError(
-            path="xt.data.firestore: schema",
-            expected="the spec or schema of the documents",
-            received="None",
-            mend="Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
+            "xt.data.firestore: schema",
+            "the spec or schema of the documents",
+            "None",
+            "Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
         )
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
     assert wanted.schema is not None

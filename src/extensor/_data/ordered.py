@@ -61,10 +61,10 @@ class OrderedPlan(Positioned):
     def _expect_order(self, what: str) -> None:
         if self._unordered is not None:
             raise StructureError(
-                path=f"{self._name}: {what}",
-                expected="a source that gives the same records in the same order each time",
-                received=self._unordered,
-                mend="Give order_by= with the columns that make a record unique"
+                f"{self._name}: {what}",
+                "a source that gives the same records in the same order each time",
+                self._unordered,
+                "Give order_by= with the columns that make a record unique"
                 + (", or choose the records of the shard in WHERE." if what == "shard" else "."),
             )
 
@@ -80,10 +80,10 @@ class OrderedPlan(Positioned):
             StructureError: Always.
         """
         raise StructureError(
-            path=self._name,
-            expected="a dataset of files, whose number of records is known",
-            received="one of a source that is read from its beginning",
-            mend="Count the records first: shards differ by one record at most.",
+            self._name,
+            "a dataset of files, whose number of records is known",
+            "one of a source that is read from its beginning",
+            "Count the records first: shards differ by one record at most.",
         )
 
     def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
@@ -234,10 +234,10 @@ class OrderedPass(ReadAhead):
             self._plan.steps = steps
         if left:
             raise StructureError(
-                path="state",
-                expected=f"a source of at least {step} batches, as when the state was made",
-                received=f"one of {step - left}",
-                mend="Give the source that the state is of, or begin again.",
+                "state",
+                f"a source of at least {step} batches, as when the state was made",
+                f"one of {step - left}",
+                "Give the source that the state is of, or begin again.",
             )
 
     def _cut(self, records: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

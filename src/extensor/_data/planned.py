@@ -89,10 +89,10 @@ class Groups:
             self._expect_version(group.file)
             if count != group.rows:
                 raise FormatError(
-                    path=self.place(number),
-                    expected=f"{group.rows} records, as when the dataset was made",
-                    received=f"{count} records: the file was written to",
-                    mend="Make the dataset again.",
+                    self.place(number),
+                    f"{group.rows} records, as when the dataset was made",
+                    f"{count} records: the file was written to",
+                    "Make the dataset again.",
                 )
 
     def _expect_version(self, file: File) -> None:

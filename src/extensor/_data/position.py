@@ -91,10 +91,10 @@ class Position:
             passes += self._passes[-1:]  # may be meant, though it is finished
         if len(passes) > 1:
             raise StructureError(
-                path="dataset",
-                expected="a dataset of which at most one pass is not finished",
-                received=f"{len(passes)} passes that may be meant",
-                mend="Give the iterator of the pass, iter(dataset), to xt.data.state. To look at "
+                "dataset",
+                "a dataset of which at most one pass is not finished",
+                f"{len(passes)} passes that may be meant",
+                "Give the iterator of the pass, iter(dataset), to xt.data.state. To look at "
                 "some batches, make another dataset.",
             )
         return passes[0].place if passes else self.next
@@ -172,36 +172,36 @@ class Positioned:
         own = self.state_at(0, 0)
         if not isinstance(state, Mapping) or not all(name in state for name in own):
             raise DTypeError(
-                path="state",
-                expected="a state that `xt.data.state` returned",
-                received=type(state).__name__,
-                mend="Give the whole dict, or None to begin at the beginning.",
+                "state",
+                "a state that `xt.data.state` returned",
+                type(state).__name__,
+                "Give the whole dict, or None to begin at the beginning.",
             )
         given = cast("Mapping[str, Any]", state)
         if given["version"] != _VERSION:
             raise FormatError(
-                path="state",
-                expected=f"a state of version {_VERSION}",
-                received=f"version {given['version']}",
-                mend="Begin again, or use the release of extensor that wrote it.",
+                "state",
+                f"a state of version {_VERSION}",
+                f"version {given['version']}",
+                "Begin again, or use the release of extensor that wrote it.",
             )
         for name in own:
             if name not in ("epoch", "step") and own[name] != given[name]:
                 what = "files or columns" if name == "digest" else name
                 raise StructureError(
-                    path=f"state, {name}",
-                    expected=f"{own[name]}, which this dataset has",
-                    received=f"{given[name]}: the state of a dataset with other {what}",
-                    mend="Give the arguments with which the state was made.",
+                    f"state, {name}",
+                    f"{own[name]}, which this dataset has",
+                    f"{given[name]}: the state of a dataset with other {what}",
+                    "Give the arguments with which the state was made.",
                 )
         places = (given["epoch"], given["step"])
         is_place = all(type(n) is int and n >= 0 for n in places)
         if not is_place or (steps is not None and places[1] > steps):
             raise StructureError(
-                path="state",
-                expected="an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}"),
-                received=f"epoch {places[0]}, step {places[1]}",
-                mend="Give a state as `xt.data.state` returned it.",
+                "state",
+                "an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}"),
+                f"epoch {places[0]}, step {places[1]}",
+                "Give a state as `xt.data.state` returned it.",
             )
         return places
 
@@ -211,18 +211,18 @@ def _checked_shuffle(shuffle: Any) -> Shuffle | None:
         return None
     if not isinstance(shuffle, Shuffle):
         raise DTypeError(
-            path="shuffle",
-            expected="an xt.data.Shuffle, or None",
-            received=repr(shuffle),
-            mend="Give shuffle=xt.data.Shuffle(seed=0).",
+            "shuffle",
+            "an xt.data.Shuffle, or None",
+            repr(shuffle),
+            "Give shuffle=xt.data.Shuffle(seed=0).",
         )
     seed = shuffle.seed
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise StructureError(
-            path="shuffle, seed",
-            expected="an integer that is not negative",
-            received=repr(seed),
-            mend="Give the same number to get the same order.",
+            "shuffle, seed",
+            "an integer that is not negative",
+            repr(seed),
+            "Give the same number to get the same order.",
         )
     window = positive(shuffle.window, "shuffle, window", "Give a number of records.")
     return Shuffle(int(seed), window)
@@ -237,16 +237,16 @@ def _checked_shard(shard: Any) -> tuple[int, int]:
         index, count = map(operator.index, shard)
     except (TypeError, ValueError) as error:
         raise DTypeError(
-            path="shard",
-            expected="two integers: the number of this shard, and the number of shards",
-            received=repr(shard),
-            mend="Give for example shard=(0, 4).",
+            "shard",
+            "two integers: the number of this shard, and the number of shards",
+            repr(shard),
+            "Give for example shard=(0, 4).",
         ) from error
     if not 0 <= index < count:
         raise RowError(
-            path="shard",
-            expected=f"a number from 0 to {count - 1}" if count > 0 else "at least one shard",
-            received=f"shard {index} of {count}",
-            mend="Shards are numbered from 0.",
+            "shard",
+            f"a number from 0 to {count - 1}" if count > 0 else "at least one shard",
+            f"shard {index} of {count}",
+            "Shards are numbered from 0.",
         )
     return index, count

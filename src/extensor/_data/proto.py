@@ -146,8 +146,5 @@ def _records(each: tf.Tensor, name_of: Callable[[int], str], reads: Any) -> Any:
         if error.received is None:
             raise
         raise type(error)(
-            path=error.path,
-            expected=error.expected,
-            received=f"{error.received} (counted from {name_of(0)})",
-            mend=error.mend,
+            error.path, error.expected, f"{error.received} (counted from {name_of(0)})", error.fix
         ) from error

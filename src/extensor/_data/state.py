@@ -82,10 +82,10 @@ def feed_of(dataset: Any) -> Feed:
     found = {id(feed): feed for feed in _feeds(dataset)}
     if len(found) != 1:
         raise StructureError(
-            path="dataset",
-            expected="a dataset of xt.data, or one that was made of it",
-            received=f"{len(found)} of them in {dataset!r}",
-            mend="Give the dataset that xt.data.parquet returned.",
+            "dataset",
+            "a dataset of xt.data, or one that was made of it",
+            f"{len(found)} of them in {dataset!r}",
+            "Give the dataset that xt.data.parquet returned.",
         )
     return next(iter(found.values()))
 
@@ -97,10 +97,10 @@ def _expect_no_repetition(dataset: Any, plan: Any) -> None:
     known = plan.steps is not None and not plan.by_service
     if tf.data.INFINITE_CARDINALITY in counts or (known and max(counts) > plan.steps * plan.epochs):
         raise StructureError(
-            path="dataset",
-            expected="a dataset that is not repeated",
-            received="more batches than a pass has",
-            mend="Give epochs= to the function of xt.data, in place of repeat().",
+            "dataset",
+            "a dataset that is not repeated",
+            "more batches than a pass has",
+            "Give epochs= to the function of xt.data, in place of repeat().",
         )
 
 
@@ -113,10 +113,10 @@ def _begun(iterator: tf.data.Iterator, position: Position, step: int) -> tuple[i
     if not found and step and not position.unfinished:
         return position.last
     raise StructureError(
-        path="iterator",
-        expected="an iterator that is within one pass",
-        received=f"one with {len(found)} passes",
-        mend="Give it after its first batch, and before what it reads ahead has ended.",
+        "iterator",
+        "an iterator that is within one pass",
+        f"one with {len(found)} passes",
+        "Give it after its first batch, and before what it reads ahead has ended.",
     )
 
 

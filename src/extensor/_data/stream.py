@@ -178,10 +178,10 @@ def _feed_of(recipe: str) -> Feed:
     kind, _, arguments = recipe.partition(" ")
     if kind not in MAKERS:
         raise StructureError(
-            path="xt.data",
-            expected="a dataset whose source and arguments another process can open",
-            received="one that only the process that made it can read",
-            mend="Give paths of files, and `nulls` as words.",
+            "xt.data",
+            "a dataset whose source and arguments another process can open",
+            "one that only the process that made it can read",
+            "Give paths of files, and `nulls` as words.",
         )
     feed = MAKERS[kind](arguments)
     feed.counts_passes = False  # each process would count its own

@@ -105,12 +105,7 @@ def _opened(
 ) -> Groups:
     groups = groups_of_records(files)
     if keys and wanted.schema is None:
-        raise StructureError(
-            path="keys",
-            expected="a schema",
-            received="none",
-            mend="Give schema=, whose paths keys= names.",
-        )
+        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
     if message is None:
         message = _message(groups if wanted.schema is None else groups[:1])
     if wanted.schema is None:

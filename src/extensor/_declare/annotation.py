@@ -113,12 +113,12 @@ class AnnotationReader(abc.ABC):
         is_protocol = getattr(kind, "_is_protocol", False)
         if not isinstance(kind, type) or (is_protocol and not _supports_isinstance(kind)):
             raise DTypeError(
-                path=f"annotation {annotation!r}",
-                expected="a type that supports isinstance",
-                received="a protocol that is not @typing.runtime_checkable"
+                f"annotation {annotation!r}",
+                "a type that supports isinstance",
+                "a protocol that is not @typing.runtime_checkable"
                 if is_protocol
                 else f"a value of type {type(annotation).__name__}",
-                mend="Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
+                "Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
             )
         if kind in _SEQUENCES or (
             issubclass(kind, (Sequence, Mapping, Set))
@@ -186,10 +186,10 @@ class _ValueReader(AnnotationReader):
             if not isinstance(value, kind):
                 if issubclass(kind, tf.Variable) and _is_keras_variable(value):
                     raise DTypeError(
-                        path=path,
-                        expected="a value of type tf.Variable",
-                        received="a keras.Variable",
-                        mend="Pass its `.value`.",
+                        path,
+                        "a value of type tf.Variable",
+                        "a keras.Variable",
+                        "Pass its `.value`.",
                     )
                 raise _wrong(path, name, value, "Pass such a value, or change the annotation.")
             return freeze(value, path, is_tensor_like)
@@ -281,11 +281,11 @@ def _is_keras_variable(value: Any) -> bool:
     return is_of_keras and isinstance(getattr(value, "value", None), tf.Variable)
 
 
-def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
+def _wrong(path: str, expected: str, value: Any, fix: str) -> DTypeError:
     received = type(value).__name__
     if is_tensor_like(value) and hasattr(value, "dtype"):
         received = f"a {received} of dtype {value.dtype.name}, shape {value.shape}"
-    return DTypeError(path=path, expected=expected, received=received, mend=mend)
+    return DTypeError(path, expected, received, fix)
 
 
 def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
@@ -293,21 +293,15 @@ def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
     dtype: Any = getattr(spec, "dtype", None)
     shape: Any = getattr(spec, "shape", None)
     if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
-        mend = f"Cast it with tf.cast(value, tf.{dtype.name})."
-        return _wrong(path, f"dtype {dtype.name}", value, mend)
+        fix = f"Cast it with tf.cast(value, tf.{dtype.name})."
+        return _wrong(path, f"dtype {dtype.name}", value, fix)
     given = getattr(value, "shape", None)
     if isinstance(shape, tf.TensorShape) and not shape.is_compatible_with(given):
         return StructureError(
-            path=path,
-            expected=f"shape {shape}",
-            received=f"shape {given}",
-            mend="The field's annotation declares the shape.",
+            path, f"shape {shape}", f"shape {given}", "The field's annotation declares the shape."
         )
     return DTypeError(
-        path=path,
-        expected=str(spec),
-        received=str(part_of(value)),
-        mend="The field's annotation declares the type.",
+        path, str(spec), str(part_of(value)), "The field's annotation declares the type."
     )
 
 
@@ -327,8 +321,8 @@ def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
         return tf.convert_to_tensor(value, dtype)
     except (TypeError, ValueError) as error:
         as_dtype = "" if dtype is None else f" of dtype {dtype.name}"
-        mend = "Pass a value that tf.convert_to_tensor accepts, or change the annotation."
-        raise _wrong(path, f"a tf.Tensor{as_dtype}", value, mend) from error
+        fix = "Pass a value that tf.convert_to_tensor accepts, or change the annotation."
+        raise _wrong(path, f"a tf.Tensor{as_dtype}", value, fix) from error
 
 
 def _number(kind: type, value: Any, path: str) -> Any:
@@ -347,8 +341,8 @@ def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
         try:
             return convert(value)
         except (TypeError, ValueError) as error:
-            mend = f"Pass {expected}, or a value that converts to it."
-            raise _wrong(path, expected, value, mend) from error
+            fix = f"Pass {expected}, or a value that converts to it."
+            raise _wrong(path, expected, value, fix) from error
 
     return tried
 
@@ -357,12 +351,10 @@ def _literal(allowed: tuple[Any, ...]) -> Converter:
     def literal(value: Any, path: str) -> Any:
         if not any(type(value) is type(a) and value == a for a in allowed):
             raise DTypeError(
-                path=path,
-                expected=f"one of {', '.join(map(repr, allowed))}",
-                received=repr(value)
-                if isinstance(value, (str, int, enum.Enum))
-                else type(value).__name__,
-                mend="Check the spelling.",
+                path,
+                f"one of {', '.join(map(repr, allowed))}",
+                repr(value) if isinstance(value, (str, int, enum.Enum)) else type(value).__name__,
+                "Check the spelling.",
             )
         return value
 
@@ -403,12 +395,12 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
         is_kind = isinstance(value, kind if is_named else (list, tuple))
         if not is_kind or len(value) != len(items):
             raise DTypeError(
-                path=path,
-                expected=expected,
-                received=f"a {type(value).__name__} of {len(value)}"
+                path,
+                expected,
+                f"a {type(value).__name__} of {len(value)}"
                 if isinstance(value, (list, tuple))
                 else type(value).__name__,
-                mend="Pass one value for each item of the tuple.",
+                "Pass one value for each item of the tuple.",
             )
         converted = [
             item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))
@@ -437,10 +429,10 @@ def _array(convert_array: Converter, dtype: Any) -> Converter:
         array = convert_array(value, path)
         if kinds and not any(np.issubdtype(array.dtype, kind) for kind in kinds):
             raise DTypeError(
-                path=path,
-                expected=f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}",
-                received=f"an array of dtype {array.dtype}",
-                mend="Convert it with value.astype.",
+                path,
+                f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}",
+                f"an array of dtype {array.dtype}",
+                "Convert it with value.astype.",
             )
         return array
 

@@ -117,29 +117,29 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     cls: Any = type(value)
     if "Spec" not in vars(cls) or not hasattr(cls, "_extensor_own"):
         raise ProtocolError(
-            path="replace",
-            expected="a value of a class declared with xt.extension_type",
-            received=f"a {cls.__qualname__}",
-            mend="Call the constructor of the class instead.",
+            "replace",
+            "a value of a class declared with xt.extension_type",
+            f"a {cls.__qualname__}",
+            "Call the constructor of the class instead.",
         )
     taken = {field.name for field in dataclasses.fields(cls) if field.init}
     init_only = _init_only(cls)
     for name in changes:
         if name not in taken | init_only.keys():
             raise FieldError(
-                path=f"{cls.__qualname__}.{name}",
-                expected=f"one of the fields {', '.join(sorted(taken))}",
-                received=repr(name),
-                mend="Check the spelling; fields with init=False cannot be replaced.",
+                f"{cls.__qualname__}.{name}",
+                f"one of the fields {', '.join(sorted(taken))}",
+                repr(name),
+                "Check the spelling; fields with init=False cannot be replaced.",
             )
     arguments = {name: changes.pop(name, default) for name, default in init_only.items()}
     for name, argument in arguments.items():
         if argument is dataclasses.MISSING:
             raise FieldError(
-                path=f"{cls.__qualname__}.{name}",
-                expected="a value for this InitVar",
-                received="no argument",
-                mend=f"Pass it: xt.replace(value, {name}=...).",
+                f"{cls.__qualname__}.{name}",
+                "a value for this InitVar",
+                "no argument",
+                f"Pass it: xt.replace(value, {name}=...).",
             )
     copy = object.__new__(cls)
     # Read by name, because a field may be made when it is first read.
@@ -162,12 +162,12 @@ _STAGE = "_extensor_stage"
 def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
     if not isinstance(cls, type) or cls.__dictoffset__ == 0:
         raise ProtocolError(
-            path="extension_type",
-            expected="a class whose instances have a __dict__",
-            received=f"{cls.__qualname__}, which has __slots__"
+            "extension_type",
+            "a class whose instances have a __dict__",
+            f"{cls.__qualname__}, which has __slots__"
             if isinstance(cls, type)
             else f"a {type(cls).__name__}",
-            mend="Write @xt.extension_type above a class without __slots__.",
+            "Write @xt.extension_type above a class without __slots__.",
         )
     refuse(cls)
     made: Any = cls
@@ -215,10 +215,10 @@ def _prepare_fields(cls: Any) -> list[str]:
     for name, annotation in own.items():
         if name in _RESERVED or name.startswith(("_extensor_", "__")):
             raise ProtocolError(
-                path=f"{cls.__qualname__}.{name}",
-                expected="a field name that is not reserved",
-                received=repr(name),
-                mend="Rename the field.",
+                f"{cls.__qualname__}.{name}",
+                "a field name that is not reserved",
+                repr(name),
+                "Rename the field.",
             )
         text = annotation if isinstance(annotation, str) else repr(annotation)
         if "ClassVar" in text or "KW_ONLY" in text:
@@ -320,10 +320,10 @@ def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str]
     if not known.keys() <= fields.keys():
         missing = next(name for name in known if name not in fields)
         raise FieldError(
-            path=known[missing].path,
-            expected="a value",
-            received="an unset field",
-            mend=f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
+            known[missing].path,
+            "a value",
+            "an unset field",
+            f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
         )
 
 
@@ -388,10 +388,10 @@ def _delete(self: Any, name: str) -> None:
 def _immutable(self: Any, name: str, what: str) -> ImmutableError:
     is_field = name in type(self).__dataclass_fields__
     return ImmutableError(
-        path=f"{type(self).__qualname__}.{name}",
-        expected=f"no {what}, because extension values are immutable",
-        received=f"{what} of {name!r}",
-        mend=f"Make a changed copy: xt.replace(value, {name}=...)."
+        f"{type(self).__qualname__}.{name}",
+        f"no {what}, because extension values are immutable",
+        f"{what} of {name!r}",
+        f"Make a changed copy: xt.replace(value, {name}=...)."
         if is_field
         else "Declare it as a field, or compute it in a property.",
     )
@@ -455,10 +455,10 @@ _NO_SPEC = object()
 
 def _wrong_spec(cls: type, own: object) -> ProtocolError:
     return ProtocolError(
-        path=f"{cls.__qualname__}.Spec",
-        expected="a class with members to add to the spec",
-        received=repr(own),
-        mend="Write `class Spec:` without a base, or give the attribute another name.",
+        f"{cls.__qualname__}.Spec",
+        "a class with members to add to the spec",
+        repr(own),
+        "Write `class Spec:` without a base, or give the attribute another name.",
     )
 
 

@@ -115,10 +115,10 @@ class DerivedSpec(StackableTypeSpec):
         twice = given.keys() & parts.keys()
         if len(args) > len(cls.field_names) or twice:
             raise FieldError(
-                path=cls.__qualname__,
-                expected=f"one part for each field: {', '.join(cls.field_names)}",
-                received=f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts",
-                mend="Pass the parts by name.",
+                cls.__qualname__,
+                f"one part for each field: {', '.join(cls.field_names)}",
+                f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts",
+                "Pass the parts by name.",
             )
         given.update(parts)
         check_names(cls, given)
@@ -166,10 +166,10 @@ class DerivedSpec(StackableTypeSpec):
         components = dict(leaves)
         if len(leaves) != len(components):
             raise ProtocolError(
-                path=type(self).__qualname__,
-                expected="keys of mappings that differ in their repr",
-                received=", ".join(name for name, _ in leaves),
-                mend="Use strings, numbers or the members of one enum as keys.",
+                type(self).__qualname__,
+                "keys of mappings that differ in their repr",
+                ", ".join(name for name, _ in leaves),
+                "Use strings, numbers or the members of one enum as keys.",
             )
         with_tensors = {name.partition("[")[0] for name in components}
         is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
@@ -198,10 +198,10 @@ class DerivedSpec(StackableTypeSpec):
         if name.startswith("_"):
             raise AttributeError(name)  # a cheap error: Python and TensorFlow look these up often
         raise MissingAttributeError(
-            path=type(self).__qualname__,
-            expected=f"one of the fields {', '.join(parts)}",
-            received=repr(name),
-            mend="Check the spelling.",
+            type(self).__qualname__,
+            f"one of the fields {', '.join(parts)}",
+            repr(name),
+            "Check the spelling.",
         )
 
     def from_fields(self, fields: dict[str, Any]) -> Any:
@@ -410,10 +410,10 @@ def _ragged(spec: Any) -> Any:
 def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
     cls = type(spec).__qualname__
     return ImmutableError(
-        path=f"{cls}.{name}",
-        expected=f"no {what}, because specs are immutable",
-        received=f"{what} of {name!r}",
-        mend=f"Make a new spec: {cls}(...).",
+        f"{cls}.{name}",
+        f"no {what}, because specs are immutable",
+        f"{what} of {name!r}",
+        f"Make a new spec: {cls}(...).",
     )
 
 
@@ -429,18 +429,18 @@ def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
     for name in cls.field_names:
         if name not in parts:
             raise FieldError(
-                path=f"{cls.__qualname__}.{name}",
-                expected="a spec or static data for this field",
-                received="no argument",
-                mend=f"A {cls.__qualname__} has the fields {listed}.",
+                f"{cls.__qualname__}.{name}",
+                "a spec or static data for this field",
+                "no argument",
+                f"A {cls.__qualname__} has the fields {listed}.",
             )
     for name in parts:
         if name not in cls.field_names:
             raise FieldError(
-                path=f"{cls.__qualname__}.{name}",
-                expected=f"one of the fields {listed}",
-                received=repr(name),
-                mend="Check the spelling.",
+                f"{cls.__qualname__}.{name}",
+                f"one of the fields {listed}",
+                repr(name),
+                "Check the spelling.",
             )
 
 

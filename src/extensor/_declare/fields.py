@@ -46,10 +46,10 @@ def readings(cls: Any) -> dict[str, Reading]:
         if "Spec" not in vars(cls):
             base = next(base for base in cls.__mro__ if "Spec" in vars(base))
             raise ProtocolError(
-                path=cls.__qualname__,
-                expected=f"a declared class, because its base {base.__qualname__} is declared",
-                received="a subclass without the decorator",
-                mend=f"Write @xt.extension_type above {cls.__qualname__}.",
+                cls.__qualname__,
+                f"a declared class, because its base {base.__qualname__} is declared",
+                "a subclass without the decorator",
+                f"Write @xt.extension_type above {cls.__qualname__}.",
             )
         read_annotations(cls, names_may_be_missing=False)
         own = cls._extensor_own
@@ -109,18 +109,13 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
                 if names_may_be_missing:
                     return
                 raise DTypeError(
-                    path=path,
-                    expected="an annotation whose names are defined",
-                    received=f"{annotation!r}: {error}",
-                    mend="Define or import it outside of `if TYPE_CHECKING`.",
+                    path,
+                    "an annotation whose names are defined",
+                    f"{annotation!r}: {error}",
+                    "Define or import it outside of `if TYPE_CHECKING`.",
                 ) from error
             except DTypeError as error:
-                raise DTypeError(
-                    path=path,
-                    expected=error.expected,
-                    received=error.received,
-                    mend=error.mend,
-                ) from None
+                raise DTypeError(path, error.expected, error.received, error.fix) from None
     cls._extensor_own = own
     cls._extensor_caller = None  # releases the caller's variables
 

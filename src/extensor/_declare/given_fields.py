@@ -50,10 +50,10 @@ def components_of_fields(
     unknown = [name for name in given if name not in used]
     if missing or unknown:
         raise DTypeError(
-            path=cls,
-            expected=f"a dict with the fields {', '.join(parts)}",
-            received=f"a dict with {', '.join(map(str, given)) or '0 fields'}",
-            mend=" ".join(
+            cls,
+            f"a dict with the fields {', '.join(parts)}",
+            f"a dict with {', '.join(map(str, given)) or '0 fields'}",
+            " ".join(
                 [f"Add {', '.join(missing)}."] * bool(missing)
                 + [f"Leave out {', '.join(map(str, unknown))}."] * bool(unknown)
             ),
@@ -70,10 +70,10 @@ def _matched(
     elif not _has_tensors(part):
         if is_checked and not _is_equal(part, value):
             raise DTypeError(
-                path=f"{cls}.{name}",
-                expected=_shown(part),
-                received=repr(value)[:60],
-                mend="Convert the value, or give the spec of values with this static data.",
+                f"{cls}.{name}",
+                _shown(part),
+                repr(value)[:60],
+                "Convert the value, or give the spec of values with this static data.",
             )
     elif isinstance(part, tuple) and type(part) is not FrozenPartial:
         if not isinstance(value, (list, tuple)) or len(value) != len(part):
@@ -110,8 +110,5 @@ def _shown(part: Any) -> str:
 
 def _other_structure(expected: str, value: Any, path: str) -> StructureError:
     return StructureError(
-        path=path,
-        expected=expected,
-        received=repr(value)[:60],
-        mend="Give the field as the constructor takes it.",
+        path, expected, repr(value)[:60], "Give the field as the constructor takes it."
     )

@@ -63,10 +63,10 @@ class FrozenDict(Mapping[Any, Any]):
 
 def _immutable(name: str, what: str) -> ImmutableError:
     return ImmutableError(
-        path=f"FrozenDict.{name}",
-        expected=f"no {what}, because a FrozenDict is immutable",
-        received=f"{what} of {name!r}",
-        mend="Make a new one: FrozenDict({**items, ...}).",
+        f"FrozenDict.{name}",
+        f"no {what}, because a FrozenDict is immutable",
+        f"{what} of {name!r}",
+        "Make a new one: FrozenDict({**items, ...}).",
     )
 
 
@@ -131,10 +131,10 @@ def freeze(
     if isinstance(value, (Mapping, list, tuple)):
         if any(value is holder for holder in inside):
             raise DTypeError(
-                path=path,
-                expected="static data that can be frozen",
-                received=f"a {type(value).__name__} that contains itself",
-                mend="Remove the circular reference.",
+                path,
+                "static data that can be frozen",
+                f"a {type(value).__name__} that contains itself",
+                "Remove the circular reference.",
             )
         inside = (*inside, value)
     if isinstance(value, Mapping):
@@ -156,10 +156,10 @@ def freeze(
     if is_frozen:
         return value
     raise DTypeError(
-        path=path,
-        expected="static data that can be frozen",
-        received=type(value).__name__,
-        mend="Put a tensor into a field of tensors, or of a tuple or mapping of tensors."
+        path,
+        "static data that can be frozen",
+        type(value).__name__,
+        "Put a tensor into a field of tensors, or of a tuple or mapping of tensors."
         if is_tensor_like(value)
         else "Make it a tensor, or an immutable value that defines __hash__ and __eq__.",
     )
@@ -168,10 +168,10 @@ def freeze(
 def _frozen_array(array: Any, path: str) -> Any:
     if array.dtype.hasobject or isinstance(array, np.ma.MaskedArray):
         raise DTypeError(
-            path=path,
-            expected="an array of numbers, strings, bytes or times",
-            received=f"a {type(array).__name__} of dtype {array.dtype}",
-            mend="Convert it to such a dtype, or to a tuple.",
+            path,
+            "an array of numbers, strings, bytes or times",
+            f"a {type(array).__name__} of dtype {array.dtype}",
+            "Convert it to such a dtype, or to a tuple.",
         )
     dtype = array.dtype.newbyteorder("=")
     # An array over the memory of `bytes` cannot be made writeable.
@@ -307,10 +307,10 @@ def _without_specs(static: Any) -> Any:
     """Returns a key or an element of a set, in which a tensor would have no place."""
     if isinstance(static, tf.TypeSpec):
         raise FormatError(
-            path="saved static data",
-            expected="keys and elements of sets that are no tensors",
-            received=type(static).__name__,
-            mend="The file is damaged, or was edited: save the model again.",
+            "saved static data",
+            "keys and elements of sets that are no tensors",
+            type(static).__name__,
+            "The file is damaged, or was edited: save the model again.",
         )
     return static
 
@@ -340,10 +340,10 @@ def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
     except (ImportError, AttributeError, LookupError, TypeError, ValueError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise RegistrationError(
-        path=f"{module}.{name}",
-        expected=_NAMED[tag],
-        received=problem,
-        mend=f"Make {name} importable from the module {module}, as at the time of saving.",
+        f"{module}.{name}",
+        _NAMED[tag],
+        problem,
+        f"Make {name} importable from the module {module}, as at the time of saving.",
     )
 
 

@@ -41,10 +41,10 @@ class VersionedSpec(DerivedSpec):
         version: object = cls.__version__
         if not isinstance(version, int) or version < 1:
             raise ProtocolError(
-                path=f"{cls.__module__}.{cls.__qualname__}.__version__",
-                expected="1, 2, 3 and so on",
-                received=repr(version),
-                mend="Start with 1, and add 1 when a field is renamed or changes its content.",
+                f"{cls.__module__}.{cls.__qualname__}.__version__",
+                "1, 2, 3 and so on",
+                repr(version),
+                "Start with 1, and add 1 when a field is renamed or changes its content.",
             )
 
     def upgraded(self, fields: Mapping[str, Any]) -> Any:
@@ -71,10 +71,10 @@ class VersionedSpec(DerivedSpec):
 
     def _missing(self, method: str) -> ProtocolError:
         return ProtocolError(
-            path=type(self).__qualname__,
-            expected=f"a conversion between the saved version {self.__version__} and the newest",
-            received=f"a class without {method}",
-            mend=f"Define {method} in `class Spec` of the type.",
+            type(self).__qualname__,
+            f"a conversion between the saved version {self.__version__} and the newest",
+            f"a class without {method}",
+            f"Define {method} in `class Spec` of the type.",
         )
 
     def serialize(self) -> tuple[Any, ...]:
@@ -95,10 +95,10 @@ class VersionedSpec(DerivedSpec):
             return _older(cls, version, fields)
         if version > cls.__version__:
             raise RegistrationError(
-                path=cls.__qualname__,
-                expected=f"version {cls.__version__} of the type, or an older one",
-                received=f"version {version}",
-                mend="Import the version of the type that was saved, or a newer one.",
+                cls.__qualname__,
+                f"version {cls.__version__} of the type, or an older one",
+                f"version {version}",
+                "Import the version of the type that was saved, or a newer one.",
             )
         return super().deserialize(fields)
 
@@ -158,10 +158,10 @@ class OlderSpec(VersionedSpec):
         path = f"{type(self).__qualname__}.downgraded"
         if set(given) != set(self._parts):
             raise FieldError(
-                path=path,
-                expected=f"the fields of version {self.__version__}: {', '.join(self._parts)}",
-                received=", ".join(given) or "an empty mapping",
-                mend="Return all fields of the older version, by their older names.",
+                path,
+                f"the fields of version {self.__version__}: {', '.join(self._parts)}",
+                ", ".join(given) or "an empty mapping",
+                "Return all fields of the older version, by their older names.",
             )
         return {n: freeze(given[n], f"{path}: {n}", is_tensor_like) for n in self._parts}
 
@@ -211,10 +211,10 @@ def newest(value: Any) -> Any:
     made = spec.upgraded(types.MappingProxyType(vars(value._extensor_older)))
     if type(made) is not spec._newest.value_type:
         raise ProtocolError(
-            path=f"{type(spec).__qualname__}.upgraded",
-            expected=f"a {spec._newest.value_type.__qualname__}",
-            received=f"a {type(made).__qualname__}",
-            mend="Return a value of the newest version.",
+            f"{type(spec).__qualname__}.upgraded",
+            f"a {spec._newest.value_type.__qualname__}",
+            f"a {type(made).__qualname__}",
+            "Return a value of the newest version.",
         )
     if tf.executing_eagerly():  # a tensor of one graph cannot be used in another
         value.__dict__["_extensor_newest"] = made

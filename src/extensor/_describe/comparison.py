@@ -98,10 +98,10 @@ def compared(
         _expect_threshold(f"thresholds, {path}", each)
         if path not in paths:
             raise FieldError(
-                path=f"thresholds, {path}",
-                expected=f"one of the paths {', '.join(list(paths)[:20])}",
-                received="another path",
-                mend="[*] stands for the items of a list.",
+                f"thresholds, {path}",
+                f"one of the paths {', '.join(list(paths)[:20])}",
+                "another path",
+                "[*] stands for the items of a list.",
             )
     drifts = [
         _drift(path, one.paths.get(path), other.paths.get(path), thresholds.get(path, threshold))
@@ -113,12 +113,7 @@ def compared(
 
 def _expect_threshold(name: str, value: Any) -> None:
     if not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
-        raise DTypeError(
-            path=name,
-            expected="a number between 0 and 1",
-            received=repr(value)[:60],
-            mend="0.1 is the default.",
-        )
+        raise DTypeError(name, "a number between 0 and 1", repr(value)[:60], "0.1 is the default.")
 
 
 def _drift(

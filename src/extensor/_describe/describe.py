@@ -122,10 +122,10 @@ def _of_dataset(dataset: tf.data.Dataset, wanted: Any) -> Iterator[pa.RecordBatc
     spec = dataset.element_spec
     if not isinstance(spec, StructuredTensorSpec):
         raise DTypeError(
-            path="xt.data.describe",
-            expected="a dataset of StructuredTensors",
-            received=f"a dataset of {type(spec).__name__}",
-            mend="Map it to its records: dataset.map(lambda records, labels: records).",
+            "xt.data.describe",
+            "a dataset of StructuredTensors",
+            f"a dataset of {type(spec).__name__}",
+            "Map it to its records: dataset.map(lambda records, labels: records).",
         )
     if spec.rank == 0:
         dataset = dataset.batch(1024)
@@ -144,10 +144,10 @@ def _of_item(item: Any, wanted: Any) -> Iterable[pa.RecordBatch]:
 def _of_value(records: StructuredTensor, wanted: Any) -> list[pa.RecordBatch]:
     if records.rank != 1:
         raise DTypeError(
-            path="xt.data.describe",
-            expected="records of rank 1",
-            received=f"records of rank {records.rank}",
-            mend="Merge the dimensions: records.merge_dims(0, -1).",
+            "xt.data.describe",
+            "records of rank 1",
+            f"records of rank {records.rank}",
+            "Merge the dimensions: records.merge_dims(0, -1).",
         )
     return list(_of_arrow(to_arrow(records), wanted))
 
@@ -169,8 +169,8 @@ def _is_arrow(value: Any) -> bool:
 
 def _no_source(source: Any) -> DTypeError:
     return DTypeError(
-        path="xt.data.describe",
-        expected="paths, a dataset of StructuredTensors, or Arrow data",
-        received=type(source).__name__,
-        mend="Python objects: describe(xt.struct.constant(records)).",
+        "xt.data.describe",
+        "paths, a dataset of StructuredTensors, or Arrow data",
+        type(source).__name__,
+        "Python objects: describe(xt.struct.constant(records)).",
     )

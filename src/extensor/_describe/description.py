@@ -46,10 +46,10 @@ class Description:
         if path in self._tree.paths:
             return self._tree.paths[path]
         raise FieldError(
-            path=path,
-            expected=f"one of the paths {', '.join(list(self._tree.paths)[:20])}",
-            received="another path",
-            mend="[*] stands for the items of a list.",
+            path,
+            f"one of the paths {', '.join(list(self._tree.paths)[:20])}",
+            "another path",
+            "[*] stands for the items of a list.",
         )
 
     def merge(self, other: Description) -> Description:
@@ -126,8 +126,8 @@ class Description:
 def _expect_description(value: Any) -> None:
     if not isinstance(value, Description):
         raise DTypeError(
-            path="Description",
-            expected="a Description",
-            received=type(value).__name__,
-            mend="Give the result of xt.data.describe.",
+            "Description",
+            "a Description",
+            type(value).__name__,
+            "Give the result of xt.data.describe.",
         )

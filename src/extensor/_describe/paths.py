@@ -82,10 +82,10 @@ class PathStatistics:
         is_plain = _is_plain_number(self.type) and _is_plain_number(other.type)
         if self.kind != other.kind or (self.kind == "number" and not is_plain):
             raise DTypeError(
-                path=self.path,
-                expected=f"values of type {self.type}, as in earlier records",
-                received=f"type {other.type}",
-                mend="Describe the parts one by one.",
+                self.path,
+                f"values of type {self.type}, as in earlier records",
+                f"type {other.type}",
+                "Describe the parts one by one.",
             )
 
 

@@ -245,10 +245,10 @@ def _declined(
         # indexes the value.
         name = type(args[0]).__qualname__
         raise DTypeError(
-            path=f"{name}[...]",
-            expected=f"a handler for {operation}",
-            received="0 handlers that accept the call",
-            mend=" ".join(declined),
+            f"{name}[...]",
+            f"a handler for {operation}",
+            "0 handlers that accept the call",
+            " ".join(declined),
         )
     try:
         with _indexing.of(indexed):
@@ -281,10 +281,10 @@ def _check_none(operation: Operation, kind: type) -> None:
     """Raises ProtocolError unless the operation may return None."""
     if not operation.may_return_none:
         raise ProtocolError(
-            path=f"{kind.__qualname__}.{_PROTOCOL}",
-            expected=f"the value of {operation}, or NotImplemented",
-            received="None",
-            mend="Return the result of the handler, or NotImplemented for unsupported arguments.",
+            f"{kind.__qualname__}.{_PROTOCOL}",
+            f"the value of {operation}, or NotImplemented",
+            "None",
+            "Return the result of the handler, or NotImplemented for unsupported arguments.",
         )
 
 
@@ -324,10 +324,10 @@ def _how_refused(
     """Returns why a type's handler is not called, or None if it allows all argument types."""
     if not (isinstance(allowed, tuple) and all(isinstance(one, type) for one in allowed)):
         raise ProtocolError(
-            path=f"{kind.__qualname__}.{_TYPES}",
-            expected="a tuple of types, or None",
-            received=repr(allowed),
-            mend=f"Write {_TYPES} = (tf.Tensor,); the class itself is always allowed.",
+            f"{kind.__qualname__}.{_TYPES}",
+            "a tuple of types, or None",
+            repr(allowed),
+            f"Write {_TYPES} = (tf.Tensor,); the class itself is always allowed.",
         )
     allowed = tuple(dict.fromkeys((kind, *allowed)))
     for value in operation.tensor_arguments(args):
@@ -352,10 +352,10 @@ def _check(kind: type) -> Any:
     handler = inspect.getattr_static(kind, _PROTOCOL)
     if inspect.isfunction(handler) or not callable(getattr(kind, _PROTOCOL)):
         raise ProtocolError(
-            path=f"{kind.__qualname__}.{_PROTOCOL}",
-            expected="a classmethod",
-            received=f"a {type(handler).__name__}",
-            mend="Write @classmethod above it: def __tf_dispatch__(cls, op, args, kwargs).",
+            f"{kind.__qualname__}.{_PROTOCOL}",
+            "a classmethod",
+            f"a {type(handler).__name__}",
+            "Write @classmethod above it: def __tf_dispatch__(cls, op, args, kwargs).",
         )
     if not hasattr(kind, _TYPES):
         # Set the missing attribute: looking it up again in each call would be slow.

@@ -135,10 +135,10 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
             operation_of(op)
     if not ops:
         raise ProtocolError(
-            path="implements",
-            expected="at least one operation",
-            received="no arguments",
-            mend="Pass the operations of the handler: @xt.dispatch.implements(tf.tile).",
+            "implements",
+            "at least one operation",
+            "no arguments",
+            "Pass the operations of the handler: @xt.dispatch.implements(tf.tile).",
         )
 
     def decorate(function: Any) -> Any:

@@ -148,12 +148,10 @@ def operation_of(function: Any) -> Operation:
     if inspect.isfunction(function) and function in FUNCTIONS:
         return _operation_of(function)
     raise ProtocolError(
-        path=getattr(function, "__qualname__", None) or repr(function),
-        expected="a function of TensorFlow that types can override, such as tf.add",
-        received="a function without a dispatcher"
-        if callable(function)
-        else type(function).__name__,
-        mend="For an operator, pass the function that it calls: tf.add for +, and "
+        getattr(function, "__qualname__", None) or repr(function),
+        "a function of TensorFlow that types can override, such as tf.add",
+        "a function without a dispatcher" if callable(function) else type(function).__name__,
+        "For an operator, pass the function that it calls: tf.add for +, and "
         "tf.__operators__.getitem for x[i].",
     )
 

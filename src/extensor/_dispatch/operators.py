@@ -75,10 +75,10 @@ def refuse_as_tensor(value: Any) -> None:
     """
     name = type(value).__qualname__
     raise DTypeError(
-        path=name,
-        expected="a tensor, or a value that converts to one",
-        received=f"a {name}",
-        mend="Give the tensor inside of the value, such as x.values. Authors of the type register "
+        name,
+        "a tensor, or a value that converts to one",
+        f"a {name}",
+        "Give the tensor inside of the value, such as x.values. Authors of the type register "
         "a handler for the function with xt.dispatch.implements, or define __array__."
         if is_on()
         else SWITCHED_OFF,
@@ -171,10 +171,10 @@ class OperatorsMixin:
     def __bool__(self) -> bool:
         name = type(self).__name__
         raise DTypeError(
-            path=f"bool({name})",
-            expected="a single bool",
-            received=f"a {name}",
-            mend="Compute elementwise, with tf.where or tf.reduce_any; to test for a value, write "
+            f"bool({name})",
+            "a single bool",
+            f"a {name}",
+            "Compute elementwise, with tf.where or tf.reduce_any; to test for a value, write "
             "`x is not None`.",
         )
 
@@ -183,11 +183,10 @@ class OperatorsMixin:
         sizes: Any = None if shape is None else tf.TensorShape(shape)
         if sizes is None or not sizes.rank or sizes[0] is None:
             raise StructureError(
-                path=f"len({type(self).__name__})",
-                expected="a value with a shape whose first dimension is known",
-                received="no shape" if sizes is None else f"shape {sizes}",
-                # TensorFlow asks for the length when it converts a list of values to a tensor.
-                mend="Use tf.shape(x)[0], if the type handles tf.shape. tf.stack makes one value "
+                f"len({type(self).__name__})",
+                "a value with a shape whose first dimension is known",
+                "no shape" if sizes is None else f"shape {sizes}",
+                "Use tf.shape(x)[0], if the type handles tf.shape. tf.stack makes one value "
                 "of a list; no tensor or variable can hold it.",
             )
         return int(sizes[0])

@@ -117,10 +117,10 @@ def _expect_row(cls: type, position: Any, size: int | None) -> None:
     if known is None or size is None or -size <= known < size:
         return
     raise RowError(
-        path=f"{cls.__qualname__}[...]",
-        expected=f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows",
-        received=str(int(known)),
-        mend=f"The number of rows is {size}.",
+        f"{cls.__qualname__}[...]",
+        f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows",
+        str(int(known)),
+        f"The number of rows is {size}.",
     )
 
 

@@ -10,7 +10,7 @@ SWITCHED_OFF = (
     f"The environment variable {_VARIABLE}=0 switches off dispatch: unset it before extensor is "
     "imported, or call the operation with the tensors in the value."
 )
-"""The mend of errors about a handler that is not called because dispatch is off."""
+"""The fix of errors about a handler that is not called because dispatch is off."""
 
 
 def is_on() -> bool:

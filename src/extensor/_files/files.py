@@ -107,20 +107,20 @@ class File:
             if not isinstance(error, FileNotFoundError):
                 raise
             raise MissingFileError(
-                path=self.path,
-                expected="a file",
-                received="a path that does not exist",
-                mend="Check the path; relative paths start from the working directory.",
+                self.path,
+                "a file",
+                "a path that does not exist",
+                "Check the path; relative paths start from the working directory.",
             ) from error
 
 
 def replaced(path: str) -> FormatError:
     """Returns the error for a file that changed since it was opened first."""
     return FormatError(
-        path=path,
-        expected="the file to stay unchanged since it was opened first",
-        received="a file that was replaced or written to",
-        mend="Open the files, or make the dataset, again.",
+        path,
+        "the file to stay unchanged since it was opened first",
+        "a file that was replaced or written to",
+        "Open the files, or make the dataset, again.",
     )
 
 
@@ -140,19 +140,16 @@ def file_at(path: Any) -> File:
         text = os.fsdecode(path)
     except TypeError as error:
         raise DTypeError(
-            path="path",
-            expected="a path or a URL",
-            received=f"{type(path).__name__}",
-            mend="Give a str or a pathlib.Path.",
+            "path", "a path or a URL", f"{type(path).__name__}", "Give a str or a pathlib.Path."
         ) from error
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise FormatError(
-            path=os.fsencode(text).decode(errors="backslashreplace"),
-            expected="a path in UTF-8, as pyarrow needs it",
-            received="a path with other bytes",
-            mend="Rename the file.",
+            os.fsencode(text).decode(errors="backslashreplace"),
+            "a path in UTF-8, as pyarrow needs it",
+            "a path with other bytes",
+            "Rename the file.",
         ) from error
     if not _URL.match(text):
         return File(text, pafs.LocalFileSystem(), os.path.expanduser(text))
@@ -167,26 +164,23 @@ def _by_fsspec(url: str) -> tuple[pafs.FileSystem, str]:
         import fsspec
     except ImportError as error:
         raise MissingDependencyError(
-            path=url,
-            expected="fsspec, because pyarrow does not support this URL",
-            received="no module named 'fsspec'",
-            mend='pip install "extensor[fsspec]"',
+            url,
+            "fsspec, because pyarrow does not support this URL",
+            "no module named 'fsspec'",
+            'pip install "extensor[fsspec]"',
         ) from error
     try:
         system, inner = fsspec.core.url_to_fs(url)
     except ImportError as error:
         raise MissingDependencyError(
-            path=url,
-            expected="the library of this URL",
-            received=str(error),
-            mend="Install the package that fsspec names.",
+            url, "the library of this URL", str(error), "Install the package that fsspec names."
         ) from error
     except ValueError as error:
         raise FormatError(
-            path=url,
-            expected="a URL of a file system that pyarrow or fsspec supports",
-            received=str(error),
-            mend="Check the part before ://.",
+            url,
+            "a URL of a file system that pyarrow or fsspec supports",
+            str(error),
+            "Check the part before ://.",
         ) from error
     return pafs.PyFileSystem(pafs.FSSpecHandler(system)), inner
 
@@ -210,19 +204,19 @@ def files_at(paths: FilePath | Iterable[FilePath], suffixes: tuple[str, ...] = (
         paths = [paths]
     if not isinstance(paths, Iterable):
         raise DTypeError(
-            path="paths",
-            expected="a path, or a list of paths",
-            received=type(paths).__name__,
-            mend="Give a path as a str or a pathlib.Path.",
+            "paths",
+            "a path, or a list of paths",
+            type(paths).__name__,
+            "Give a path as a str or a pathlib.Path.",
         )
     given = [file_at(path) for path in paths]
     found = [file for each in given for file in _expanded(each, suffixes)]
     if not found:
         raise StructureError(
-            path=", ".join(file.path for file in given) or "paths",
-            expected=f"at least one file{_listed(suffixes)}",
-            received="none",
-            mend="Check the folder or the pattern.",
+            ", ".join(file.path for file in given) or "paths",
+            f"at least one file{_listed(suffixes)}",
+            "none",
+            "Check the folder or the pattern.",
         )
     return found
 
@@ -249,10 +243,10 @@ def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:
         pattern = _regex(file.inner)
         return [each for each in _below(file, fixed or ".") if pattern.fullmatch(each.inner)]
     raise MissingFileError(
-        path=file.path,
-        expected="a file, a folder, or a pattern",
-        received="a path that does not exist",
-        mend="Check the path; relative paths start from the working directory.",
+        file.path,
+        "a file, a folder, or a pattern",
+        "a path that does not exist",
+        "Check the path; relative paths start from the working directory.",
     )
 
 
@@ -358,10 +352,10 @@ def whole_folder(path: FilePath) -> Generator[tuple[pafs.FileSystem, str]]:
     is_empty = not any(file.is_local or info.type == pafs.FileType.File for info in infos)
     if kind not in (pafs.FileType.NotFound, pafs.FileType.Directory) or not is_empty:
         raise StructureError(
-            path=file.path,
-            expected="a path that does not exist, or an empty folder",
-            received="a folder with files" if kind == pafs.FileType.Directory else "a file",
-            mend="Delete it first, or give another path.",
+            file.path,
+            "a path that does not exist, or an empty folder",
+            "a folder with files" if kind == pafs.FileType.Directory else "a file",
+            "Delete it first, or give another path.",
         )
     if not file.is_local:
         try:
@@ -412,10 +406,10 @@ def _whole_local(file: File) -> Generator[str]:
         raise _directory(file.path, "Give the name of a file in it.")
     if os.path.exists(path) and not os.path.isfile(path):
         raise FormatError(
-            path=file.path,
-            expected="a file, or a path that does not exist",
-            received="a device or pipe, which a file cannot replace",
-            mend="Write to a file.",
+            file.path,
+            "a file, or a path that does not exist",
+            "a device or pipe, which a file cannot replace",
+            "Write to a file.",
         )
     if not os.path.isdir(folder):
         raise _no_folder(file.path, folder)
@@ -423,14 +417,14 @@ def _whole_local(file: File) -> Generator[str]:
         yield unfinished
 
 
-def _directory(path: str, mend: str) -> DirectoryError:
-    return DirectoryError(path=path, expected="a file", received="a directory", mend=mend)
+def _directory(path: str, fix: str) -> DirectoryError:
+    return DirectoryError(path, "a file", "a directory", fix)
 
 
 def _no_folder(path: str, folder: str) -> MissingFileError:
     return MissingFileError(
-        path=path,
-        expected="a path in an existing folder",
-        received=f"{folder}, which does not exist",
-        mend="Create the folder first.",
+        path,
+        "a path in an existing folder",
+        f"{folder}, which does not exist",
+        "Create the folder first.",
     )

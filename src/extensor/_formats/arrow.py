@@ -83,10 +83,10 @@ def read_arrow(
             parts.append((name, wanted.table(table, validate=True)))
     if not parts:
         raise StructureError(
-            path="read_arrow",
-            expected="at least one batch of records",
-            received="0 batches",
-            mend="Without a batch, there is no schema.",
+            "read_arrow",
+            "at least one batch of records",
+            "0 batches",
+            "Without a batch, there is no schema.",
         )
     return wanted.records(_joined(parts))
 
@@ -96,10 +96,10 @@ def _joined(parts: list[tuple[str, pa.Table]]) -> pa.Table:
     for name, table in parts[1:]:
         if table.schema.names != whole.schema.names or table.schema.types != whole.schema.types:
             raise StructureError(
-                path=name,
-                expected=f"the columns of {first}: {_text(whole.schema)}",
-                received=_text(table.schema),
-                mend="Give schema= or columns=.",
+                name,
+                f"the columns of {first}: {_text(whole.schema)}",
+                _text(table.schema),
+                "Give schema= or columns=.",
             )
     if len(parts) == 1:
         return whole
@@ -152,10 +152,10 @@ def _name(source: Any) -> str:
 
 def _no_source(received: str) -> DTypeError:
     return DTypeError(
-        path="read_arrow",
-        expected="paths, the content of a file, a reader, or an iterable of record batches",
-        received=received,
-        mend="Give records that are in memory to xt.from_arrow.",
+        "read_arrow",
+        "paths, the content of a file, a reader, or an iterable of record batches",
+        received,
+        "Give records that are in memory to xt.from_arrow.",
     )
 
 
@@ -210,10 +210,10 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
 def _expect_no_feather_1(name: str, start: bytes) -> None:
     if start.startswith(_FEATHER_1):
         raise FormatError(
-            path=name,
-            expected="an Arrow IPC file, an IPC stream or a Feather file of version 2",
-            received="a Feather file of version 1, whose support pyarrow ends",
-            mend="Give xt.from_arrow what pyarrow.feather.read_table returns.",
+            name,
+            "an Arrow IPC file, an IPC stream or a Feather file of version 2",
+            "a Feather file of version 1, whose support pyarrow ends",
+            "Give xt.from_arrow what pyarrow.feather.read_table returns.",
         )
 
 
@@ -223,10 +223,10 @@ def _check_footer(name: str, stream: pa.NativeFile, schema: pa.Schema) -> None:
     first = pa.ipc.read_schema(stream)
     if not first.equals(schema):
         raise FormatError(
-            path=name,
-            expected=f"a footer with the columns of the beginning: {_text(first)}",
-            received=_text(schema),
-            mend="The file is damaged. Write it again.",
+            name,
+            f"a footer with the columns of the beginning: {_text(first)}",
+            _text(schema),
+            "The file is damaged. Write it again.",
         )
 
 
@@ -248,10 +248,10 @@ def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.Rec
         count += 1
     if stream.tell() == at:
         raise FormatError(
-            path=name,
-            expected="an IPC stream with an end mark",
-            received=f"a stream that ends after {count} of its batches",
-            mend="It was truncated, or its writer was not closed. Write it again.",
+            name,
+            "an IPC stream with an end mark",
+            f"a stream that ends after {count} of its batches",
+            "It was truncated, or its writer was not closed. Write it again.",
         )
 
 
@@ -278,10 +278,10 @@ class ArrowFiles:
                 leaf_paths(found.schema)  # raises for a name that is not UTF-8
                 if self.schema is not None and not found.schema.equals(self.schema):
                     raise StructureError(
-                        path=file.path,
-                        expected=f"the columns of {files[0].path}: {_text(self.schema)}",
-                        received=_text(found.schema),
-                        mend="Read files of different schemas one by one.",
+                        file.path,
+                        f"the columns of {files[0].path}: {_text(self.schema)}",
+                        _text(found.schema),
+                        "Read files of different schemas one by one.",
                     )
                 self.schema = found.schema
 
@@ -339,10 +339,10 @@ def readable(name: str) -> Generator[None]:
             raise
         reason = (str(error).splitlines() or ["no reason given"])[0]
         raise FormatError(
-            path=name,
-            expected="a complete Arrow IPC file, IPC stream or Feather file",
-            received=f"what cannot be read as one ({reason})",
-            mend="Write it again; a truncated file has no footer.",
+            name,
+            "a complete Arrow IPC file, IPC stream or Feather file",
+            f"what cannot be read as one ({reason})",
+            "Write it again; a truncated file has no footer.",
         ) from error
 
 
@@ -384,10 +384,10 @@ def write_arrow(
     """
     if compression not in (None, "lz4", "zstd"):
         raise DTypeError(
-            path="write_arrow: compression",
-            expected='"lz4", "zstd" or None',
-            received=repr(compression)[:60],
-            mend="Leave it out for None.",
+            "write_arrow: compression",
+            '"lz4", "zstd" or None',
+            repr(compression)[:60],
+            "Leave it out for None.",
         )
     batches = batches_of(records, "write_arrow")
     with progress_bar("write_arrow", progress, count_of(records)) as advance:
@@ -403,10 +403,10 @@ def write(
     first = next(found, None)
     if first is None:
         raise StructureError(
-            path="write_arrow",
-            expected="at least one batch of records",
-            received="0 batches",
-            mend="To write an empty file, give a batch of 0 records.",
+            "write_arrow",
+            "at least one batch of records",
+            "0 batches",
+            "To write an empty file, give a batch of 0 records.",
         )
     is_stream = os.fspath(path).endswith(".arrows")
     make: Any = pa.ipc.new_stream if is_stream else pa.ipc.new_file
@@ -419,18 +419,18 @@ def write(
 def _write(batch: pa.RecordBatch, schema: pa.Schema, writer: Any) -> None:
     if batch.schema != schema:
         raise StructureError(
-            path="write_arrow",
-            expected=f"batches of one schema: {_text(schema)}",
-            received=_text(batch.schema),
-            mend="Give schema=, or convert the batches to one schema.",
+            "write_arrow",
+            f"batches of one schema: {_text(schema)}",
+            _text(batch.schema),
+            "Give schema=, or convert the batches to one schema.",
         )
     try:
         writer.write_batch(batch)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise StructureError(
-            path="write_arrow",
-            expected="batches that an Arrow IPC file can hold",
-            received=str(error).splitlines()[0],
-            mend="A file has one dictionary for a column: write a stream (.arrows), or give "
+            "write_arrow",
+            "batches that an Arrow IPC file can hold",
+            str(error).splitlines()[0],
+            "A file has one dictionary for a column: write a stream (.arrows), or give "
             "schema= with the type of the values.",
         ) from error

@@ -77,10 +77,10 @@ def from_awkward(
         rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UnsupportedTypeError(
-            path="from_awkward",
-            expected="an array in memory, of types that Arrow has",
-            received=f"type {array.type} ({str(error).strip().splitlines()[0]})",
-            mend="Convert the values, such as complex ones to records of two numbers.",
+            "from_awkward",
+            "an array in memory, of types that Arrow has",
+            f"type {array.type} ({str(error).strip().splitlines()[0]})",
+            "Convert the values, such as complex ones to records of two numbers.",
         ) from error
     levels: list[Any] = []
     while is_list(rows.type):
@@ -113,19 +113,19 @@ def from_awkward(
 
 def _no_records(received: str) -> DTypeError:
     return DTypeError(
-        path="from_awkward",
-        expected="an ak.Array of records",
-        received=received,
-        mend='Name the values: ak.zip({"x": array}, depth_limit=1).',
+        "from_awkward",
+        "an ak.Array of records",
+        received,
+        'Name the values: ak.zip({"x": array}, depth_limit=1).',
     )
 
 
 def _null(what: str, rows: pa.Array) -> NullError:
     return NullError(
-        path="from_awkward",
-        expected=f"{what} without None",
-        received=f"{rows.null_count} that are None",
-        mend="Remove them with ak.drop_none; None in fields is allowed by nulls=.",
+        "from_awkward",
+        f"{what} without None",
+        f"{rows.null_count} that are None",
+        "Remove them with ak.drop_none; None in fields is allowed by nulls=.",
     )
 
 
@@ -156,10 +156,10 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
         data = to_arrow(records, _without_maps(array.type))
     if isinstance(data, pa.Scalar):
         raise DTypeError(
-            path="to_awkward",
-            expected="records of rank 1 or more",
-            received="a single record",
-            mend="Use to_py, or make a list of it: tf.expand_dims(record, 0).",
+            "to_awkward",
+            "records of rank 1 or more",
+            "a single record",
+            "Use to_py, or make a list of it: tf.expand_dims(record, 0).",
         )
     if schema is None:
         masked = set(masks_of_spec(records.__tf_type_spec__()))
@@ -170,10 +170,10 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
         return ak.from_arrow(data)
     except (NotImplementedError, ValueError) as error:
         raise UnsupportedTypeError(
-            path="to_awkward",
-            expected="types that awkward has",
-            received=str(error)[:200],
-            mend="Leave the field out, or write another type with schema=, such as pa.int64().",
+            "to_awkward",
+            "types that awkward has",
+            str(error)[:200],
+            "Leave the field out, or write another type with schema=, such as pa.int64().",
         ) from error
 
 

@@ -79,18 +79,15 @@ def read_delta(
         found = dataset.to_table(names, filter)
     except (deltalake.exceptions.TableNotFoundError, FileNotFoundError) as error:
         raise MissingFileError(
-            path=name,
-            expected="a Delta table",
-            received=_line(error),
-            mend="Check the path; the folder of a table contains _delta_log.",
+            name,
+            "a Delta table",
+            _line(error),
+            "Check the path; the folder of a table contains _delta_log.",
         ) from error
     except (pa.ArrowKeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if "No match for FieldRef" in str(error):
             raise FieldError(
-                path=f"{name}, filter",
-                expected="columns of the table",
-                received=_line(error),
-                mend="Correct filter=.",
+                f"{name}, filter", "columns of the table", _line(error), "Correct filter=."
             ) from error
         raise _unreadable(name, error) from error
     except (deltalake.exceptions.DeltaError, OSError) as error:
@@ -104,19 +101,19 @@ def _name(table: Any, deltalake: Any) -> str:
     if isinstance(table, (str, os.PathLike)):
         return os.path.expanduser(os.fsdecode(table))
     raise DTypeError(
-        path="table",
-        expected="the path of a Delta table, or a deltalake.DeltaTable",
-        received=type(table).__name__,
-        mend="Give the folder that contains _delta_log.",
+        "table",
+        "the path of a Delta table, or a deltalake.DeltaTable",
+        type(table).__name__,
+        "Give the folder that contains _delta_log.",
     )
 
 
 def _unreadable(name: str, error: Exception) -> FormatError:
     return FormatError(
-        path=name,
-        expected="a complete Delta table",
-        received=f"{type(error).__name__}: {_line(error)}",
-        mend="Check the version and the files; a table with deletion vectors must be rewritten "
+        name,
+        "a complete Delta table",
+        f"{type(error).__name__}: {_line(error)}",
+        "Check the version and the files; a table with deletion vectors must be rewritten "
         "without them (REORG TABLE ... APPLY (PURGE)).",
     )
 

@@ -86,20 +86,15 @@ def from_huggingface(
 
 
 def _no_dataset(datasets: Any, data: Any) -> DTypeError:
-    mend = "Load one with datasets.load_dataset, or make one with Dataset.from_list."
+    fix = "Load one with datasets.load_dataset, or make one with Dataset.from_list."
     if isinstance(data, Mapping):
-        mend = f"Choose a split: {', '.join(f'dataset[{name!r}]' for name in list(data)[:5])}."
+        fix = f"Choose a split: {', '.join(f'dataset[{name!r}]' for name in list(data)[:5])}."
     elif isinstance(data, datasets.IterableDataset):
-        mend = (
+        fix = (
             'Read it in batches: dataset.with_format("arrow").iter(1000) yields tables, of which '
             "each is for xt.from_arrow and all are for xt.read_arrow."
         )
-    return DTypeError(
-        path="from_huggingface",
-        expected="a datasets.Dataset",
-        received=type(data).__name__,
-        mend=mend,
-    )
+    return DTypeError("from_huggingface", "a datasets.Dataset", type(data).__name__, fix)
 
 
 def _wanted_names(names: list[str], columns: Any, schema: Any) -> list[str]:
@@ -194,10 +189,10 @@ def to_huggingface(records: StructuredTensor, schema: Any = None) -> Any:
     data = to_arrow(records, schema)
     if not isinstance(data, pa.RecordBatch):
         raise DTypeError(
-            path="to_huggingface",
-            expected="records of rank 1",
-            received=f"shape {records.shape}",
-            mend="Give a vector of records; a record may have lists of records.",
+            "to_huggingface",
+            "records of rank 1",
+            f"shape {records.shape}",
+            "Give a vector of records; a record may have lists of records.",
         )
     features = {field.name: _feature(datasets, field) for field in data.schema}
     plain = pa.schema([field.remove_metadata() for field in data.schema])
@@ -219,8 +214,8 @@ def _feature(datasets: Any, field: pa.Field) -> Any:
         return datasets.Features.from_arrow_schema(pa.schema([plain]))[field.name]
     except (ValueError, NotImplementedError, TypeError) as error:
         raise UnsupportedTypeError(
-            path=Path(field.name),
-            expected="a type that datasets has a feature for",
-            received=f"Arrow type {field.type} ({str(error).splitlines()[0]})",
-            mend="Give schema= with another type, or leave the field out with without.",
+            Path(field.name),
+            "a type that datasets has a feature for",
+            f"Arrow type {field.type} ({str(error).splitlines()[0]})",
+            "Give schema= with another type, or leave the field out with without.",
         ) from error

@@ -63,10 +63,10 @@ def read_iceberg(
             table = tables.StaticTable.from_metadata(name)
         elif not isinstance(table, tables.Table):
             raise DTypeError(
-                path="table",
-                expected="a table of a pyiceberg catalog, or the path of a metadata file",
-                received=type(table).__name__,
-                mend='Give pyiceberg.catalog.load_catalog(name).load_table("shop.recipes").',
+                "table",
+                "a table of a pyiceberg catalog, or the path of a metadata file",
+                type(table).__name__,
+                'Give pyiceberg.catalog.load_catalog(name).load_table("shop.recipes").',
             )
         name = str(table.metadata_location)
         # The names of the columns, in the schema of the snapshot.
@@ -83,10 +83,10 @@ def read_iceberg(
         found = (scan if filter is None else scan.filter(filter)).to_arrow()
     except FileNotFoundError as error:
         raise MissingFileError(
-            path=name,
-            expected="the metadata file of an Iceberg table, and all its data files",
-            received=_line(error),
-            mend="Load the table from its catalog, or give the newest *.metadata.json.",
+            name,
+            "the metadata file of an Iceberg table, and all its data files",
+            _line(error),
+            "Load the table from its catalog, or give the newest *.metadata.json.",
         ) from error
     except ExtensorError:
         raise
@@ -94,10 +94,10 @@ def read_iceberg(
         # The errors of pyiceberg have no common base. Its compiled reader raises SystemError for
         # damaged lengths.
         raise FormatError(
-            path=name,
-            expected="a complete Iceberg table with this snapshot, and a filter over its columns",
-            received=f"{type(error).__name__}: {_line(error)}",
-            mend="Check snapshot_id=, filter= and the files.",
+            name,
+            "a complete Iceberg table with this snapshot, and a filter over its columns",
+            f"{type(error).__name__}: {_line(error)}",
+            "Check snapshot_id=, filter= and the files.",
         ) from error
     return wanted.records(found)
 
@@ -127,10 +127,10 @@ def _checked(files: Any, snapshot: Any) -> Any:
             _decode(content, schemas[2])  # the version of all reads by pyiceberg
         except Exception as error:
             raise FormatError(
-                path=location,
-                expected="a complete manifest of an Iceberg table",
-                received=f"{type(error).__name__}: {_line(error)}",
-                mend="The file is damaged. Restore it, or read another snapshot.",
+                location,
+                "a complete manifest of an Iceberg table",
+                f"{type(error).__name__}: {_line(error)}",
+                "The file is damaged. Restore it, or read another snapshot.",
             ) from error
         return _Content(file, content)
 

@@ -80,17 +80,17 @@ def read_realtime_database(
     needed("firebase_admin.db", "firebase", "read_realtime_database")
     if conflicts not in ("error", "union"):
         raise DTypeError(
-            path="read_realtime_database: conflicts",
-            expected='"error" or "union"',
-            received=repr(conflicts)[:60],
-            mend="Leave it out for an error.",
+            "read_realtime_database: conflicts",
+            '"error" or "union"',
+            repr(conflicts)[:60],
+            "Leave it out for an error.",
         )
     if not hasattr(reference, "get") or isinstance(reference, dict):
         raise DTypeError(
-            path="read_realtime_database",
-            expected="a reference of firebase_admin.db",
-            received=type(reference).__name__,
-            mend='Get one by firebase_admin.db.reference("path").',
+            "read_realtime_database",
+            "a reference of firebase_admin.db",
+            type(reference).__name__,
+            'Get one by firebase_admin.db.reference("path").',
         )
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     source = str(getattr(reference, "path", "read_realtime_database"))
@@ -157,10 +157,10 @@ def write_realtime_database(
     node: Any = children if key_field is None else dict(zip(keys, children, strict=True))
     if len(node) < len(children):
         raise StructureError(
-            path=str(key_field),
-            expected="a different key for each record",
-            received=f"{counted(len(node), 'keys')} for {len(children)} records",
-            mend="Correct the field, or leave out key_field=.",
+            str(key_field),
+            "a different key for each record",
+            f"{counted(len(node), 'keys')} for {len(children)} records",
+            "Correct the field, or leave out key_field=.",
         )
     with _named_errors(source):
         if node:
@@ -190,29 +190,29 @@ def _children(node: Any, source: str) -> list[tuple[str, Any]]:
     if isinstance(node, list):  # of an object whose keys are numbers; others are null
         return [(str(i), child) for i, child in enumerate(node) if child is not None]
     raise StructureError(
-        path=source,
-        expected="an object or a list of records",
-        received=type(node).__name__,
-        mend="Give the reference of its parent, or of a node with children.",
+        source,
+        "an object or a list of records",
+        type(node).__name__,
+        "Give the reference of its parent, or of a node with children.",
     )
 
 
 def _row(key: str, child: Any, key_field: str | None, path: str) -> dict[str, Any]:
     if not isinstance(child, dict):
         raise StructureError(
-            path=path,
-            expected="an object, which is a record",
-            received=type(child).__name__,
-            mend="Give the reference of a node whose children are objects.",
+            path,
+            "an object, which is a record",
+            type(child).__name__,
+            "Give the reference of a node whose children are objects.",
         )
     if key_field is None:
         return child
     if key_field in child:
         raise FieldError(
-            path=path,
-            expected=f"a record without the field {key_field}, the name for keys",
-            received="a record with this field",
-            mend="Choose another key_field=.",
+            path,
+            f"a record without the field {key_field}, the name for keys",
+            "a record with this field",
+            "Choose another key_field=.",
         )
     return {key_field: key, **child}
 
@@ -231,10 +231,7 @@ def _expect_json(arrow: pa.DataType, path: Path) -> None:
     t = pa.types
     if not _is_key(path.names[-1]):
         raise FieldError(
-            path=path,
-            expected=f"names of fields {_KEYS}",
-            received=repr(path.names[-1])[:100],
-            mend="Rename the field.",
+            path, f"names of fields {_KEYS}", repr(path.names[-1])[:100], "Rename the field."
         )
     if isinstance(arrow, pa.BaseExtensionType):
         return _expect_json(arrow.storage_type, path)
@@ -248,10 +245,10 @@ def _expect_json(arrow: pa.DataType, path: Path) -> None:
              t.is_string_view, t.is_null)  # fmt: skip
     if not any(is_known(arrow) for is_known in known):
         raise UnsupportedTypeError(
-            path=path,
-            expected="a type of which JSON has values",
-            received=f"Arrow type {arrow}",
-            mend="Give schema= with another type, such as pa.string().",
+            path,
+            "a type of which JSON has values",
+            f"Arrow type {arrow}",
+            "Give schema= with another type, such as pa.string().",
         )
     return None
 
@@ -265,19 +262,19 @@ def _key(rows: list[dict[str, Any]], index: int, key_field: str | None) -> str:
         return ""
     if key_field not in rows[index]:
         raise FieldError(
-            path=key_field,
-            expected="a field with the keys of the records",
-            received=f"the fields {', '.join(rows[index])}",
-            mend="Correct key_field=.",
+            key_field,
+            "a field with the keys of the records",
+            f"the fields {', '.join(rows[index])}",
+            "Correct key_field=.",
         )
     key = rows[index].pop(key_field)
     if isinstance(key, str) and _is_key(key):
         return key
     raise DTypeError(
-        path=f"{key_field}, record {index}",
-        expected=f"a string {_KEYS}",
-        received=repr(key)[:60],
-        mend="Correct the field, or leave out key_field=.",
+        f"{key_field}, record {index}",
+        f"a string {_KEYS}",
+        repr(key)[:60],
+        "Correct the field, or leave out key_field=.",
     )
 
 
@@ -294,20 +291,20 @@ def _stored(value: Any, place: str) -> Any:
     too_large = type(value) is int and abs(value) > _LARGEST
     if too_large or (type(value) is float and not math.isfinite(value)):
         raise DTypeError(
-            path=place,
-            expected="a finite number, and no integer above 2 ** 53",
-            received=repr(value),
-            mend="Write the number as a string.",
+            place,
+            "a finite number, and no integer above 2 ** 53",
+            repr(value),
+            "Write the number as a string.",
         )
     return value
 
 
 def _not_stored(place: str, what: str) -> NullError:
     return NullError(
-        path=place,
-        expected="a value, because the database stores no nulls and nothing empty",
-        received=what,
-        mend="Fill in a value.",
+        place,
+        "a value, because the database stores no nulls and nothing empty",
+        what,
+        "Fill in a value.",
     )
 
 

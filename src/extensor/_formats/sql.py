@@ -88,10 +88,10 @@ def read_database(
         if not isinstance(batch_size, int) or batch_size < 1:
             batches.close()
             raise StructureError(
-                path="batch_size",
-                expected="a number of records, at least 1",
-                received=repr(batch_size),
-                mend="Leave it out for one StructuredTensor.",
+                "batch_size",
+                "a number of records, at least 1",
+                repr(batch_size),
+                "Leave it out for one StructuredTensor.",
             )
         return _sized(batches, batch_size, wanted)
     found = next(batches)
@@ -137,18 +137,15 @@ def write_database(
     """
     if if_exists not in _EXISTS:
         raise StructureError(
-            path="if_exists",
-            expected=", ".join(map(repr, _EXISTS)),
-            received=repr(if_exists),
-            mend='Leave it out for "fail".',
+            "if_exists", ", ".join(map(repr, _EXISTS)), repr(if_exists), 'Leave it out for "fail".'
         )
     names = Path.of(table).names
     if len(names) not in (1, 2):
         raise StructureError(
-            path="table",
-            expected="the name of a table, or schema.table",
-            received=repr(table),
-            mend="Quote a name that contains a dot: '\"a.b\"'.",
+            "table",
+            "the name of a table, or schema.table",
+            repr(table),
+            "Quote a name that contains a dot: '\"a.b\"'.",
         )
     with (
         progress_bar("write_database", progress, count_of(records)) as advance,
@@ -192,10 +189,10 @@ def _reads_alone(connection: Any) -> Generator[None]:
     own = id(connection)
     if own in _reading:
         raise DatabaseError(
-            path="query",
-            expected="a connection that no other pass reads",
-            received="a connection with a pass that has not ended",
-            mend="Read that pass to its end, or give the connection as a URI: each pass opens one.",
+            "query",
+            "a connection that no other pass reads",
+            "a connection with a pass that has not ended",
+            "Read that pass to its end, or give the connection as a URI: each pass opens one.",
         )
     _reading.add(own)
     try:
@@ -211,10 +208,10 @@ def _read_duckdb(query: str, connection: Any, params: Any) -> Iterator[Any]:
     for name, kind in zip(relation.columns, relation.types, strict=True):
         if _TIME_WITH_ZONE.search(str(kind)):
             raise UnsupportedTypeError(
-                path=Path(name),
-                expected="a type that Arrow has",
-                received=f"{kind}, whose zone DuckDB drops",
-                mend="Select it as text: column::text.",
+                Path(name),
+                "a type that Arrow has",
+                f"{kind}, whose zone DuckDB drops",
+                "Select it as text: column::text.",
             )
     reader = relation.to_arrow_reader(_ROWS)
     yield reader.schema
@@ -270,10 +267,10 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
         return
     record = int((found > 1).argmax())
     raise UnsupportedTypeError(
-        path=Path(name),
-        expected="arrays of one dimension, which are all that the driver of PostgreSQL returns",
-        received=f"{found[record]} dimensions in record {first + record}",
-        mend="Select to_json(column)::text, or one list for each row.",
+        Path(name),
+        "arrays of one dimension, which are all that the driver of PostgreSQL returns",
+        f"{found[record]} dimensions in record {first + record}",
+        "Select to_json(column)::text, or one list for each row.",
     )
 
 
@@ -307,10 +304,10 @@ class _Batches:
         first = next(self._rest, None)
         if first is None:
             raise StructureError(
-                path="write_database",
-                expected="at least one batch of records",
-                received="0 batches",
-                mend="To create an empty table, give a batch of 0 records.",
+                "write_database",
+                "at least one batch of records",
+                "0 batches",
+                "To create an empty table, give a batch of 0 records.",
             )
         self._first = first
 
@@ -324,10 +321,10 @@ class _Batches:
             for batch in self._rest:
                 if batch.schema != self._first.schema:
                     raise StructureError(
-                        path="write_database",
-                        expected=f"batches of one schema: {self._first.schema}",
-                        received=str(batch.schema),
-                        mend="Give schema=, or convert the batches to one schema.",
+                        "write_database",
+                        f"batches of one schema: {self._first.schema}",
+                        str(batch.schema),
+                        "Give schema=, or convert the batches to one schema.",
                     )
                 yield batch
         except ExtensorError as error:
@@ -390,10 +387,10 @@ def _connected(connection: Any) -> Generator[Any]:
     if not isinstance(connection, str):
         if not _is_duckdb(connection) and not hasattr(connection, "adbc_get_info"):
             raise DTypeError(
-                path="connection",
-                expected="a connection of DuckDB or of an ADBC driver, or a URI",
-                received=type(connection).__qualname__,
-                mend="Give adbc_driver_postgresql.dbapi.connect(uri), or duckdb.connect(path).",
+                "connection",
+                "a connection of DuckDB or of an ADBC driver, or a URI",
+                type(connection).__qualname__,
+                "Give adbc_driver_postgresql.dbapi.connect(uri), or duckdb.connect(path).",
             )
         yield connection
         return
@@ -406,10 +403,10 @@ def _connected(connection: Any) -> Generator[Any]:
         driver, text = needed("duckdb", "sql", "read_database"), rest.removeprefix("//")
     else:
         raise StructureError(
-            path="connection",
-            expected="a URI that begins with postgresql: or duckdb:",
-            received=f"{kind}:...",
-            mend="Give a connection of the ADBC driver of the database.",
+            "connection",
+            "a URI that begins with postgresql: or duckdb:",
+            f"{kind}:...",
+            "Give a connection of the ADBC driver of the database.",
         )
     with _named(f"connection to {kind}"):
         opened = driver.connect(text)
@@ -435,19 +432,19 @@ def _named(path: str) -> Generator[None]:
         if not is_drivers and not isinstance(error, (pa.ArrowException, OSError)):
             raise
         raise DatabaseError(
-            path=path,
-            expected="a database that answers without an error",
-            received=f"{kind.__name__}: {str(error).strip()}",
-            mend="Correct the query or the table, or connect again.",
+            path,
+            "a database that answers without an error",
+            f"{kind.__name__}: {str(error).strip()}",
+            "Correct the query or the table, or connect again.",
         ) from error
 
 
 def _no_rows() -> StructureError:
     return StructureError(
-        path="query",
-        expected="a query that returns rows",
-        received="a statement without a result",
-        mend="Run it with the connection itself.",
+        "query",
+        "a query that returns rows",
+        "a statement without a result",
+        "Run it with the connection itself.",
     )
 
 

@@ -94,10 +94,10 @@ def _flat_results(specs: Any, results: Any) -> list[Any]:
         tf.nest.assert_same_structure(specs, results, check_types=False)
     except (TypeError, ValueError) as error:
         raise StructureError(
-            path=path,
-            expected=f"a result with the structure of Tout, {specs}",
-            received=f"{tf.nest.map_structure(described, results)}",
-            mend="Return this structure, or change Tout.",
+            path,
+            f"a result with the structure of Tout, {specs}",
+            f"{tf.nest.map_structure(described, results)}",
+            "Return this structure, or change Tout.",
         ) from error
     values: list[Any] = []
     for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(results), strict=True):

@@ -83,10 +83,10 @@ def accumulated(specs: Any, result: Any, any_shape: bool = False) -> Any:
         except ExtensorError:
             pass
         raise StructureError(
-            path=type(value).__name__,
-            expected=f"an accumulated value of {spec}",
-            received=str(own),
-            mend="fn must return values of the type of the accumulated value: cast them, or pass "
+            type(value).__name__,
+            f"an accumulated value of {spec}",
+            str(own),
+            "fn must return values of the type of the accumulated value: cast them, or pass "
             "an initializer of the returned type.",
         )
 

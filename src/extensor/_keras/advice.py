@@ -51,17 +51,15 @@ def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
     cls = type(layer)
     if not _is_stock(cls):
         base = next(b.__name__ for b in cls.__mro__ if _is_stock(b) and b.__name__ in _BASES)
-        mend = (
-            f"Derive {cls.__name__} from xt.keras.{_BASES[base]}: its call gets extension values."
-        )
+        fix = f"Derive {cls.__name__} from xt.keras.{_BASES[base]}: its call gets extension values."
     elif (name := (_BASES | _OTHERS).get(cls.__name__)) is not None:
-        mend = f"Use xt.keras.{name}, which takes extension values."
+        fix = f"Use xt.keras.{name}, which takes extension values."
     else:
-        mend = (
+        fix = (
             "Give a tensor of the value, such as one field; or call the layer in the call of an "
             "xt.keras.Layer or in xt.keras.Lambda. xt.keras.Masked returns a tensor with its mask."
         )
-    return _refusal(f"keras: {cls.__name__} {layer.name}", "tensors", value, mend)
+    return _refusal(f"keras: {cls.__name__} {layer.name}", "tensors", value, fix)
 
 
 def refusal_of_data(model: Any, value: Any) -> DTypeError:
@@ -70,14 +68,14 @@ def refusal_of_data(model: Any, value: Any) -> DTypeError:
         "Sequential" if "Sequential" in [base.__name__ for base in type(model).__mro__] else "Model"
     )
     path = f"keras: {type(model).__name__} {model.name}"
-    mend = f"Use xt.keras.{name}, whose fit, evaluate and predict take extension values."
-    return _refusal(path, "arrays, tensors or a dataset of tensors", value, mend)
+    fix = f"Use xt.keras.{name}, whose fit, evaluate and predict take extension values."
+    return _refusal(path, "arrays, tensors or a dataset of tensors", value, fix)
 
 
 def refusal_of_graph(value: Any) -> DTypeError:
     """Returns the error of `keras.Model(inputs, outputs)` for a placeholder of `xt.keras.Input`."""
-    mend = "Use xt.keras.Model(inputs, outputs)."
-    return _refusal("keras.Model", "KerasTensors as inputs and outputs", value, mend)
+    fix = "Use xt.keras.Model(inputs, outputs)."
+    return _refusal("keras.Model", "KerasTensors as inputs and outputs", value, fix)
 
 
 def refusal_of_part(value: Any) -> DTypeError:
@@ -87,16 +85,16 @@ def refusal_of_part(value: Any) -> DTypeError:
 
 def refusal_of_input(value: Any) -> DTypeError:
     """Returns the error of `keras.Input` for an extension value or its spec."""
-    mend = "Use xt.keras.Input(spec), with the spec of a batch such as dataset.element_spec."
-    return _refusal("keras.Input", "a shape and a dtype", value, mend)
+    fix = "Use xt.keras.Input(spec), with the spec of a batch such as dataset.element_spec."
+    return _refusal("keras.Input", "a shape and a dtype", value, fix)
 
 
-def _refusal(path: str, expected: str, value: Any, mend: str) -> DTypeError:
+def _refusal(path: str, expected: str, value: Any, fix: str) -> DTypeError:
     if isinstance(value, Extension) or not describes_extension(value):
         received = f"a {type(value).__name__}"
     else:
         received = f"the spec of a {value.value_type.__name__}"
-    return DTypeError(path=path, expected=expected, received=received, mend=mend)
+    return DTypeError(path, expected, received, fix)
 
 
 def _is_stock(cls: type, names: Container[str] | None = None) -> bool:

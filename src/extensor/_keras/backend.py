@@ -31,20 +31,20 @@ def check_backend() -> None:
         import keras
     except ImportError as error:
         raise MissingDependencyError(
-            path="extensor.keras",
-            expected="Keras 3",
-            received=f"a failed import ({error})",
-            mend="pip install 'extensor[keras]'",
+            "extensor.keras",
+            "Keras 3",
+            f"a failed import ({error})",
+            "pip install 'extensor[keras]'",
         ) from error
     if keras.backend.backend() != "tensorflow":
         raise _wrong_backend(f"{keras.backend.backend()!r}, with which Keras was imported")
     version = tuple(int(part) for part in keras.__version__.split(".")[:2])
     if version < OLDEST:
         raise MissingDependencyError(
-            path="extensor.keras",
-            expected=f"Keras {'.'.join(map(str, OLDEST))} or newer",
-            received=f"Keras {keras.__version__}",
-            mend="pip install --upgrade keras",
+            "extensor.keras",
+            f"Keras {'.'.join(map(str, OLDEST))} or newer",
+            f"Keras {keras.__version__}",
+            "pip install --upgrade keras",
         )
 
 
@@ -59,11 +59,11 @@ def _chosen_in_file() -> tuple[str, str]:
         return path, "tensorflow"  # Keras ignores a file that it cannot read
 
 
-def _wrong_backend(received: str, mend: str = "Set") -> MissingDependencyError:
+def _wrong_backend(received: str, fix: str = "Set") -> MissingDependencyError:
     return MissingDependencyError(
-        path="extensor.keras",
-        expected="the TensorFlow backend of Keras",
-        received=received,
-        mend=f"{mend} KERAS_BACKEND=tensorflow before the first import of Keras. "
+        "extensor.keras",
+        "the TensorFlow backend of Keras",
+        received,
+        f"{fix} KERAS_BACKEND=tensorflow before the first import of Keras. "
         "The rest of extensor works with any backend.",
     )

@@ -62,10 +62,10 @@ class BackupAndRestore(keras.callbacks.Callback):
         super().__init__()
         if save_freq != "epoch" and not (isinstance(save_freq, int) and save_freq > 0):
             raise StructureError(
-                path="BackupAndRestore: save_freq",
-                expected='"epoch", or a positive number of batches',
-                received=repr(save_freq),
-                mend='Give save_freq="epoch".',
+                "BackupAndRestore: save_freq",
+                '"epoch", or a positive number of batches',
+                repr(save_freq),
+                'Give save_freq="epoch".',
             )
         self._folder = os.fspath(backup_dir)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
@@ -90,10 +90,10 @@ class BackupAndRestore(keras.callbacks.Callback):
         params: Any = self.params
         if self._save_freq != "epoch" and not params.get("steps"):
             raise StructureError(
-                path="BackupAndRestore: save_freq",
-                expected="a dataset of which the number of batches is known, to see epochs end",
-                received="one of unknown cardinality",
-                mend='Give save_freq="epoch", or say how many there are: '
+                "BackupAndRestore: save_freq",
+                "a dataset of which the number of batches is known, to see epochs end",
+                "one of unknown cardinality",
+                'Give save_freq="epoch", or say how many there are: '
                 "dataset.apply(tf.data.experimental.assert_cardinality(count)).",
             )
         if os.path.exists(self._path):
@@ -111,10 +111,10 @@ class BackupAndRestore(keras.callbacks.Callback):
         model: Any = self.model
         if not model.built:
             raise StructureError(
-                path="BackupAndRestore",
-                expected="a model that is built",
-                received=f"{model.name}, which has no variables yet",
-                mend="Call the model on a batch before fit.",
+                "BackupAndRestore",
+                "a model that is built",
+                f"{model.name}, which has no variables yet",
+                "Call the model on a batch before fit.",
             )
         if model.optimizer is not None and not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)

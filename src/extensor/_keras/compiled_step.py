@@ -112,10 +112,10 @@ def named_errors(model: Any) -> Any:
 
 def _error(model: Any, names: Iterable[str], received: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
-        path=f"{model.name}: {', '.join(names)}",
-        expected="tensors and operations of XLA, because of jit_compile=True",
-        received=received,
-        mend="Convert the field to a tensor of numbers before the model, in dataset.map, or use "
+        f"{model.name}: {', '.join(names)}",
+        "tensors and operations of XLA, because of jit_compile=True",
+        received,
+        "Convert the field to a tensor of numbers before the model, in dataset.map, or use "
         "compile(jit_compile=False).",
     )
 

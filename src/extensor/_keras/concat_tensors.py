@@ -114,9 +114,9 @@ def _variants(batches: Any) -> tf.Tensor:
 def _tensor(array: Any, path: Path) -> tf.Tensor:
     if isinstance(array, tf.RaggedTensor):
         raise StructureError(
-            path=f"predict: {path}" if path.names else "predict",
-            expected="one size in all batches",
-            received="batches of different sizes",
-            mend="Return a ragged field, or call the model on each batch.",
+            f"predict: {path}" if path.names else "predict",
+            "one size in all batches",
+            "batches of different sizes",
+            "Return a ragged field, or call the model on each batch.",
         )
     return tf.convert_to_tensor(array)

@@ -102,10 +102,10 @@ def _check_size(name: str, size: Any) -> None:
     """Raises unless a size of batches is a positive int, or is not given; 0 is not, as in Keras."""
     if size and (not isinstance(size, (int, np.integer)) or size < 0):
         raise ArgumentError(
-            path=name,
-            expected="a positive int",
-            received=repr(size),
-            mend="Give the number of rows in a batch, or leave the argument out for 32.",
+            name,
+            "a positive int",
+            repr(size),
+            "Give the number of rows in a batch, or leave the argument out for 32.",
         )
 
 
@@ -113,12 +113,12 @@ def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: A
     """Returns a weight for each row from its class: a number or a one-hot vector."""
     if sample_weight is not None or not hasattr(as_tuples(y), "shape") or is_extension(y):
         raise DTypeError(
-            path="class_weight",
-            expected="targets in one tensor, without sample_weight",
-            received="both class_weight and sample_weight"
+            "class_weight",
+            "targets in one tensor, without sample_weight",
+            "both class_weight and sample_weight"
             if sample_weight is not None
             else type(y).__name__,
-            mend="Give sample_weight only, one number for each row.",
+            "Give sample_weight only, one number for each row.",
         )
     classes = np.asarray(as_tuples(y))
     if classes.ndim > 1:
@@ -141,10 +141,10 @@ def _lowered(element: Any, replicas: int) -> Any:
     if replicas > 1 and contains(element, is_extension):
         # Keras would split each component tensor separately, also row splits.
         raise UnsupportedTypeError(
-            path=f"a batch for {replicas} replicas",
-            expected="a batch from a tf.data.Dataset, or values as arguments",
-            received="extension values from a generator or PyDataset",
-            mend="Use tf.data.Dataset.from_generator(..., output_signature=spec).",
+            f"a batch for {replicas} replicas",
+            "a batch from a tf.data.Dataset, or values as arguments",
+            "extension values from a generator or PyDataset",
+            "Use tf.data.Dataset.from_generator(..., output_signature=spec).",
         )
     return lowered(element)
 

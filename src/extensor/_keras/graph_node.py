@@ -234,10 +234,10 @@ def lowered_as(expected: tf.TypeSpec, value: Any, path: str) -> dict[str, Any]:
     if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
         received = tf.type_spec_from_value(value) if is_lowered(form) else value
         raise DTypeError(
-            path=path,
-            expected=f"{expected}, the output of the layer when the model was built",
-            received=repr(received),
-            mend="Return values of the same type from every call of the layer.",
+            path,
+            f"{expected}, the output of the layer when the model was built",
+            repr(received),
+            "Return values of the same type from every call of the layer.",
         )
     with contextlib.suppress(TypeError):  # the class does not support weak references
         _last_lowered = weakref.ref(value, _forget_last), expected, form

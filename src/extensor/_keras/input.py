@@ -44,10 +44,10 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
     """
     if not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.SparseTensorSpec):
         raise DTypeError(
-            path="xt.keras.Input",
-            expected="a TypeSpec",
-            received=repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
-            mend=_mend(spec),
+            "xt.keras.Input",
+            "a TypeSpec",
+            repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
+            _mend(spec),
         )
     if isinstance(spec, tf.TensorSpec):
         _check_batch(spec, name or spec.name)
@@ -82,8 +82,8 @@ def _mend(spec: Any) -> str:
 def _check_batch(spec: tf.TensorSpec, name: str | None) -> None:
     if not spec.shape.rank:
         raise StructureError(
-            path=f"xt.keras.Input: {name}",
-            expected="the spec of a batch, whose tensors have a batch dimension",
-            received=f"shape {spec.shape}",
-            mend="Batch the dataset first: dataset.batch(n).element_spec.",
+            f"xt.keras.Input: {name}",
+            "the spec of a batch, whose tensors have a batch dimension",
+            f"shape {spec.shape}",
+            "Batch the dataset first: dataset.batch(n).element_spec.",
         )

@@ -126,9 +126,9 @@ def _as_lists(structure: Any) -> Any:
 
 def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError:
     return DTypeError(
-        path=f"{model}: input {path}" if path else f"{model}: input",
-        expected=expected,
-        received=received,
-        mend="Give the model the fields and dtypes that it was built for: "
+        f"{model}: input {path}" if path else f"{model}: input",
+        expected,
+        received,
+        "Give the model the fields and dtypes that it was built for: "
         "spec.cast(records), with the spec of its input.",
     )

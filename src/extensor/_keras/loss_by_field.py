@@ -48,10 +48,10 @@ def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
     for name in chosen if isinstance(chosen, dict) else ():
         if name not in names:
             raise FieldError(
-                path=f"{path} {name}",
-                expected=f"one of the fields with a loss or metric: {', '.join(names)}",
-                received=name,
-                mend="Name the same fields as in compile(loss=..., metrics=...).",
+                f"{path} {name}",
+                f"one of the fields with a loss or metric: {', '.join(names)}",
+                name,
+                "Name the same fields as in compile(loss=..., metrics=...).",
             )
 
 
@@ -145,12 +145,10 @@ def _field(value: Any, name: str, what: str) -> Any:
         listed = value if records is None else records.field_names()
         if not (step in listed if is_nest else is_extension(value) and hasattr(value, step)):
             raise FieldError(
-                path=f"{what} {name}",
-                expected="this field, because it has a loss or metric",
-                received=f"fields {', '.join(map(str, listed))}"
-                if is_nest
-                else type(value).__name__,
-                mend="Name fields of the outputs in compile(loss=..., metrics=...).",
+                f"{what} {name}",
+                "this field, because it has a loss or metric",
+                f"fields {', '.join(map(str, listed))}" if is_nest else type(value).__name__,
+                "Name fields of the outputs in compile(loss=..., metrics=...).",
             )
         value = value[step] if is_nest else getattr(value, step)
     return value
@@ -167,22 +165,22 @@ def _plain_tensors(
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
         raise DTypeError(
-            path=f"{model}: {name}",
-            expected="a target and an output that are both ragged or both dense",
-            received="a ragged target and a dense output"
+            f"{model}: {name}",
+            "a target and an output that are both ragged or both dense",
+            "a ragged target and a dense output"
             if ragged[0]
             else "a dense target and a ragged output",
-            mend="Make both ragged, or convert both to dense tensors with to_tensor.",
+            "Make both ragged, or convert both to dense tensors with to_tensor.",
         )
     if all(ragged):
         weight = weights_of_values(output, weight, takes_mean(loss))
         splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)
         if truth.ragged_rank != output.ragged_rank:
             raise StructureError(
-                path=f"{model}: {name}",
-                expected=f"an output of ragged rank {truth.ragged_rank}, as of the target",
-                received=f"ragged rank {output.ragged_rank}",
-                mend="Return an output with the rows of its target.",
+                f"{model}: {name}",
+                f"an output of ragged rank {truth.ragged_rank}, as of the target",
+                f"ragged rank {output.ragged_rank}",
+                "Return an output with the rows of its target.",
             )
         message = f"{model}: {name}: the rows of the outputs differ from those of the targets"
         checks = [
@@ -221,10 +219,10 @@ def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
     if isinstance(target, MaskedTensor):
         return target.unmasked(path), None
     raise DTypeError(
-        path=path,
-        expected="a target with one value for each record, each valid or null as a whole",
-        received=f"a {type(target).__name__} of shape {getattr(target, 'shape', 'unknown')}",
-        mend="Give a tensor and sample_weight=, or a loss function that takes whole values.",
+        path,
+        "a target with one value for each record, each valid or null as a whole",
+        f"a {type(target).__name__} of shape {getattr(target, 'shape', 'unknown')}",
+        "Give a tensor and sample_weight=, or a loss function that takes whole values.",
     )
 
 

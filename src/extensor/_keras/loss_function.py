@@ -94,10 +94,10 @@ def check_losses(loss: Any, y_pred: Any, model: str) -> None:
         return
     elif contains(y_pred, is_extension):
         raise DTypeError(
-            path=model,
-            expected=f"a tensor or a ragged tensor, the input of the loss {_loss_name(loss)}",
-            received="an extension value",
-            mend='Give losses by field, compile(loss={"score": "mse"}), or a function '
+            model,
+            f"a tensor or a ragged tensor, the input of the loss {_loss_name(loss)}",
+            "an extension value",
+            'Give losses by field, compile(loss={"score": "mse"}), or a function '
             "loss(y_true, y_pred) that takes whole values.",
         )
 
@@ -124,10 +124,10 @@ def check_targets(loss: Any, y: Any, path: str) -> None:
             check_targets(each, target, f"{path} {i}")
     elif loss is not None and getattr(y, "dtype", None) == tf.string:
         raise DTypeError(
-            path=path,
-            expected=f"numbers, because of the loss {_loss_name(loss)}",
-            received="strings",
-            mend="Replace each string by its number in a vocabulary before fit: "
+            path,
+            f"numbers, because of the loss {_loss_name(loss)}",
+            "strings",
+            "Replace each string by its number in a vocabulary before fit: "
             "keras.layers.StringLookup(vocabulary=words, num_oov_indices=0)(labels).",
         )
 

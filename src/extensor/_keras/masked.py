@@ -54,11 +54,10 @@ class Masked(Layer):
             tensor, mask = value.__keras_mask__()
             return _with_a_step(tensor, mask)
         raise UnsupportedTypeError(
-            path=self.name,
-            expected="a ragged tensor, or a value with a method __keras_mask__",
-            received=type(value).__name__,
-            mend="Give a single field, or define __keras_mask__(self) to return a tensor and its "
-            "mask.",
+            self.name,
+            "a ragged tensor, or a value with a method __keras_mask__",
+            type(value).__name__,
+            "Give a single field, or define __keras_mask__(self) to return a tensor and its mask.",
         )
 
 

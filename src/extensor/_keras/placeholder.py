@@ -74,10 +74,10 @@ class SymbolicRagged:
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         """Raises UnsupportedTypeError, because a placeholder holds no values."""
         raise UnsupportedTypeError(
-            path=f"{self}",
-            expected="a tensor",
-            received="a placeholder for a ragged tensor",
-            mend="Compute with it in the call of an xt.keras.Layer or in xt.keras.Lambda; Keras "
+            f"{self}",
+            "a tensor",
+            "a placeholder for a ragged tensor",
+            "Compute with it in the call of an xt.keras.Layer or in xt.keras.Lambda; Keras "
             "layers accept its flat_values.",
         )
 

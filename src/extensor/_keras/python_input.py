@@ -28,29 +28,27 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
     """
     if is_extension(data) and getattr(data, "shape", tf.TensorShape(None)) == ():
         raise StructureError(
-            path=f"{model}: input",
-            expected="a batch",
-            received="a single value of shape ()",
-            mend="Give a batch of one value: records[:1] instead of records[0].",
+            f"{model}: input",
+            "a batch",
+            "a single value of shape ()",
+            "Give a batch of one value: records[:1] instead of records[0].",
         )
     is_table = type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
     if isinstance(specs, StructuredTensorSpec) and type(data) is dict:
         raise StructureError(
-            path=f"{model}: input",
-            expected="a batch: a list of dicts, one for each record",
-            received=f"a dict with the keys {', '.join(map(str, data))}",
-            mend="For one record, give [record]; for columns, xt.from_arrow(pa.table(columns)).",
+            f"{model}: input",
+            "a batch: a list of dicts, one for each record",
+            f"a dict with the keys {', '.join(map(str, data))}",
+            "For one record, give [record]; for columns, xt.from_arrow(pa.table(columns)).",
         )
     if not is_table and not _is_list_of_records(data):
         return data
     if not isinstance(specs, StructuredTensorSpec):
         raise StructureError(
-            path=f"{model}: input",
-            expected="extension values, tensors or a dataset"
-            if specs is None
-            else f"the inputs {specs}",
-            received=f"a {type(data).__name__}" if is_table else "a list of dicts",
-            mend="Give xt.from_arrow(table), or spec.cast(records) with the spec of the records.",
+            f"{model}: input",
+            "extension values, tensors or a dataset" if specs is None else f"the inputs {specs}",
+            f"a {type(data).__name__}" if is_table else "a list of dicts",
+            "Give xt.from_arrow(table), or spec.cast(records) with the spec of the records.",
         )
     if is_table:
         try:

@@ -68,19 +68,19 @@ class RNN(Layer):
         super().__init__(**kwargs)
         if stateful:
             raise ArgumentError(
-                path=self.name,
-                expected="stateful=False",
-                received="stateful=True",
-                mend="Keep the states yourself: take them with return_state=True, and give them to "
+                self.name,
+                "stateful=False",
+                "stateful=True",
+                "Keep the states yourself: take them with return_state=True, and give them to "
                 "the next call as initial_state=states.",
             )
         if isinstance(cell, (list, tuple)):
             if not cell:
                 raise ArgumentError(
-                    path=self.name,
-                    expected="one or more cells",
-                    received="an empty list",
-                    mend="Give a cell, or a list of cells.",
+                    self.name,
+                    "one or more cells",
+                    "an empty list",
+                    "Give a cell, or a list of cells.",
                 )
             cell = StackedCells(cell)
         self.supports_masking = True
@@ -115,10 +115,10 @@ class RNN(Layer):
             or (shape is not None and shape.rank is not None and shape.rank < 2)
         ):
             raise UnsupportedTypeError(
-                path=self.name,
-                expected="a value of shape [batch, steps, ...]",
-                received=f"{type(inputs).__name__} of shape {shape}",
-                mend="For lists of different lengths, use xt.keras.layers.ListRNN.",
+                self.name,
+                "a value of shape [batch, steps, ...]",
+                f"{type(inputs).__name__} of shape {shape}",
+                "For lists of different lengths, use xt.keras.layers.ListRNN.",
             )
         of_step = stacked_spec(
             unstacked_spec(unstacked_spec(spec, self.name), self.name), None, self.name
@@ -128,10 +128,10 @@ class RNN(Layer):
         steps = boxes[0].shape[1]
         if self.unroll and steps is None:
             raise UnsupportedTypeError(
-                path=self.name,
-                expected="a static number of steps, because unroll=True",
-                received=f"{type(inputs).__name__} of shape {shape}",
-                mend="Give the number of steps in the spec of the input, or leave unroll out.",
+                self.name,
+                "a static number of steps, because unroll=True",
+                f"{type(inputs).__name__} of shape {shape}",
+                "Give the number of steps in the spec of the input, or leave unroll out.",
             )
         # Steps before rows.
         boxes = [_swapped(part) for part in boxes]

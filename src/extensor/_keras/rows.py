@@ -51,10 +51,10 @@ class Rows:
         spec = any_batch_size(spec_of_field(value))
         if isinstance(spec, tf.TensorSpec) and not spec.shape.rank:
             raise DTypeError(
-                path=f"{at}",
-                expected="one value for each row",
-                received="a scalar",
-                mend="Give arrays, tensors or extension values with a batch dimension.",
+                f"{at}",
+                "one value for each row",
+                "a scalar",
+                "Give arrays, tensors or extension values with a batch dimension.",
             )
         boxes = box(spec, value, 1)
         count = int(boxes[0].shape[0])
@@ -62,10 +62,10 @@ class Rows:
             self.count = count
         if count != self.count:
             raise StructureError(
-                path=f"{at}",
-                expected=counted(self.count, "rows, the number of the first input"),
-                received=counted(count, "rows"),
-                mend="Give one value for each row.",
+                f"{at}",
+                counted(self.count, "rows, the number of the first input"),
+                counted(count, "rows"),
+                "Give one value for each row.",
             )
         self._specs.append(spec)
         self._boxes.append(boxes)
@@ -83,10 +83,10 @@ class Rows:
         at = math.floor(self.count * (1.0 - share))
         if not 0 < at < self.count:
             raise StructureError(
-                path="validation_split",
-                expected="a share that leaves rows for both training and validation",
-                received=f"{share} of {counted(self.count, 'rows')}",
-                mend="Give another share, or validation_data.",
+                "validation_split",
+                "a share that leaves rows for both training and validation",
+                f"{share} of {counted(self.count, 'rows')}",
+                "Give another share, or validation_data.",
             )
         return self._part(slice(None, at)), self._part(slice(at, None))
 

@@ -32,10 +32,10 @@ class Saver(OwnSaveSignature, keras.Model):
         """
         if str(filepath).endswith((".h5", ".hdf5")):
             raise UnsupportedTypeError(
-                path=f"{self.name}.save",
-                expected="a file that ends in .keras",
-                received=f"{filepath}",
-                mend="For weights only, use save_weights('model.weights.h5').",
+                f"{self.name}.save",
+                "a file that ends in .keras",
+                f"{filepath}",
+                "For weights only, use save_weights('model.weights.h5').",
             )
         super().save(filepath, *args, **kwargs)
 
@@ -77,19 +77,19 @@ class Saver(OwnSaveSignature, keras.Model):
             return
         if format != "tf_saved_model":
             raise UnsupportedTypeError(
-                path=f"{self.name}.export",
-                expected="format='tf_saved_model'",
-                received=f"{format!r}, which supports only plain tensors",
-                mend="Convert a SavedModel of plain tensors: xt.serving.save(model, path, "
+                f"{self.name}.export",
+                "format='tf_saved_model'",
+                f"{format!r}, which supports only plain tensors",
+                "Convert a SavedModel of plain tensors: xt.serving.save(model, path, "
                 "xt.serving.flat_signature(model, spec)).",
             )
         serve = self.serving_function(input_signature)
         if serve is None:
             raise StructureError(
-                path=f"{self.name}.export",
-                expected="a model that was called, or input_signature=",
-                received="a model that was never called",
-                mend="Call or fit the model once, or give input_signature=.",
+                f"{self.name}.export",
+                "a model that was called, or input_signature=",
+                "a model that was never called",
+                "Call or fit the model once, or give input_signature=.",
             )
         signature = tf.nest.flatten(serve.input_signature)
         check_savable(

@@ -136,10 +136,10 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         first = self.layers[0]
         if is_whole(inputs) and not isinstance(first, TakesValues):
             raise DTypeError(
-                path=f"{self.name}: layer {first.name}",
-                expected="a layer of xt.keras, because the input is an extension value",
-                received=type(first).__name__,
-                mend="Select a field first: xt.keras.Lambda(lambda records: records['x']).",
+                f"{self.name}: layer {first.name}",
+                "a layer of xt.keras, because the input is an extension value",
+                type(first).__name__,
+                "Select a field first: xt.keras.Lambda(lambda records: records['x']).",
             )
         self._call_spec = CallSpec.of_call(self, [inputs], {})
         self._output_spec = CallSpec.of_values({"": outputs})

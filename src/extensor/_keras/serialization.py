@@ -74,10 +74,10 @@ class _Holder:
     def __init__(self, value: Any) -> None:
         if not (isinstance(value, tf.TypeSpec) or is_extension(value)):
             raise DTypeError(
-                path="xt.keras.serialize",
-                expected="a TypeSpec or an extension value",
-                received=type(value).__name__,
-                mend="Serialize other objects with keras.saving.serialize_keras_object.",
+                "xt.keras.serialize",
+                "a TypeSpec or an extension value",
+                type(value).__name__,
+                "Serialize other objects with keras.saving.serialize_keras_object.",
             )
         self.value = value
 

@@ -88,10 +88,10 @@ def spec_of_key(key: str) -> tf.TypeSpec:
     if key.startswith(_LOCAL):
         if key not in _local_specs:
             raise RegistrationError(
-                path="xt.keras",
-                expected="a registered TypeSpec, because only such specs can be loaded",
-                received="a TypeSpec that was not registered when the model was saved",
-                mend="Put @xt.register_type_spec above the class, and save the model again.",
+                "xt.keras",
+                "a registered TypeSpec, because only such specs can be loaded",
+                "a TypeSpec that was not registered when the model was saved",
+                "Put @xt.register_type_spec above the class, and save the model again.",
             )
         return _local_specs[key][0]
     proto = tf.TypeSpec.experimental_type_proto()()
@@ -117,15 +117,10 @@ def check_savable(config: Any, owner: str = "") -> Any:
     spec, error = _local_specs[local[0]]
     at = f"{owner}: " if owner else ""
     if isinstance(error, DTypeError):
-        raise DTypeError(
-            path=f"{at}{error.path}",
-            expected=error.expected,
-            received=error.received,
-            mend=error.mend,
-        ) from error
+        raise DTypeError(f"{at}{error.path}", error.expected, error.received, error.fix) from error
     raise RegistrationError(
-        path=f"{at}{type(spec).__module__}.{type(spec).__qualname__}",
-        expected="a registered TypeSpec, because only such specs can be loaded",
-        received="a TypeSpec that is not registered",
-        mend="Put @xt.register_type_spec above the class.",
+        f"{at}{type(spec).__module__}.{type(spec).__qualname__}",
+        "a registered TypeSpec, because only such specs can be loaded",
+        "a TypeSpec that is not registered",
+        "Put @xt.register_type_spec above the class.",
     ) from error

@@ -98,11 +98,10 @@ class TimeDistributed(Layer):
         shape = getattr(spec, "shape", None)
         if not isinstance(spec, BatchableTypeSpec) or (shape is not None and shape.rank == 1):
             raise UnsupportedTypeError(
-                path=self.name,
-                expected="a value of shape [batch, steps, ...], a ragged tensor, or records in "
-                "ragged rows",
-                received=f"{type(inputs).__name__} of shape {shape}",
-                mend="Give a single field, or call the inner layer on the values.",
+                self.name,
+                "a value of shape [batch, steps, ...], a ragged tensor, or records in ragged rows",
+                f"{type(inputs).__name__} of shape {shape}",
+                "Give a single field, or call the inner layer on the values.",
             )
         boxes = box(spec, inputs, 2)
         sizes = tf.shape(boxes[0])[:2]

@@ -49,10 +49,10 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         if registered_name(cls) is None:
             name = cls.__qualname__.rpartition("<locals>.")[2]
             raise UnregisteredError(
-                path=f"{cls.__module__}.{cls.__qualname__}",
-                expected="a spec with a registered name, under which it is saved",
-                received="a spec without a name",
-                mend="Register it where it is defined: "
+                f"{cls.__module__}.{cls.__qualname__}",
+                "a spec with a registered name, under which it is saved",
+                "a spec without a name",
+                "Register it where it is defined: "
                 f'xt.register_type_spec({name}, "{cls.__module__}.{name}").',
             )
         try:
@@ -90,19 +90,19 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             raise
         except Exception as error:  # a damaged file can raise any error
             raise FormatError(
-                path=name.removeprefix(DOTLESS),
-                expected="a valid type spec",
-                received=f"{type(error).__name__}: {error}",
-                mend="The file is damaged, or the class has changed: save the model again.",
+                name.removeprefix(DOTLESS),
+                "a valid type spec",
+                f"{type(error).__name__}: {error}",
+                "The file is damaged, or the class has changed: save the model again.",
             ) from error
 
     def _decoded(self, proto: Any, name: str, decode_fn: Any) -> Any:
         if proto.type_spec_class != _REGISTERED:
             raise FormatError(
-                path=name.removeprefix(DOTLESS),
-                expected=f"type_spec_class {_REGISTERED}",
-                received=f"{proto.type_spec_class}",
-                mend="The file is damaged: save the model again.",
+                name.removeprefix(DOTLESS),
+                f"type_spec_class {_REGISTERED}",
+                f"{proto.type_spec_class}",
+                "The file is damaged: save the model again.",
             )
         module = (field_of(proto, MODULE_FIELD) or b"").decode()
         cls: Any = _class_of(name, module)
@@ -110,10 +110,10 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             return _expect_own(deserialize(cls, decode_fn(proto.type_state)))
         if are_classes_needed():
             raise RegistrationError(
-                path=name.removeprefix(DOTLESS),
-                expected="a registered TypeSpec of this name",
-                received="no registered TypeSpec",
-                mend=import_first(module),
+                name.removeprefix(DOTLESS),
+                "a registered TypeSpec of this name",
+                "no registered TypeSpec",
+                import_first(module),
             )
         description = field_of(proto, COMPONENTS_FIELD)
         if description is not None:
@@ -173,10 +173,10 @@ def _unsavable(spec: Any, encode_fn: Any) -> UnsavableError:
             break
     leaf = [*_not_encodable(code, encode_fn), code][0]
     return UnsavableError(
-        path=path,
-        expected="static data that a SavedModel can hold",
-        received=f"a {type(leaf).__name__}",
-        mend="Store numbers, strings, enums, or functions and classes that can be imported.",
+        path,
+        "static data that a SavedModel can hold",
+        f"a {type(leaf).__name__}",
+        "Store numbers, strings, enums, or functions and classes that can be imported.",
     )
 
 
@@ -199,10 +199,10 @@ def _expect_own(spec: Any) -> Any:
     if given is not type(spec):
         saved = f"{type(spec).__module__}.{type(spec).__qualname__}"
         raise RegistrationError(
-            path=f"{spec.value_type.__module__}.{spec.value_type.__qualname__}",
-            expected=f"the spec that the file contains, {saved}",
-            received=f"{given.__module__}.{given.__qualname__}, registered in this process",
-            mend="Load the file in a process that registers this spec.",
+            f"{spec.value_type.__module__}.{spec.value_type.__qualname__}",
+            f"the spec that the file contains, {saved}",
+            f"{given.__module__}.{given.__qualname__}, registered in this process",
+            "Load the file in a process that registers this spec.",
         )
     return spec
 

@@ -96,10 +96,10 @@ def _refuse_with_handlers(
     if is_array(kind) or defines(kind, "__tf_tensor__"):
         return NotImplemented
     raise DTypeError(
-        path=kind.__qualname__,
-        expected="a tensor, or a value that converts to one",
-        received=f"a {kind.__qualname__}, whose handler is not called",
-        mend=SWITCHED_OFF,
+        kind.__qualname__,
+        "a tensor, or a value that converts to one",
+        f"a {kind.__qualname__}, whose handler is not called",
+        SWITCHED_OFF,
     )
 
 

@@ -86,10 +86,10 @@ def _type_of_all(specs: Any) -> Any:
         found = common.most_specific_common_supertype([spec]) or castable_type(common, spec)
         if found is None:
             raise DTypeError(
-                path=f"from_list, element {i}",
-                expected=f"a value with a common type with {common}",
-                received=str(spec),
-                mend="Give all elements the same type.",
+                f"from_list, element {i}",
+                f"a value with a common type with {common}",
+                str(spec),
+                "Give all elements the same type.",
             )
         common = found
     return common

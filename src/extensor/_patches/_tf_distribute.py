@@ -110,10 +110,10 @@ def _of_tensors(plain: Any, name: str, position: int) -> Any:
             replicas = leaf.values if isinstance(leaf, tf.distribute.DistributedValues) else [leaf]
             if isinstance(replicas[0], Extension):
                 raise DTypeError(
-                    path=name,
-                    expected="tensors",
-                    received=f"{type(replicas[0]).__name__} values",
-                    mend="Return the components of the values from the function that each replica "
+                    name,
+                    "tensors",
+                    f"{type(replicas[0]).__name__} values",
+                    "Return the components of the values from the function that each replica "
                     "runs, or get the values with strategy.experimental_local_results.",
                 )
         return plain(self, *args, **kwargs)

@@ -105,10 +105,10 @@ def batch_jacobian(plain: Any) -> Any:
         """Like TensorFlow's method; for a value, raises an error with an alternative."""
         if isinstance(source, Extension):
             raise DTypeError(
-                path="GradientTape.batch_jacobian",
-                expected="a tensor with a row for each row of the target",
-                received=f"a {type(source).__name__}, whose components may have other rows",
-                mend="Pass one component of the value, or call GradientTape.jacobian.",
+                "GradientTape.batch_jacobian",
+                "a tensor with a row for each row of the target",
+                f"a {type(source).__name__}, whose components may have other rows",
+                "Pass one component of the value, or call GradientTape.jacobian.",
             )
         return plain(self, target, source, *args, **kwargs)
 

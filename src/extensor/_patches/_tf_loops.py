@@ -97,10 +97,10 @@ def while_loop(plain: Any) -> Any:
                     if not (is_ours(spec) or is_ours(returned)):
                         continue  # TensorFlow raises its own error
                     raise DTypeError(
-                        path=f"tf.while_loop, variable {i}",
-                        expected=f"a body that returns a value that casts to {spec}",
-                        received=str(returned),
-                        mend="Return the type of the loop variable from the body.",
+                        f"tf.while_loop, variable {i}",
+                        f"a body that returns a value that casts to {spec}",
+                        str(returned),
+                        "Return the type of the loop variable from the body.",
                     )
                 if may_widen and not common.is_subtype_of(spec):
                     raise _WiderError(i, common)

@@ -125,9 +125,9 @@ def place(target: str) -> tuple[Any, str]:
         getattr(owner, names[-1])
     except (AttributeError, ImportError) as error:
         raise MissingDependencyError(
-            path=target,
-            expected=f"TensorFlow {' or '.join(VERSIONS)}, which has this name",
-            received=f"TensorFlow {tf.__version__}",
-            mend="Install a release of TensorFlow that this release of extensor supports.",
+            target,
+            f"TensorFlow {' or '.join(VERSIONS)}, which has this name",
+            f"TensorFlow {tf.__version__}",
+            "Install a release of TensorFlow that this release of extensor supports.",
         ) from error
     return owner, names[-1]

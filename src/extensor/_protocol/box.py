@@ -148,19 +148,19 @@ def expect_type(spec: tf.TypeSpec, value: Any) -> None:
     """Raises DTypeError unless a value has the type that a spec describes."""
     if not isinstance(value, spec.value_type):
         raise DTypeError(
-            path=type(spec).__qualname__,
-            expected=f"a {spec.value_type.__qualname__}, because values of two types do not stack",
-            received=f"a {type(value).__qualname__}",
-            mend="Make all values of one type first.",
+            type(spec).__qualname__,
+            f"a {spec.value_type.__qualname__}, because values of two types do not stack",
+            f"a {type(value).__qualname__}",
+            "Make all values of one type first.",
         )
 
 
 def _too_few_dimensions(spec: tf.TypeSpec, path: str, minimum_rank: int) -> StructureError:
     return StructureError(
-        path=path,
-        expected=f"at least {minimum_rank} dimension(s) to unstack",
-        received=str(spec),
-        mend="Unstack only values whose components share leading dimensions.",
+        path,
+        f"at least {minimum_rank} dimension(s) to unstack",
+        str(spec),
+        "Unstack only values whose components share leading dimensions.",
     )
 
 

@@ -32,10 +32,10 @@ def box_ragged(spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: 
     """
     if minimum_rank > spec.ragged_rank:
         raise StructureError(
-            path=type(spec).__qualname__,
-            expected=f"a ragged rank of at least {minimum_rank}, to unstack {minimum_rank} times",
-            received=str(spec),
-            mend="Unstack fewer times, or unstack the flat values.",
+            type(spec).__qualname__,
+            f"a ragged rank of at least {minimum_rank}, to unstack {minimum_rank} times",
+            str(spec),
+            "Unstack fewer times, or unstack the flat values.",
         )
     leading = [tf.cast(value.nrows(), tf.int64)]
     for axis in range(1, minimum_rank):
@@ -54,10 +54,10 @@ def _row_length(value: tf.RaggedTensor, axis: int) -> Any:
     known = tf.get_static_value(lengths)
     if known is not None and len(set(known.tolist())) > 1:
         raise StructureError(
-            path=f"RaggedTensor, axis {axis}",
-            expected="rows of the same length, to unstack along the next axis too",
-            received="rows of different lengths",
-            mend="Unstack as far as the first ragged axis.",
+            f"RaggedTensor, axis {axis}",
+            "rows of the same length, to unstack along the next axis too",
+            "rows of different lengths",
+            "Unstack as far as the first ragged axis.",
         )
     with tf.control_dependencies(
         [tf.debugging.assert_equal(lengths, length, f"Axis {axis} is ragged.")]
@@ -79,10 +79,10 @@ def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: 
     """
     if spec.shape.rank is not None and spec.shape.rank <= minimum_rank:
         raise StructureError(
-            path=type(spec).__qualname__,
-            expected=f"more than {minimum_rank} dimension(s), to unstack {minimum_rank} times",
-            received=str(spec),
-            mend="Unstack fewer times: each row must keep at least one dimension.",
+            type(spec).__qualname__,
+            f"more than {minimum_rank} dimension(s), to unstack {minimum_rank} times",
+            str(spec),
+            "Unstack fewer times: each row must keep at least one dimension.",
         )
     leading, rest = value.dense_shape[:minimum_rank], value.dense_shape[minimum_rank:]
     rows = tf.sparse.reshape(value, tf.concat([[tf.reduce_prod(leading)], rest], 0))

@@ -119,7 +119,7 @@ def cast_components(specs: Any, components: Any, path: str) -> Any:
 
 
 def not_castable(
-    spec: tf.TypeSpec, value: Any, path: str | None = None, mend: str | None = None
+    spec: tf.TypeSpec, value: Any, path: str | None = None, fix: str | None = None
 ) -> DTypeError:
     """Returns the error for a value that cannot be cast to the type of a spec.
 
@@ -127,14 +127,14 @@ def not_castable(
         spec: The spec.
         value: The value, or its spec.
         path: The name of the value in the error. Default: the spec's class.
-        mend: How to correct the error.
+        fix: How to correct the error.
     """
     name = type(spec).__qualname__
     return DTypeError(
-        path=path or name,
-        expected=f"a value that can be cast to {shortened(spec)}",
-        received=shortened(value) if isinstance(value, tf.TypeSpec) else described(value),
-        mend=mend or f"Convert the value first, or override {name}.cast.",
+        path or name,
+        f"a value that can be cast to {shortened(spec)}",
+        shortened(value) if isinstance(value, tf.TypeSpec) else described(value),
+        fix or f"Convert the value first, or override {name}.cast.",
     )
 
 
@@ -159,10 +159,10 @@ def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
     elif isinstance(components, (list, tuple)):
         received = f"a {type(components).__name__} of {len(cast('Any', components))}"
     return DTypeError(
-        path=path,
-        expected=expected,
-        received=received,
-        mend="Give a value of the type, or one value for each of its components.",
+        path,
+        expected,
+        received,
+        "Give a value of the type, or one value for each of its components.",
     )
 
 
@@ -228,10 +228,10 @@ def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
         value = tf.ensure_shape(value, spec.shape)
     if isinstance(value, tf.Tensor) and not value.shape.is_compatible_with(spec.shape):
         raise StructureError(
-            path=path,
-            expected=f"a shape that fits {spec.shape}",
-            received=f"{value.shape}",
-            mend="Slice, pad or reshape it before.",
+            path,
+            f"a shape that fits {spec.shape}",
+            f"{value.shape}",
+            "Slice, pad or reshape it before.",
         )
     try:
         return spec.cast(value, CAST_CONTEXT)
@@ -262,10 +262,10 @@ def _ragged(spec: Any, value: Any, path: str) -> Any:
     value = _partitioned(value, spec.ragged_rank, path)
     if not value.shape.is_compatible_with(spec.shape):
         raise StructureError(
-            path=path,
-            expected=f"a shape that fits {spec.shape}",
-            received=f"{value.shape}",
-            mend="Slice, pad or reshape it before.",
+            path,
+            f"a shape that fits {spec.shape}",
+            f"{value.shape}",
+            "Slice, pad or reshape it before.",
         )
     own = tf.type_spec_from_value(value)
     if own.is_subtype_of(spec):
@@ -326,10 +326,10 @@ def _uniform(value: Any, path: str) -> tf.Tensor:
     ragged_count = tf.shape(value.flat_values)[0]
     dense_count = tf.reduce_prod(tf.shape(dense)[: value.ragged_rank + 1])
     wrong = StructureError(
-        path=path,
-        expected="rows of the same length, for a dense tensor",
-        received="rows of different lengths",
-        mend="Pad them first, with to_tensor().",
+        path,
+        "rows of the same length, for a dense tensor",
+        "rows of different lengths",
+        "Pad them first, with to_tensor().",
     )
     with tf.control_dependencies(required(ragged_count == dense_count, wrong)):
         return tf.identity(dense)
@@ -343,10 +343,10 @@ def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
         lengths = value.row_lengths(axis)
         lengths = lengths.flat_values if isinstance(lengths, tf.RaggedTensor) else lengths
         wrong = StructureError(
-            path=path,
-            expected=f"rows of length {shape[axis]} in dimension {axis}",
-            received="rows of another length",
-            mend="Slice or pad them first.",
+            path,
+            f"rows of length {shape[axis]} in dimension {axis}",
+            "rows of another length",
+            "Slice or pad them first.",
         )
         same = tf.reduce_all(lengths == tf.cast(shape[axis], lengths.dtype))
         with tf.control_dependencies(required(same, wrong)):
@@ -379,10 +379,10 @@ def required(holds: Any, error: StructureError) -> list[Any]:
 
 def _unconverted(spec: tf.TypeSpec, value: Any, path: str, error: Exception) -> DTypeError:
     """Returns the error for a value that TensorFlow cannot convert."""
-    mend = error.mend if isinstance(error, DTypeError) else None
+    fix = error.fix if isinstance(error, DTypeError) else None
     return DTypeError(
-        path=path,
-        expected=f"a value that converts to {spec}",
-        received=described(value),
-        mend=mend or "Give numbers or strings of that dtype, in evenly nested lists.",
+        path,
+        f"a value that converts to {spec}",
+        described(value),
+        fix or "Give numbers or strings of that dtype, in evenly nested lists.",
     )

@@ -34,19 +34,16 @@ def mismatch(spec: Any, components: Any) -> ProtocolError | None:
         tf.nest.assert_same_structure(specs, components)
     except (TypeError, ValueError):
         return ProtocolError(
-            path=path,
-            expected=f"components in the structure {specs}",
-            received=str(tf.nest.map_structure(_described, components)),
-            mend=_MEND,
+            path,
+            f"components in the structure {specs}",
+            str(tf.nest.map_structure(_described, components)),
+            _MEND,
         )
     pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(components), strict=True)
     for i, (wanted, component) in enumerate(pairs):
         if not (_has_spec(component) and wanted.is_compatible_with(component)):
             return ProtocolError(
-                path=f"{path}, component {i}",
-                expected=str(wanted),
-                received=str(_described(component)),
-                mend=_MEND,
+                f"{path}, component {i}", str(wanted), str(_described(component)), _MEND
             )
     return None
 
@@ -61,21 +58,15 @@ def does_not_stack(spec: tf.TypeSpec, path: str | None = None) -> ProtocolError:
     """
     name = type(spec).__qualname__
     if isinstance(spec, VariableSpec):
-        received, mend = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
+        received, fix = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
     else:
-        received, mend = name, f"Derive {name} from xt.StackableTypeSpec."
+        received, fix = name, f"Derive {name} from xt.StackableTypeSpec."
     if path is None:
         return ProtocolError(
-            path=name,
-            expected="a type whose values stack",
-            received=f"{received}, which is not stackable",
-            mend=mend,
+            name, "a type whose values stack", f"{received}, which is not stackable", fix
         )
     return ProtocolError(
-        path=path,
-        expected="components whose values stack",
-        received=f"{received}, which is not stackable",
-        mend=mend,
+        path, "components whose values stack", f"{received}, which is not stackable", fix
     )
 
 

@@ -155,10 +155,10 @@ class _Part:
         for axis, size in enumerate(self.shape):
             if size is not None:
                 wrong = StructureError(
-                    path=self.path,
-                    expected=f"a size that can be padded to {self.shape}",
-                    received=f"a larger size in dimension {axis}",
-                    mend="Pad to a larger shape, or slice the value first.",
+                    self.path,
+                    f"a size that can be padded to {self.shape}",
+                    f"a larger size in dimension {axis}",
+                    "Pad to a larger shape, or slice the value first.",
                 )
                 fits = tf.shape(value, tf.int64)[axis] <= tf.cast(size, tf.int64)
                 checks.extend(required(fits, wrong))
@@ -259,19 +259,19 @@ def _for_each(keys: list[Any], given: Any, is_single: Any, name: str, path: Path
         unknown = [str(key) for key in by_key if key not in keys]
         if unknown:
             raise FieldError(
-                path=where,
-                expected=f"only names of the components {names}",
-                received=", ".join(unknown),
-                mend="Use the component names of the spec.",
+                where,
+                f"only names of the components {names}",
+                ", ".join(unknown),
+                "Use the component names of the spec.",
             )
         return [by_key.get(key) for key in keys]
     if len(given) == len(keys):
         return list(given)
     raise StructureError(
-        path=where,
-        expected=f"1 item for all, or 1 item for each of the components {names}",
-        received=counted(len(given), "items"),
-        mend="Give a dict with the components that need another shape or value than the default.",
+        where,
+        f"1 item for all, or 1 item for each of the components {names}",
+        counted(len(given), "items"),
+        "Give a dict with the components that need another shape or value than the default.",
     )
 
 
@@ -293,10 +293,10 @@ def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
             return _Part(path, spec, spec, [], None)
         if not isinstance(spec, tf.RaggedTensorSpec) or spec.ragged_rank > 0:
             raise StructureError(
-                path=path,
-                expected="no padded shape, because this component is not a dense tensor",
-                received=str(shape),
-                mend="Give shapes for dense tensors only, by the names of the components.",
+                path,
+                "no padded shape, because this component is not a dense tensor",
+                str(shape),
+                "Give shapes for dense tensors only, by the names of the components.",
             )
         # A row of a ragged tensor is a dense tensor. With a padded shape, it stacks as a dense one.
         spec = tf.TensorSpec(spec.shape, spec.dtype)
@@ -307,10 +307,10 @@ def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
         a is not None and b is not None and a > b for a, b in zip(own, known, strict=True)
     ):
         raise StructureError(
-            path=path,
-            expected=f"a shape that {spec.shape} can be padded to",
-            received=str(shape),
-            mend="Give a shape of the same rank, in which no size is smaller.",
+            path,
+            f"a shape that {spec.shape} can be padded to",
+            str(shape),
+            "Give a shape of the same rank, in which no size is smaller.",
         )
     padded = [
         axis
@@ -334,10 +334,10 @@ def _sizes(shape: Any, path: str) -> list[Any]:
         sizes: Any = shape.as_list() if isinstance(shape, tf.TensorShape) else list(shape)
     except (TypeError, ValueError) as error:
         raise StructureError(
-            path=path,
-            expected="a padded shape of known rank",
-            received=str(shape),
-            mend="Give a list of sizes, with None for the size of the longest.",
+            path,
+            "a padded shape of known rank",
+            str(shape),
+            "Give a list of sizes, with None for the size of the longest.",
         ) from error
     sizes = [size if isinstance(size, tf.Tensor) or size is None else int(size) for size in sizes]
     return [None if isinstance(size, int) and size < 0 else size for size in sizes]
@@ -352,9 +352,9 @@ def _check_rows(spec: Any, tree: Any, path: Path) -> None:
     for part in parts:
         if part.value is None:
             raise StructureError(
-                path=part.path,
-                expected=f"a dense component, because {type(spec).__name__} of shape {shape} are "
+                part.path,
+                f"a dense component, because {type(spec).__name__} of shape {shape} are "
                 "padded as a whole",
-                received=str(part.spec),
-                mend="Stack them with ragged_batch.",
+                str(part.spec),
+                "Stack them with ragged_batch.",
             )

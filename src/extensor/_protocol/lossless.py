@@ -44,10 +44,10 @@ def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
         return value
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise DTypeError(
-            path=path,
-            expected="an array without a mask",
-            received="a numpy.ma.MaskedArray with masked items",
-            mend="Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks.",
+            path,
+            "an array without a mask",
+            "a numpy.ma.MaskedArray with masked items",
+            "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks.",
         )
     if dtype is None or _numeric_rank(dtype) is None:
         return value
@@ -91,8 +91,8 @@ def _expect_array(array: Any, dtype: tf.DType, path: str) -> None:
         raise _not_held(dtype, str(array.dtype), path) from None
     _expect_kind(given, dtype, path)
     if _overflows(array, dtype):
-        mend = "Choose a wider dtype, or clip the values first."
-        raise _not_held(dtype, f"{given.name} values out of range", path, mend)
+        fix = "Choose a wider dtype, or clip the values first."
+        raise _not_held(dtype, f"{given.name} values out of range", path, fix)
 
 
 def _overflows(array: Any, dtype: tf.DType) -> bool:
@@ -129,11 +129,9 @@ def _not_held(
     dtype: tf.DType,
     received: str,
     path: str,
-    mend: str = "Round or cast the values first, so that the loss is explicit.",
+    fix: str = "Round or cast the values first, so that the loss is explicit.",
 ) -> DTypeError:
-    return DTypeError(
-        path=path, expected=f"values that dtype {dtype.name} holds", received=received, mend=mend
-    )
+    return DTypeError(path, f"values that dtype {dtype.name} holds", received, fix)
 
 
 def is_tensor_like(value: Any) -> bool:

@@ -105,8 +105,8 @@ def _assert_common_supertype(a: Any, b: Any) -> None:
     specs = [x for x in (a, b) if isinstance(x, tf.TypeSpec) and not isinstance(x, tf.TensorSpec)]
     if len(specs) == 2 and a.most_specific_common_supertype([b]) is None:
         raise StructureError(
-            path="assert_same_structure",
-            expected=f"a TypeSpec that is compatible with {a}",
-            received=str(b),
-            mend="Two specs have the same structure if some TypeSpec is compatible with both.",
+            "assert_same_structure",
+            f"a TypeSpec that is compatible with {a}",
+            str(b),
+            "Two specs have the same structure if some TypeSpec is compatible with both.",
         )

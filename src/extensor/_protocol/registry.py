@@ -79,10 +79,10 @@ def register_type_spec(type_spec_subclass: Any = None, name: str | None = None) 
         return lambda decorated: register_type_spec(decorated, name)
     if not (isinstance(cls, type) and issubclass(cls, tf.TypeSpec)):
         raise ProtocolError(
-            path="register_type_spec",
-            expected="a subclass of TypeSpec",
-            received=repr(cls),
-            mend="Register the spec of an extension type, not the type itself.",
+            "register_type_spec",
+            "a subclass of TypeSpec",
+            repr(cls),
+            "Register the spec of an extension type, not the type itself.",
         )
     _expect_concrete(cls)
     default = f"{cls.__module__}.{cls.__name__}"
@@ -93,10 +93,10 @@ def register_type_spec(type_spec_subclass: Any = None, name: str | None = None) 
 def _expect_concrete(cls: Any) -> None:
     if inspect.isabstract(cls):
         raise ProtocolError(
-            path=_named(cls),
-            expected="a concrete TypeSpec",
-            received=f"a class without {', '.join(sorted(cls.__abstractmethods__))}",
-            mend="Define these members, or register the subclasses instead.",
+            _named(cls),
+            "a concrete TypeSpec",
+            f"a class without {', '.join(sorted(cls.__abstractmethods__))}",
+            "Define these members, or register the subclasses instead.",
         )
 
 
@@ -185,12 +185,12 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
             return cls
         if given is not None and (holder is None or (own and not redefines(spec_class, holder))):
             raise RegistrationError(
-                path=_named(cls),
-                expected="a class without a spec"
+                _named(cls),
+                "a class without a spec"
                 if holder is None
                 else f"the spec that is registered for it, {_named(holder)}",
-                received=f"a class with {_PROTOCOL}" if holder is None else _named(spec_class),
-                mend="A class has one spec in a process: use the existing spec, or make a class "
+                f"a class with {_PROTOCOL}" if holder is None else _named(spec_class),
+                "A class has one spec in a process: use the existing spec, or make a class "
                 "of your own that holds the value.",
             )
         named = inspect.getattr_static(spec_class, "value_type", None)
@@ -208,10 +208,10 @@ def _add_type_spec(cls: Any, spec_class: Any) -> None:
     def type_spec(self: Any) -> Any:
         if type(self) is not cls:
             raise ProtocolError(
-                path=_named(type(self)),
-                expected=f"a registered class, because its base {_named(cls)} is registered",
-                received="an unregistered subclass",
-                mend=f"Call xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
+                _named(type(self)),
+                f"a registered class, because its base {_named(cls)} is registered",
+                "an unregistered subclass",
+                f"Call xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
             )
         spec = spec_class.from_value(self)
         _expect_same(cls, type(spec), spec.value_type)
@@ -223,19 +223,19 @@ def _add_type_spec(cls: Any, spec_class: Any) -> None:
         setattr(cls, _PROTOCOL, type_spec)
     except (TypeError, AttributeError) as error:
         raise ProtocolError(
-            path=_named(cls),
-            expected="a class on which attributes can be set",
-            received="a class of a C extension, or of a metaclass that forbids them",
-            mend="Make a class of your own that holds the value.",
+            _named(cls),
+            "a class on which attributes can be set",
+            "a class of a C extension, or of a metaclass that forbids them",
+            "Make a class of your own that holds the value.",
         ) from error
     if _PROTOCOL not in before and not admit_late(cls):
         for name in vars(cls).keys() - before.keys():
             delattr(cls, name)
         raise RegistrationError(
-            path=_named(cls),
-            expected="a class of which TensorFlow has seen no value yet",
-            received="a class that TensorFlow has cached as a plain Python object",
-            mend="Register the class right after importing it, before TensorFlow gets a value.",
+            _named(cls),
+            "a class of which TensorFlow has seen no value yet",
+            "a class that TensorFlow has cached as a plain Python object",
+            "Register the class right after importing it, before TensorFlow gets a value.",
         )
 
 
@@ -243,28 +243,28 @@ def _expect_same(cls: type, spec_class: type, value_type: Any) -> None:
     """Raises unless a spec class has this class as its `value_type`."""
     if value_type is not cls:
         raise ProtocolError(
-            path=f"{_named(spec_class)}.value_type",
-            expected=_named(cls),
-            received=_named(value_type) if isinstance(value_type, type) else repr(value_type),
-            mend="Write a TypeSpec for this class, whose from_components returns its values.",
+            f"{_named(spec_class)}.value_type",
+            _named(cls),
+            _named(value_type) if isinstance(value_type, type) else repr(value_type),
+            "Write a TypeSpec for this class, whose from_components returns its values.",
         )
 
 
 def _expect_spec_class(cls: Any, spec_class: Any) -> None:
     if not (isinstance(spec_class, type) and issubclass(spec_class, tf.TypeSpec)):
         raise ProtocolError(
-            path="register_extension_type",
-            expected="a class and a subclass of TypeSpec",
-            received=f"{cls!r} and {spec_class!r}",
-            mend="Write a TypeSpec for the class: see xt.ExtensionType.",
+            "register_extension_type",
+            "a class and a subclass of TypeSpec",
+            f"{cls!r} and {spec_class!r}",
+            "Write a TypeSpec for the class: see xt.ExtensionType.",
         )
     _expect_concrete(spec_class)
     if not callable(getattr(spec_class, "from_value", None)):
         raise ProtocolError(
-            path=f"{_named(spec_class)}.from_value",
-            expected="a class method that returns the spec of a value",
-            received="a class without from_value",
-            mend="Add `@classmethod def from_value(cls, value)`.",
+            f"{_named(spec_class)}.from_value",
+            "a class method that returns the spec of a value",
+            "a class without from_value",
+            "Add `@classmethod def from_value(cls, value)`.",
         )
 
 
@@ -280,10 +280,10 @@ def _expect_leaf_type(cls: Any) -> None:
         refuse(cls)
         return
     raise ProtocolError(
-        path=_named(cls) if isinstance(cls, type) else "register_extension_type",
-        expected="a class whose values are leaves to TensorFlow",
-        received=received,
-        mend="Make a class of your own that holds the value.",
+        _named(cls) if isinstance(cls, type) else "register_extension_type",
+        "a class whose values are leaves to TensorFlow",
+        received,
+        "Make a class of your own that holds the value.",
     )
 
 
@@ -294,10 +294,10 @@ def _named(cls: type) -> str:
 def _register(cls: type, name: str) -> None:
     if not (isinstance(name, str) and _NAME.fullmatch(name)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RegistrationError(
-            path=f"{cls.__qualname__}, registered as {name!r}",
-            expected="words of letters, digits and _, joined by dots",
-            received=repr(name),
-            mend='Give a name: register_type_spec(cls, "my_project.MySpec").',
+            f"{cls.__qualname__}, registered as {name!r}",
+            "words of letters, digits and _, joined by dots",
+            repr(name),
+            'Give a name: register_type_spec(cls, "my_project.MySpec").',
         )
     key = name if "." in name else DOTLESS + name
     known = registered_name(cls)
@@ -306,18 +306,18 @@ def _register(cls: type, name: str) -> None:
             return
     elif known is not None:
         raise RegistrationError(
-            path=f"{cls.__module__}.{cls.__qualname__}",
-            expected=f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered",
-            received=repr(name),
-            mend="A TypeSpec has one name: remove one of the two registrations.",
+            f"{cls.__module__}.{cls.__qualname__}",
+            f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered",
+            repr(name),
+            "A TypeSpec has one name: remove one of the two registrations.",
         )
     holder = registered_spec(key)
     if holder is not None and not redefines(cls, holder):
         raise RegistrationError(
-            path=f"{cls.__module__}.{cls.__qualname__}",
-            expected="a name that no other TypeSpec has",
-            received=f"{name!r}, the name of {holder.__module__}.{holder.__qualname__}",
-            mend="Register it under another name.",
+            f"{cls.__module__}.{cls.__qualname__}",
+            "a name that no other TypeSpec has",
+            f"{name!r}, the name of {holder.__module__}.{holder.__qualname__}",
+            "Register it under another name.",
         )
     replace_registration(cls, key)
 

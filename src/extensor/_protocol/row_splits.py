@@ -25,10 +25,10 @@ def expect_splits_fit(count: Any, path: object) -> None:
     known = tf.get_static_value(count) if isinstance(count, tf.Tensor) else count
     if known is not None and known > MAX_INT32:
         raise StructureError(
-            path=path,
-            expected="at most 2**31 - 1 values in lists with row splits of int32",
-            received=f"{known} values",
-            mend="Use row splits of int64: records.with_row_splits_dtype(tf.int64).",
+            path,
+            "at most 2**31 - 1 values in lists with row splits of int32",
+            f"{known} values",
+            "Use row splits of int64: records.with_row_splits_dtype(tf.int64).",
         )
 
 
@@ -131,10 +131,10 @@ def _empty(path: str) -> StructureError:
 
 def _invalid(path: str, expected: str, received: str) -> StructureError:
     return StructureError(
-        path=path,
-        expected=expected,
-        received=received,
-        mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",
+        path,
+        expected,
+        received,
+        "Row i holds the values from row_splits[i] up to row_splits[i + 1].",
     )
 
 

@@ -52,10 +52,10 @@ class TypeSpec(tf.TypeSpec):
         for name in _PROPERTIES:
             if inspect.isfunction(vars(cls).get(name)):
                 raise ProtocolError(
-                    path=f"{cls.__module__}.{cls.__qualname__}.{name}",
-                    expected="a property",
-                    received="a method",
-                    mend=f"Put @property above `def {name}(self)`.",
+                    f"{cls.__module__}.{cls.__qualname__}.{name}",
+                    "a property",
+                    "a method",
+                    f"Put @property above `def {name}(self)`.",
                 )
         value_type = vars(cls).get("value_type")
         if isinstance(value_type, type) and is_refused(value_type):
@@ -354,10 +354,10 @@ class TypeSpec(tf.TypeSpec):
             components = self.to_components(value)
             if any(map(is_symbolic, tf.nest.flatten(components))):
                 raise DTypeError(
-                    path=type(self).__qualname__,
-                    expected="tensors",
-                    received="placeholders of Keras",
-                    mend="Call the function in the call of an xt.keras.Layer or xt.keras.Lambda.",
+                    type(self).__qualname__,
+                    "tensors",
+                    "placeholders of Keras",
+                    "Call the function in the call of an xt.keras.Layer or xt.keras.Lambda.",
                 ) from error
             wrong = mismatch(self, components)
             if wrong is None:
@@ -428,10 +428,10 @@ def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
 def not_overridden(spec: Any, name: str) -> AbstractMethodError:
     """Returns the error for a call of a method that the subclass must define."""
     return AbstractMethodError(
-        path=f"{type(spec).__qualname__}.{name}",
-        expected="an override of this abstract member",
-        received="a call of the base class",
-        mend=f"Define {name}, and do not call super().{name} in it.",
+        f"{type(spec).__qualname__}.{name}",
+        "an override of this abstract member",
+        "a call of the base class",
+        f"Define {name}, and do not call super().{name} in it.",
     )
 
 

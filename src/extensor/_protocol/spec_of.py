@@ -55,18 +55,18 @@ def spec_of(value: Any) -> Any:
             raise
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
             raise DTypeError(
-                path="spec_of",
-                expected="a value with a TypeSpec, or a value that converts to a tensor",
-                received=type(value).__qualname__,
-                mend="For a nest, use tf.nest.map_structure(xt.spec_of, nest). For a class of your "
+                "spec_of",
+                "a value with a TypeSpec, or a value that converts to a tensor",
+                type(value).__qualname__,
+                "For a nest, use tf.nest.map_structure(xt.spec_of, nest). For a class of your "
                 "own, define __tf_type_spec__.",
             ) from error
     if not isinstance(spec, tf.TypeSpec):
         raise ProtocolError(
-            path=f"{type(value).__qualname__}.__tf_type_spec__",
-            expected="a TypeSpec",
-            received=type(spec).__qualname__,
-            mend="Return a spec that describes the value. See xt.ExtensionType.",
+            f"{type(value).__qualname__}.__tf_type_spec__",
+            "a TypeSpec",
+            type(spec).__qualname__,
+            "Return a spec that describes the value. See xt.ExtensionType.",
         )
     return _public(spec)
 

@@ -120,11 +120,11 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                 and leading.is_compatible_with(tensor.shape[:minimum_rank])
             ):
                 raise StructureError(
-                    path=f"{type(self).__qualname__}, boxed tensor {i}",
-                    expected=f"at least {minimum_rank} dimension(s) to unstack"
+                    f"{type(self).__qualname__}, boxed tensor {i}",
+                    f"at least {minimum_rank} dimension(s) to unstack"
                     + ("" if None in leading else f", {leading.as_list()} as the others"),
-                    received=f"shape {tensor.shape}",
-                    mend="Unstack only values whose components share leading dimensions.",
+                    f"shape {tensor.shape}",
+                    "Unstack only values whose components share leading dimensions.",
                 )
             leading = leading.merge_with(tensor.shape[:minimum_rank])
         return alone_or_list(boxes)
@@ -223,10 +223,10 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             a.is_compatible_with(b) for a, b in zip(expected, received, strict=False)
         ):
             raise ProtocolError(
-                path=type(self).__qualname__,
-                expected=f"component specs {expected} after stacking or unstacking",
-                received=f"{received}",
-                mend="Override stacked and unstacked: the default adds or removes a dimension of "
+                type(self).__qualname__,
+                f"component specs {expected} after stacking or unstacking",
+                f"{received}",
+                "Override stacked and unstacked: the default adds or removes a dimension of "
                 "each shape in serialize(), and this does not change the component specs likewise.",
             )
         return result
@@ -370,37 +370,27 @@ def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
 
 def _not_ragged(spec: tf.TypeSpec) -> DTypeError:
     return DTypeError(
-        path="ragged_batch",
-        expected="a type whose components may be ragged, or all have known sizes",
-        received=str(spec),
-        mend="Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch.",
+        "ragged_batch",
+        "a type whose components may be ragged, or all have known sizes",
+        str(spec),
+        "Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch.",
     )
 
 
 def expect_boxes(spec: StackableTypeSpec, boxes: list[Any]) -> None:
     """Raises StructureError or DTypeError unless boxed tensors match their specs."""
     path = type(spec).__qualname__
-    mend = "Give the result of to_boxed_tensor of the same type, and stack or unstack the spec as "
-    mend += "often as the tensors."
+    fix = "Give the result of to_boxed_tensor of the same type, and stack or unstack the spec as "
+    fix += "often as the tensors."
     specs = list(as_list(spec.boxed_tensor_spec()))
     if len(boxes) != len(specs):
-        raise StructureError(
-            path=path, expected=f"{len(specs)} boxed tensors", received=f"{len(boxes)}", mend=mend
-        )
+        raise StructureError(path, f"{len(specs)} boxed tensors", f"{len(boxes)}", fix)
     for i, (wanted, tensor) in enumerate(zip(specs, boxes, strict=True)):
         dtype = getattr(tensor, "dtype", None)
         if dtype != wanted.dtype:
             received = type(tensor).__qualname__ if dtype is None else tf.as_dtype(dtype).name
-            raise DTypeError(
-                path=f"{path}, boxed tensor {i}",
-                expected=wanted.dtype.name,
-                received=received,
-                mend=mend,
-            )
+            raise DTypeError(f"{path}, boxed tensor {i}", wanted.dtype.name, received, fix)
         if not wanted.shape.is_compatible_with(tensor.shape):
             raise StructureError(
-                path=f"{path}, boxed tensor {i}",
-                expected=f"shape {wanted.shape}",
-                received=f"{tensor.shape}",
-                mend=mend,
+                f"{path}, boxed tensor {i}", f"shape {wanted.shape}", f"{tensor.shape}", fix
             )

@@ -98,10 +98,10 @@ def arrow_function(
         source = _Function(model)
     else:
         raise DTypeError(
-            path="arrow_function: model",
-            expected="the path of a saved model, a model of Keras, or a function",
-            received=type(model).__name__,
-            mend="Give for example the path of a .keras file.",
+            "arrow_function: model",
+            "the path of a saved model, a model of Keras, or a function",
+            type(model).__name__,
+            "Give for example the path of a .keras file.",
         )
     return ArrowFunction(uuid.uuid4().hex, source, spec, keep, nulls, schema)
 
@@ -120,10 +120,10 @@ class ArrowFunction:
         self._wanted = WantedTable(None, spec, nulls)
         if self._wanted.schema is None:
             raise DTypeError(
-                path="arrow_function: spec",
-                expected="the spec of records, or a pyarrow Schema",
-                received=repr(spec),
-                mend="Give xt.spec_of(records), or the schema of a table.",
+                "arrow_function: spec",
+                "the spec of records, or a pyarrow Schema",
+                repr(spec),
+                "Give xt.spec_of(records), or the schema of a table.",
             )
         if has_auto(self._wanted.nulls):
             raise needs_data("arrow_function")
@@ -151,10 +151,10 @@ class ArrowFunction:
             kept = WantedTable(None, self._keep).table(table)
             if result.num_rows != table.num_rows:
                 raise StructureError(
-                    path="arrow_function: keep",
-                    expected=f"{table.num_rows} results, one for each record",
-                    received=f"{result.num_rows} results",
-                    mend="Without keep=, the function may drop records.",
+                    "arrow_function: keep",
+                    f"{table.num_rows} results, one for each record",
+                    f"{result.num_rows} results",
+                    "Without keep=, the function may drop records.",
                 )
             columns = [*kept.columns, *columns]
         whole = pa.Table.from_arrays(columns, schema=self.output_schema)
@@ -192,10 +192,10 @@ class ArrowFunction:
         twice = {field.name for field in self._keep or ()} & set(schema.names)
         if twice:
             raise StructureError(
-                path=f"arrow_function: keep, {min(twice)}",
-                expected="columns that the model does not return",
-                received=f"a column of the results {', '.join(schema.names)}",
-                mend="Leave it out of keep=, or rename the result.",
+                f"arrow_function: keep, {min(twice)}",
+                "columns that the model does not return",
+                f"a column of the results {', '.join(schema.names)}",
+                "Leave it out of keep=, or rename the result.",
             )
         return run, schema
 
@@ -230,10 +230,10 @@ class _SavedModel:
     def load(self) -> Callable[[Any], Any]:
         if not tf.io.gfile.exists(self._path):
             raise MissingFileError(
-                path=self._path,
-                expected="a saved model",
-                received="no file or folder",
-                mend="Give a path that every process can read.",
+                self._path,
+                "a saved model",
+                "no file or folder",
+                "Give a path that every process can read.",
             )
         if self._path.endswith(".keras"):
             return _inference(_load_keras(self._path, {}))
@@ -353,10 +353,10 @@ def _checked_schema(schema: Any, name: str) -> pa.Schema | None:
     if schema is None or isinstance(schema, pa.Schema):
         return schema
     raise DTypeError(
-        path=f"arrow_function: {name}",
-        expected="a pyarrow Schema of the columns",
-        received=repr(schema)[:80],
-        mend=f'Give for example {name}=pa.schema({{"id": pa.int64()}}).',
+        f"arrow_function: {name}",
+        "a pyarrow Schema of the columns",
+        repr(schema)[:80],
+        f'Give for example {name}=pa.schema({{"id": pa.int64()}}).',
     )
 
 
@@ -370,10 +370,10 @@ def _table(data: Any) -> pa.Table:
     if isinstance(data, pa.StructArray):
         return pa.Table.from_struct_array(data)
     raise DTypeError(
-        path="arrow_function",
-        expected="a Table, a RecordBatch, or an array of structs",
-        received=type(data).__name__,
-        mend='Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.',
+        "arrow_function",
+        "a Table, a RecordBatch, or an array of structs",
+        type(data).__name__,
+        'Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.',
     )
 
 
@@ -389,10 +389,10 @@ def _records(outputs: Any, validate: bool = True) -> StructuredTensor:
     wrong = next((name for name, value in fields.items() if not _has_rows(value)), None)
     if wrong is not None or not fields:
         raise DTypeError(
-            path=f"arrow_function: model{'' if wrong is None else ', ' + wrong}",
-            expected="records, or tensors with one row for each record",
-            received="no tensors" if wrong is None else repr(spec_of(fields[wrong]))[:80],
-            mend="Return for example a dict of tensors.",
+            f"arrow_function: model{'' if wrong is None else ', ' + wrong}",
+            "records, or tensors with one row for each record",
+            "no tensors" if wrong is None else repr(spec_of(fields[wrong]))[:80],
+            "Return for example a dict of tensors.",
         )
     nrows = next(iter(fields.values())).shape[0]
     return DenseStructuredTensor([nrows], fields, validate=validate)

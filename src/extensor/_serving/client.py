@@ -89,10 +89,10 @@ class Client:
             given = self._parameters.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise DTypeError(
-                path="encode",
-                expected=f"the arguments {self._parameters}",
-                received=f"others ({error})",
-                mend="Give the arguments of the function that was saved, in order or by name.",
+                "encode",
+                f"the arguments {self._parameters}",
+                f"others ({error})",
+                "Give the arguments of the function that was saved, in order or by name.",
             ) from None
         return self._inputs.encode(given, optional, **own)
 

@@ -64,10 +64,10 @@ def save_clients(path: str | os.PathLike[str], clients: Mapping[str, Client]) ->
     for key, description in described.items():
         if key not in tensors:
             raise FieldError(
-                path=path,
-                expected=f"a SavedModel with the signature {key!r}",
-                received=f"a SavedModel with {', '.join(map(repr, tensors)) or '0 signatures'}",
-                mend="Save the functions of the signatures under the same keys.",
+                path,
+                f"a SavedModel with the signature {key!r}",
+                f"a SavedModel with {', '.join(map(repr, tensors)) or '0 signatures'}",
+                "Save the functions of the signatures under the same keys.",
             )
         for side in ("inputs", "outputs"):
             for component in description[side]["tensors"]:
@@ -136,10 +136,10 @@ def load_client(path: str | os.PathLike[str], signature: str = "serving_default"
     signatures = _read(file)
     if signature not in signatures:
         raise FieldError(
-            path=file,
-            expected=f"the signature {signature!r}",
-            received=", ".join(map(repr, signatures)) or "0 signatures",
-            mend="Set signature= to an existing key.",
+            file,
+            f"the signature {signature!r}",
+            ", ".join(map(repr, signatures)) or "0 signatures",
+            "Set signature= to an existing key.",
         )
     try:
         return _client(signatures[signature], file)
@@ -155,11 +155,10 @@ def _read(file: str) -> dict[str, Any]:
             document: Any = json.load(stream)
     except tf.errors.NotFoundError as error:
         raise MissingFileError(
-            path=file,
-            expected="a file that describes flat signatures",
-            received="a path that does not exist",
-            mend="Save the model with xt.serving.save, or add the file with "
-            "xt.serving.save_clients.",
+            file,
+            "a file that describes flat signatures",
+            "a path that does not exist",
+            "Save the model with xt.serving.save, or add the file with xt.serving.save_clients.",
         ) from error
     except ValueError as error:
         raise _wrong_format(file, "a file that is not JSON") from error
@@ -172,10 +171,10 @@ def _client(description: Any, file: str) -> Client:
     for name, module in description["types"].items():
         if registered_spec(name) is None:
             raise RegistrationError(
-                path=name,
-                expected="a registered TypeSpec of this name",
-                received="a name that is not registered in this process",
-                mend=f"Import the module that registers it first; it is defined in {module}.",
+                name,
+                "a registered TypeSpec of this name",
+                "a name that is not registered in this process",
+                f"Import the module that registers it first; it is defined in {module}.",
             )
     sides: list[Layout] = []
     for side in ("inputs", "outputs"):
@@ -186,10 +185,10 @@ def _client(description: Any, file: str) -> Client:
         own = layout.components
         if len(saved) != len(own) or not all(map(_is_same, saved, own)):
             raise StructureError(
-                path=file,
-                expected=f"types with the saved components {', '.join(map(_place, saved))}",
-                received="types with the components " + ", ".join(map(_place, _tensors_of(layout))),
-                mend="Import the same version of the types as when the model was saved, or save "
+                file,
+                f"types with the saved components {', '.join(map(_place, saved))}",
+                "types with the components " + ", ".join(map(_place, _tensors_of(layout))),
+                "Import the same version of the types as when the model was saved, or save "
                 "the model again.",
             )
         sides.append(layout.with_names([one["name"] for one in saved]))
@@ -228,8 +227,8 @@ def _words(part: str) -> list[str]:
 
 def _wrong_format(file: str, received: str) -> FormatError:
     return FormatError(
-        path=file,
-        expected=f"JSON of the format {_FORMAT!r}",
-        received=received,
-        mend="Save the model again with this release of extensor.",
+        file,
+        f"JSON of the format {_FORMAT!r}",
+        received,
+        "Save the model again with this release of extensor.",
     )

@@ -113,10 +113,10 @@ def flat_signature(
     outputs = Layout(tf.nest.map_structure(_spec, concrete.structured_outputs), ragged)
     if not outputs.components:
         raise StructureError(
-            path=_name(fn),
-            expected="a function that returns tensors",
-            received="a function that returns 0 tensors",
-            mend="Return the values that a client needs.",
+            _name(fn),
+            "a function that returns tensors",
+            "a function that returns 0 tensors",
+            "Return the values that a client needs.",
         )
 
     # Includes arguments that were not given, because a concrete function has no defaults.
@@ -187,10 +187,10 @@ class _Call:
 def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
     if not callable(fn):
         raise ProtocolError(
-            path="flat_signature",
-            expected="a function or a callable module",
-            received=type(fn).__name__,
-            mend="Give a method of the object.",
+            "flat_signature",
+            "a function or a callable module",
+            type(fn).__name__,
+            "Give a method of the object.",
         )
     if not args and not kwargs:
         function = _function(fn)
@@ -203,10 +203,10 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
         signature.bind(*args, **kwargs)
     except TypeError as error:
         raise DTypeError(
-            path=_name(fn),
-            expected=f"specs for the arguments {signature}",
-            received=f"specs that do not fit ({error})",
-            mend="Give a spec for each argument without a default, such as the element_spec of a "
+            _name(fn),
+            f"specs for the arguments {signature}",
+            f"specs that do not fit ({error})",
+            "Give a spec for each argument without a default, such as the element_spec of a "
             "dataset.",
         ) from error
     return _Call(signature, args, kwargs)

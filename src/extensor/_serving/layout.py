@@ -86,10 +86,10 @@ class Layout:
     def __init__(self, structure: Any, ragged: str = "row_splits") -> None:
         if ragged not in RAGGED:
             raise StructureError(
-                path="ragged",
-                expected=" or ".join(map(repr, RAGGED)),
-                received=repr(ragged),
-                mend="Leave it out for row splits.",
+                "ragged",
+                " or ".join(map(repr, RAGGED)),
+                repr(ragged),
+                "Leave it out for row splits.",
             )
         self._structure = structure
         self._ragged = ragged
@@ -103,10 +103,10 @@ class Layout:
         duplicate = next((place for place, count in Counter(places).items() if count > 1), None)
         if duplicate is not None:
             raise StructureError(
-                path=duplicate[0],
-                expected="a unique path for every tensor",
-                received="two tensors of this path",
-                mend="Use unique strings as keys.",
+                duplicate[0],
+                "a unique path for every tensor",
+                "two tensors of this path",
+                "Use unique strings as keys.",
             )
         self._components = {
             place: Component(name, path, part, _sent(spec, part))
@@ -271,10 +271,7 @@ def _inside(path: str) -> Generator[None]:
         if error.path == path:
             raise
         raise type(error)(
-            path=f"{path}: {error.path}",
-            expected=error.expected,
-            received=error.received,
-            mend=error.mend,
+            f"{path}: {error.path}", error.expected, error.received, error.fix
         ) from error
 
 
@@ -287,9 +284,4 @@ def _tensors_of(spec: Any, value: Any, path: str) -> list[Any]:
 
 
 def _wrong_names(name: str, expected: str, received: str) -> FieldError:
-    return FieldError(
-        path=name,
-        expected=expected,
-        received=received,
-        mend="Give exactly the tensors of the signature.",
-    )
+    return FieldError(name, expected, received, "Give exactly the tensors of the signature.")

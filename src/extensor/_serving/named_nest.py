@@ -67,10 +67,10 @@ def _items(structure: Any) -> list[tuple[str, Any]] | None:
         return list(zip(names, structure, strict=True))
     if tf.nest.is_nested(structure):
         raise UnsupportedTypeError(
-            path="structure",
-            expected="dicts, lists, tuples and namedtuples",
-            received=type(structure).__name__,
-            mend="Use only these containers in arguments and results.",
+            "structure",
+            "dicts, lists, tuples and namedtuples",
+            type(structure).__name__,
+            "Use only these containers in arguments and results.",
         )
     return None
 
@@ -91,12 +91,12 @@ def _matched(structure: Any, values: Any, names: Names) -> Iterator[Any]:
     own = _items(values)
     if own is None or [name for name, _ in own] != [name for name, _ in inner]:
         raise StructureError(
-            path=Path(*names) if names else "values",
-            expected=f"a {type(structure).__name__} with {', '.join(n for n, _ in inner)}",
-            received=type(values).__name__
+            Path(*names) if names else "values",
+            f"a {type(structure).__name__} with {', '.join(n for n, _ in inner)}",
+            type(values).__name__
             if own is None
             else f"a {type(values).__name__} with {', '.join(n for n, _ in own)}",
-            mend="Give a nest with the structure of the signature.",
+            "Give a nest with the structure of the signature.",
         )
     for (name, item), (_, value) in zip(inner, own, strict=True):
         yield from _matched(item, value, (*names, name))

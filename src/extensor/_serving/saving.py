@@ -57,10 +57,10 @@ def save(
     """
     if isinstance(module, (str, os.PathLike)):
         raise DTypeError(
-            path="module",
-            expected="a tf.Module, a layer or model of Keras, or None",
-            received=type(module).__name__,
-            mend="The model is the first argument: xt.serving.save(model, path).",
+            "module",
+            "a tf.Module, a layer or model of Keras, or None",
+            type(module).__name__,
+            "The model is the first argument: xt.serving.save(model, path).",
         )
     if signatures is None and callable(module):
         signatures = flat_signature(module)
@@ -68,10 +68,10 @@ def save(
         signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     if not isinstance(signatures, Mapping):
         raise DTypeError(
-            path="signatures",
-            expected="a result of flat_signature, or a mapping of such results by key",
-            received=type(signatures).__name__,
-            mend="Give xt.serving.flat_signature(function, spec).",
+            "signatures",
+            "a result of flat_signature, or a mapping of such results by key",
+            type(signatures).__name__,
+            "Give xt.serving.flat_signature(function, spec).",
         )
     flat = {key: one for key, one in signatures.items() if isinstance(one, FlatSignature)}
     for signature in flat.values():
@@ -92,10 +92,10 @@ def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Modu
         inside = [] if module is None else tf.train.TrackableView(module).descendants()
     except (AttributeError, TypeError, ValueError) as error:
         raise DTypeError(
-            path="module",
-            expected="a tf.Module, a layer or model of Keras, or None",
-            received=type(module).__name__,
-            mend="Give the object with the variables and tables that the functions use.",
+            "module",
+            "a tf.Module, a layer or model of Keras, or None",
+            type(module).__name__,
+            "Give the object with the variables and tables that the functions use.",
         ) from error
     root: Any = tf.Module()
     functions = [one.function.get_concrete_function() for one in signatures.values()]

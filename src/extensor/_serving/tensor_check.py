@@ -205,8 +205,8 @@ class _Checks:
             self.assertions.append(tf.debugging.Assert(tf.reduce_all(condition), [message]))
         elif not np.all(condition):
             raise StructureError(
-                path=path,
-                expected=expected,
-                received="tensors that do not fit each other",
-                mend="Give all tensors of one value, without changes.",
+                path,
+                expected,
+                "tensors that do not fit each other",
+                "Give all tensors of one value, without changes.",
             )

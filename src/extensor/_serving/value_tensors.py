@@ -97,10 +97,10 @@ def _tensors(spec: Any, at: _At) -> Iterator[tuple[ValueTensor, tf.TensorSpec]]:
 
 def _not_sent(names: Names, received: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
-        path=Path(*names),
-        expected="a tensor of numbers, strings or booleans, because it is sent to a server",
-        received=received,
-        mend="Keep it in the module, and use its value in arguments and results.",
+        Path(*names),
+        "a tensor of numbers, strings or booleans, because it is sent to a server",
+        received,
+        "Keep it in the module, and use its value in arguments and results.",
     )
 
 

@@ -24,10 +24,10 @@ def expect_format(name: Any) -> None:
     """Raises FormatError if a format is not one of `SUFFIXES`."""
     if name not in SUFFIXES:
         raise FormatError(
-            path="format",
-            expected=f"one of {', '.join(SUFFIXES)}",
-            received=repr(name)[:60],
-            mend="Leave it out to go by the suffix of the file.",
+            "format",
+            f"one of {', '.join(SUFFIXES)}",
+            repr(name)[:60],
+            "Leave it out to go by the suffix of the file.",
         )
 
 
@@ -61,10 +61,10 @@ def format_of_files(files: Sequence[File], given: str | None) -> str:
     for file in files[1:]:
         if known_format(file.path) != first:
             raise FormatError(
-                path=file.path,
-                expected=f"a file of format {first}, as {files[0].path}",
-                received=f"format {format_of(file.path)}",
-                mend="Give files of one format, or name the format.",
+                file.path,
+                f"a file of format {first}, as {files[0].path}",
+                f"format {format_of(file.path)}",
+                "Give files of one format, or name the format.",
             )
     return first
 
@@ -86,9 +86,9 @@ def known_format(path: str, given: str | None = None) -> str:
     if found is None:
         known = ", ".join(ends[0] for ends in SUFFIXES.values())
         raise FormatError(
-            path=path,
-            expected=f"a suffix of a known format, such as {known}",
-            received=f"the suffix {os.path.splitext(path)[1]!r}",
-            mend=f"Name the format: {', '.join(SUFFIXES)}.",
+            path,
+            f"a suffix of a known format, such as {known}",
+            f"the suffix {os.path.splitext(path)[1]!r}",
+            f"Name the format: {', '.join(SUFFIXES)}.",
         )
     return found

@@ -31,20 +31,20 @@ class CastRequest:
         """
         if times not in (None, "text"):
             raise DTypeError(
-                path="cast: times",
-                expected='"text"',
-                received=repr(times)[:60],
-                mend="Leave it out for times of Python, Arrow and records alone.",
+                "cast: times",
+                '"text"',
+                repr(times)[:60],
+                "Leave it out for times of Python, Arrow and records alone.",
             )
         if extra in ("error", "ignore"):
             dropped = frozenset[Path]() if extra == "error" else None
             return cls(dropped, times is not None)
         if isinstance(extra, str) or not isinstance(extra, Iterable):
             raise DTypeError(
-                path="cast: extra",
-                expected='"error", "ignore", or a list of paths',
-                received=repr(extra)[:60],
-                mend="Leave it out for an error.",
+                "cast: extra",
+                '"error", "ignore", or a list of paths',
+                repr(extra)[:60],
+                "Leave it out for an error.",
             )
         paths: Iterable[Any] = extra
         return cls(frozenset(Path.of(path) for path in paths), times is not None)

@@ -132,10 +132,10 @@ def _with_dtype(value: Any, dtype: tf.DType, path: PathLike) -> Any:
         back = array_over(tf.cast(cast, value.dtype))
         if (back != array_over(value)).any():
             raise DTypeError(
-                path=path,
-                expected=f"integers that {dtype.name} holds exactly",
-                received=f"other numbers of {value.dtype.name}",
-                mend="Choose the dtype where the data is read, with schema=.",
+                path,
+                f"integers that {dtype.name} holds exactly",
+                f"other numbers of {value.dtype.name}",
+                "Choose the dtype where the data is read, with schema=.",
             )
     return cast
 
@@ -159,10 +159,10 @@ def _with_unit(value: Any, want: Any, have: Any, dtype: tf.DType, path: PathLike
         fits = not (numbers % days).any() if days else (abs(numbers) <= most).all()
         if not fits:
             raise DTypeError(
-                path=path,
-                expected=f"numbers that {dtype.name} holds as {want}",
-                received=f"other numbers: {have}",
-                mend="Choose the type where the data is read, with schema=.",
+                path,
+                f"numbers that {dtype.name} holds as {want}",
+                f"other numbers: {have}",
+                "Choose the type where the data is read, with schema=.",
             )
     wide = value if value.dtype == tf.int64 else tf.cast(value, tf.int64)
     wide = wide // tf.constant(days, tf.int64) if days else wide * tf.constant(factor, tf.int64)

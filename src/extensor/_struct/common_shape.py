@@ -26,10 +26,10 @@ def known_rank(shape: Any, owner: str) -> tf.TensorShape:
     shape = tf.TensorShape(shape)
     if shape.rank is None:
         raise StructureError(
-            path=f"{owner}.shape",
-            expected="a shape of known rank",
-            received="shape <unknown>",
-            mend="Write None for a dimension of unknown size, such as [None] for a batch.",
+            f"{owner}.shape",
+            "a shape of known rank",
+            "shape <unknown>",
+            "Write None for a dimension of unknown size, such as [None] for a batch.",
         )
     return shape
 
@@ -103,10 +103,10 @@ def _expect_mask_of_records(value: Any, rank: int, path: Path) -> None:
         mask = shape_of(value.mask)
         if mask.rank is not None and mask.rank < rank:
             raise StructureError(
-                path=path,
-                expected=f"a mask with the {rank} dimensions of the records",
-                received=f"a mask of shape {mask}",
-                mend="Mask single values: "
+                path,
+                f"a mask with the {rank} dimensions of the records",
+                f"a mask of shape {mask}",
+                "Mask single values: "
                 "MaskedTensor(values, tf.broadcast_to(mask[:, tf.newaxis], tf.shape(values))).",
             )
         value = value.values
@@ -158,10 +158,10 @@ def _other_sizes(
 def other_sizes(path: Path, expected: str, received: str) -> StructureError:
     """Returns the error for a field of another shape than the records."""
     return StructureError(
-        path=path,
-        expected=f"a value whose shape begins with {expected}",
-        received=f"shape {received}",
-        mend="Give every field one value for each record.",
+        path,
+        f"a value whose shape begins with {expected}",
+        f"shape {received}",
+        "Give every field one value for each record.",
     )
 
 
@@ -223,10 +223,7 @@ def length_of(name: str | None, shape: tf.TensorShape, size: Any) -> str:
 def other_rows(path: Path, whose: str, row: Any, length: Any) -> StructureError:
     """Returns the error for a row of a field whose length is not that of other rows."""
     return StructureError(
-        path=path,
-        expected=f"rows as long as {whose}",
-        received=f"row {row} of {_elements(length)}",
-        mend=_RAGGED_MEND,
+        path, f"rows as long as {whose}", f"row {row} of {_elements(length)}", _RAGGED_MEND
     )
 
 
@@ -235,10 +232,10 @@ def rows_of_many_lengths(
 ) -> StructureError:
     """Returns the error for a field whose rows differ in length, in dense records."""
     return StructureError(
-        path=path,
-        expected=f"rows of one length, because the records have shape {shape}",
-        received=f"row 0 of {_elements(first)} and row {row} of {_elements(length)}",
-        mend=_RAGGED_MEND,
+        path,
+        f"rows of one length, because the records have shape {shape}",
+        f"row 0 of {_elements(first)} and row {row} of {_elements(length)}",
+        _RAGGED_MEND,
     )
 
 

@@ -23,8 +23,8 @@ def refuse_deep_nesting(path: str) -> Generator[None]:
         yield
     except RecursionError:
         raise StructureError(
-            path=path,
-            expected=f"records nested within Python's recursion limit, {sys.getrecursionlimit()}",
-            received="deeper nesting",
-            mend="Flatten the schema, or raise the limit with sys.setrecursionlimit.",
+            path,
+            f"records nested within Python's recursion limit, {sys.getrecursionlimit()}",
+            "deeper nesting",
+            "Flatten the schema, or raise the limit with sys.setrecursionlimit.",
         ) from None

@@ -92,10 +92,10 @@ class DenseStructuredTensor(StructuredTensor):
         if not kept:
             if not shape.is_fully_defined():
                 raise StructureError(
-                    path=type(self).__name__,
-                    expected="at least one field, or a shape without unknown sizes",
-                    received=f"0 fields and shape {shape}",
-                    mend="Give the number of records.",
+                    type(self).__name__,
+                    "at least one field, or a shape without unknown sizes",
+                    f"0 fields and shape {shape}",
+                    "Give the number of records.",
                 )
             counter = tf.zeros(shape, tf.bool)
         extra = NONE

@@ -58,10 +58,10 @@ def _by_names(records: Any, defaults: Mapping[Any, Any]) -> dict[tuple[str, ...]
         spec = records.__tf_type_spec__().field_spec(names)
         if not isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
             raise DTypeError(
-                path=Path(*names),
-                expected="the path of a field of tensors",
-                received=f"{type(spec).__name__}",
-                mend="Give a default value for each field inside the records.",
+                Path(*names),
+                "the path of a field of tensors",
+                f"{type(spec).__name__}",
+                "Give a default value for each field inside the records.",
             )
         found[names] = default
     return found
@@ -90,17 +90,17 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
             return rows.to_tensor(default)
         if path in defaults:
             raise DTypeError(
-                path=Path(*path),
-                expected="no default value, because missing records get an empty list",
-                received="a default value for a list",
-                mend="Leave it out, or fill the list by its own to_tensor.",
+                Path(*path),
+                "no default value, because missing records get an empty list",
+                "a default value for a list",
+                "Leave it out, or fill the list by its own to_tensor.",
             )
         if splits is None:
             raise UnsupportedTypeError(
-                path=Path(*path),
-                expected="a field of tensors, lists or records",
-                received=type(part).__name__,
-                mend="Leave it out with records.without.",
+                Path(*path),
+                "a field of tensors, lists or records",
+                type(part).__name__,
+                "Leave it out with records.without.",
             )
         if places is None:
             count = tf.size(splits, numbers.dtype) - 1

@@ -101,10 +101,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 continue
             if not isinstance(spec, tf.TypeSpec):
                 raise DTypeError(
-                    path=Path(name),
-                    expected="a TypeSpec",
-                    received=type(spec).__name__,
-                    mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
+                    Path(name),
+                    "a TypeSpec",
+                    type(spec).__name__,
+                    "Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
                 )
             kept[name] = plain_spec(spec)
             marks = marks or marks_rows(spec)
@@ -114,10 +114,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 continue
             if field_shape.rank < rank or not found.is_compatible_with(field_shape[:rank]):
                 raise StructureError(
-                    path=Path(name),
-                    expected=f"a shape that begins with {found}",
-                    received=f"shape {field_shape}",
-                    mend="Include the outer dimensions of the records in the field's spec.",
+                    Path(name),
+                    f"a shape that begins with {found}",
+                    f"shape {field_shape}",
+                    "Include the outer dimensions of the records in the field's spec.",
                 )
             if None in sizes:
                 found = found.merge_with(field_shape[:rank])

@@ -34,13 +34,13 @@ class Difference(NamedTuple):
         path: The path of the field.
         expected: What is expected there.
         received: What is there.
-        mend: Code, or a sentence, that mends it.
+        fix: Code, or a sentence, that mends it.
     """
 
     path: Path
     expected: str
     received: str
-    mend: str
+    fix: str
 
     @property
     def is_extra(self) -> bool:
@@ -68,20 +68,15 @@ def mismatch(
     if len(rows) == 1:
         [row] = rows
         place = f"{where}{row.path}" if row.path else at
-        return DTypeError(
-            path=place, expected=row.expected, received=row.received, mend=f"Mend: {row.mend}"
-        )
+        return DTypeError(place, row.expected, row.received, f"Fix: {row.fix}")
     shown = [(str(row.path) or at, *row[1:]) for row in rows[:_MOST]]
-    table = [("path", "expected", "got", "mend"), *shown]
+    table = [("path", "expected", "got", "fix"), *shown]
     widths = [max(len(row[i]) for row in table) for i in range(3)]
     lines = ["  " + "  ".join([*map(str.ljust, row[:3], widths), row[3]]).rstrip() for row in table]
     if len(rows) > _MOST:
         lines.append(f"  ... {len(rows) - _MOST} more")
     return DTypeError(
-        path=at,
-        expected="the fields of the spec",
-        received=f"{len(rows)} differences",
-        mend="\n".join(["Mend each:", *lines]),
+        at, "the fields of the spec", f"{len(rows)} differences", "\n".join(["Fix each:", *lines])
     )
 
 

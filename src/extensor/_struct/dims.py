@@ -81,27 +81,27 @@ def checked_dims(dims: Any, rank: int, path: str) -> Dims:
             raise _wrong(name, path)
     if len(names) != rank:
         raise StructureError(
-            path=f"{path}: dims",
-            expected=counted(rank, "names, one for each dimension of the records"),
-            received=f"{len(names)}: {names}",
-            mend="Give None for a dimension without a name. The dimensions inside a field belong "
+            f"{path}: dims",
+            counted(rank, "names, one for each dimension of the records"),
+            f"{len(names)}: {names}",
+            "Give None for a dimension without a name. The dimensions inside a field belong "
             "to the field.",
         )
     for i, name in enumerate(names):
         if name is not None and name in names[:i]:
             raise StructureError(
-                path=f"{path}: dims",
-                expected="a different name for each dimension",
-                received=f"{name!r} twice",
-                mend="Give None for a dimension without a name.",
+                f"{path}: dims",
+                "a different name for each dimension",
+                f"{name!r} twice",
+                "Give None for a dimension without a name.",
             )
     return named(names)
 
 
 def _wrong(name: Any, path: str) -> DTypeError:
     return DTypeError(
-        path=f"{path}: dims",
-        expected="a string or None for each dimension",
-        received=repr(name) if isinstance(name, str) else type(name).__name__,
-        mend='Write dims=("recipe", None).',
+        f"{path}: dims",
+        "a string or None for each dimension",
+        repr(name) if isinstance(name, str) else type(name).__name__,
+        'Write dims=("recipe", None).',
     )

@@ -37,10 +37,10 @@ def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
     for name in fields:
         if not isinstance(name, str):
             raise DTypeError(
-                path=f"field {name!r}",
-                expected="a name of type str",
-                received=type(name).__name__,
-                mend="Name fields by strings.",
+                f"field {name!r}",
+                "a name of type str",
+                type(name).__name__,
+                "Name fields by strings.",
             )
 
 
@@ -57,12 +57,7 @@ def expect_mapping(value: Any, path: str, of_what: str, example: str) -> None:
         DTypeError: If it is not a mapping (also a TypeError).
     """
     if not isinstance(value, Mapping):
-        raise DTypeError(
-            path=path,
-            expected=f"a mapping {of_what}",
-            received=type(value).__name__,
-            mend=f"Write {example}.",
-        )
+        raise DTypeError(path, f"a mapping {of_what}", type(value).__name__, f"Write {example}.")
 
 
 def as_field(value: Any, path: Path) -> Any:
@@ -84,10 +79,10 @@ def as_field(value: Any, path: Path) -> Any:
         return tf.convert_to_tensor(value)
     except ValueError as error:
         raise StructureError(
-            path=path,
-            expected="a tensor, or a value that converts to a tensor",
-            received=type(value).__name__,
-            mend="Convert a dict to records: xt.DenseStructuredTensor(shape, fields)."
+            path,
+            "a tensor, or a value that converts to a tensor",
+            type(value).__name__,
+            "Convert a dict to records: xt.DenseStructuredTensor(shape, fields)."
             if isinstance(value, Mapping)
             else f"Convert dicts to records: xt.struct.constant({{{path.names[-1]!r}: value}})."
             if _holds_dicts(value)
@@ -96,10 +91,10 @@ def as_field(value: Any, path: Path) -> Any:
         ) from error
     except TypeError as error:
         raise DTypeError(
-            path=path,
-            expected="a tensor, or a value that converts to a tensor",
-            received=type(value).__name__,
-            mend=f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
+            path,
+            "a tensor, or a value that converts to a tensor",
+            type(value).__name__,
+            f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
         ) from error
 
 
@@ -188,16 +183,16 @@ def batchable(spec: tf.TypeSpec, path: Path) -> Any:
         return spec
     if isinstance(spec, VariableSpec):
         raise ProtocolError(
-            path=path,
-            expected="a field whose values stack",
-            received="a Variable",
-            mend="Read it first, with with_updates and tf.convert_to_tensor(variable).",
+            path,
+            "a field whose values stack",
+            "a Variable",
+            "Read it first, with with_updates and tf.convert_to_tensor(variable).",
         )
     raise ProtocolError(
-        path=path,
-        expected="a field whose values stack",
-        received=type(spec).__name__,
-        mend=f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out.",
+        path,
+        "a field whose values stack",
+        type(spec).__name__,
+        f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out.",
     )
 
 

@@ -38,10 +38,10 @@ def from_tf(value: Any) -> StructuredTensor:
     """
     if not isinstance(value, tf.experimental.StructuredTensor):
         raise DTypeError(
-            path="xt.struct.from_tf",
-            expected="a tf.experimental.StructuredTensor",
-            received=type(value).__name__,
-            mend="xt.from_arrow and xt.StructuredTensorSpec.cast read other values.",
+            "xt.struct.from_tf",
+            "a tf.experimental.StructuredTensor",
+            type(value).__name__,
+            "xt.from_arrow and xt.StructuredTensorSpec.cast read other values.",
         )
     partitions = value.row_partitions
     flat: Any = value.merge_dims(0, value.rank - 1) if value.rank > 1 else value
@@ -79,10 +79,10 @@ def to_tf(records: Any) -> Any:
     """
     if not isinstance(records, StructuredTensor):
         raise DTypeError(
-            path="xt.struct.to_tf",
-            expected="a StructuredTensor of extensor",
-            received=type(records).__name__,
-            mend="Make records first, such as by xt.from_arrow.",
+            "xt.struct.to_tf",
+            "a StructuredTensor of extensor",
+            type(records).__name__,
+            "Make records first, such as by xt.from_arrow.",
         )
     return _theirs(records, Path())
 
@@ -119,10 +119,10 @@ def _theirs(value: Any, at: Path) -> Any:
     if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
         return value
     raise UnsupportedTypeError(
-        path=f"xt.struct.to_tf: {at}",
-        expected="a field of tensors, RaggedTensors or records",
-        received=type(value).__name__,
-        mend="Leave it out with records.without, or convert it with with_updates.",
+        f"xt.struct.to_tf: {at}",
+        "a field of tensors, RaggedTensors or records",
+        type(value).__name__,
+        "Leave it out with records.without, or convert it with with_updates.",
     )
 
 

@@ -87,8 +87,8 @@ def _other_rows(own: Any, expected: Any, at: Path) -> list[Any]:
 
 def _error(at: Path, received: str) -> StructureError:
     return StructureError(
-        path=at,
-        expected="a mask with the rows of its values",
-        received=received,
-        mend="Make the mask from the values, such as `values > 0`; a mask does not broadcast.",
+        at,
+        "a mask with the rows of its values",
+        received,
+        "Make the mask from the values, such as `values > 0`; a mask does not broadcast.",
     )

@@ -134,10 +134,10 @@ def factor_of(want: Unit, have: Unit) -> int:
 def not_the_same(want: Meaning, have: Meaning, path: PathLike) -> DTypeError:
     """Returns the error for numbers of a meaning that does not change to another one."""
     return DTypeError(
-        path=path,
-        expected=shown(want),
-        received=shown(have),
-        mend="Read both with one schema=, or change the type in Arrow: xt.to_arrow(records).cast.",
+        path,
+        shown(want),
+        shown(have),
+        "Read both with one schema=, or change the type in Arrow: xt.to_arrow(records).cast.",
     )
 
 

@@ -89,12 +89,13 @@ class RaggedStructuredTensor(StructuredTensor):
         """
         if not isinstance(values, StructuredTensor) or values.rank == 0:
             raise DTypeError(
-                path="from_row_splits: values",
-                expected="a StructuredTensor of rank 1 or more",
-                received=text.kind(values) if isinstance(values, StructuredTensor)
+                "from_row_splits: values",
+                "a StructuredTensor of rank 1 or more",
+                text.kind(values)
+                if isinstance(values, StructuredTensor)
                 else type(values).__name__,
-                mend="Cut plain tensors with tf.RaggedTensor.from_row_splits.",
-            )  # fmt: skip
+                "Cut plain tensors with tf.RaggedTensor.from_row_splits.",
+            )
         return cls.of_parts(values, checked_row_splits(row_splits, values, validate))
 
     @classmethod
@@ -223,10 +224,10 @@ class RaggedStructuredTensor(StructuredTensor):
         if size is None:
             size = tf.reduce_max(row_lengths_or_zero(splits))
         wrong = StructureError(
-            path=f"records of shape {self.shape}",
-            expected="rows of one length" if shape[1] is None else f"rows of {shape[1]} records",
-            received="rows of different lengths" if shape[1] is None else "rows of other lengths",
-            mend="Slice the rows to one length first, or use a spec of ragged records.",
+            f"records of shape {self.shape}",
+            "rows of one length" if shape[1] is None else f"rows of {shape[1]} records",
+            "rows of different lengths" if shape[1] is None else "rows of other lengths",
+            "Slice the rows to one length first, or use a spec of ragged records.",
         )
         same = tf.reduce_all(lengths == tf.cast(size, lengths.dtype))
         with tf.control_dependencies(required(same, wrong)):

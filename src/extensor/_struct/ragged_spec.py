@@ -82,25 +82,25 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         self._shape = known_rank(shape, type(self).__name__)
         if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
             raise StructureError(
-                path=f"{type(self).__name__}.values_spec",
-                expected="the spec of a StructuredTensor of rank 1 or more",
-                received=repr(values_spec),
-                mend="Give the spec of the records before they are cut into rows.",
+                f"{type(self).__name__}.values_spec",
+                "the spec of a StructuredTensor of rank 1 or more",
+                repr(values_spec),
+                "Give the spec of the records before they are cut into rows.",
             )
         if self._shape.rank - values_spec.rank not in (0, 1):
             raise StructureError(
-                path=f"{type(self).__name__}.shape",
-                expected=f"rank {values_spec.rank + 1}, one more than the values",
-                received=f"shape {self._shape}",
-                mend="Give the shape [nrows, None] followed by the values' inner dimensions.",
+                f"{type(self).__name__}.shape",
+                f"rank {values_spec.rank + 1}, one more than the values",
+                f"shape {self._shape}",
+                "Give the shape [nrows, None] followed by the values' inner dimensions.",
             )
         row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
         if row_splits_dtype not in (tf.int64, tf.int32):
             raise DTypeError(
-                path=f"{type(self).__name__}.row_splits_dtype",
-                expected="int64 or int32",
-                received=row_splits_dtype.name,
-                mend="Leave it out for int64.",
+                f"{type(self).__name__}.row_splits_dtype",
+                "int64 or int32",
+                row_splits_dtype.name,
+                "Leave it out for int64.",
             )
         self._is_row = self._shape.rank == values_spec.rank
         self._name: str | None = None

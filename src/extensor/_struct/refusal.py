@@ -28,15 +28,10 @@ def refusal(
     fitting = [path for path, spec in leaves if _fits(spec, strings)]
     path = (fitting or [path for path, _ in leaves] or [None])[0]
     if path is None:
-        mend = "These records have no fields."
+        fix = "These records have no fields."
     else:
-        mend = f"Use one of the fields: {example(f'records[{_code(path)}]')}."
-    return DTypeError(
-        path=use,
-        expected="a tensor, or a value that converts to one",
-        received=text.kind(records),
-        mend=mend,
-    )
+        fix = f"Use one of the fields: {example(f'records[{_code(path)}]')}."
+    return DTypeError(use, "a tensor, or a value that converts to one", text.kind(records), fix)
 
 
 def _fits(spec: Any, strings: bool) -> bool:

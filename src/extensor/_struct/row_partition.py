@@ -109,15 +109,13 @@ def _expect_integers(tensor: tf.Tensor, name: str) -> tf.Tensor:
 
 
 def _not_integers(name: str, received: str) -> DTypeError:
-    return DTypeError(
-        path=name, expected="int64 or int32", received=received, mend="Cast them with tf.cast."
-    )
+    return DTypeError(name, "int64 or int32", received, "Cast them with tf.cast.")
 
 
 def _wrong(name: str, expected: str, received: str) -> StructureError:
     return StructureError(
-        path=name,
-        expected=expected,
-        received=received,
-        mend="The rows hold the values one after another; each value belongs to one row.",
+        name,
+        expected,
+        received,
+        "The rows hold the values one after another; each value belongs to one row.",
     )

@@ -45,19 +45,19 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     row_splits = tf.convert_to_tensor(row_splits)
     if row_splits.dtype not in (tf.int64, tf.int32):
         raise DTypeError(
-            path="row_splits",
-            expected="int64 or int32",
-            received=row_splits.dtype.name,
-            mend="Cast them with tf.cast(row_splits, tf.int64).",
+            "row_splits",
+            "int64 or int32",
+            row_splits.dtype.name,
+            "Cast them with tf.cast(row_splits, tf.int64).",
         )
     inner = row_splits_dtypes(values)
     if inner - {row_splits.dtype}:
         raise DTypeError(
-            path="row_splits",
-            expected=f"{next(iter(inner - {row_splits.dtype})).name}, the dtype of the row splits "
+            "row_splits",
+            f"{next(iter(inner - {row_splits.dtype})).name}, the dtype of the row splits "
             "inside the values",
-            received=row_splits.dtype.name,
-            mend="TensorFlow does not mix the two dtypes: cast one of them, or read with "
+            row_splits.dtype.name,
+            "TensorFlow does not mix the two dtypes: cast one of them, or read with "
             "row_splits_dtype=...",
         )
     if row_splits.shape.rank is None:
@@ -90,10 +90,10 @@ def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:
         raise _bad_splits("a vector", "lists of different lengths") from error
     if numbers.dtype == object:
         raise DTypeError(
-            path="row_splits",
-            expected="int64 or int32",
-            received="dtype object",
-            mend="Give a list, array or tensor of integers.",
+            "row_splits",
+            "int64 or int32",
+            "dtype object",
+            "Give a list, array or tensor of integers.",
         )
     if not isinstance(row_splits, np.ndarray) and (numbers.dtype.kind == "i" or not numbers.size):
         numbers = numbers.astype(np.int64)
@@ -102,10 +102,10 @@ def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:
 
 def _bad_splits(expected: str, received: str) -> StructureError:
     return StructureError(
-        path="row_splits",
-        expected=expected,
-        received=received,
-        mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",
+        "row_splits",
+        expected,
+        received,
+        "Row i holds the values from row_splits[i] up to row_splits[i + 1].",
     )
 
 
@@ -153,11 +153,10 @@ def cut(values: Any, row_splits: Any, at: object) -> Any:
     if hasattr(type(values), "__tf_cut_rows__"):
         return values.__tf_cut_rows__(row_splits)
     raise UnsupportedTypeError(
-        path=at,
-        expected="a field of tensors, records or a type with __tf_cut_rows__, because it is cut "
-        "into rows",
-        received=type(values).__name__,
-        mend="Read the field before the cut: records.values.field_value(...), or define "
+        at,
+        "a field of tensors, records or a type with __tf_cut_rows__, because it is cut into rows",
+        type(values).__name__,
+        "Read the field before the cut: records.values.field_value(...), or define "
         "__tf_cut_rows__ (see xt.authoring.cut_rows).",
     )
 
@@ -178,10 +177,10 @@ def uncut(value: Any, row_splits: Any, at: Path, comparison: Comparison | None =
     rows = uncut_rows(value)
     if rows is None:
         raise StructureError(
-            path=at,
-            expected="a ragged value with the same rows as the records",
-            received=type(value).__name__,
-            mend="Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
+            at,
+            "a ragged value with the same rows as the records",
+            type(value).__name__,
+            "Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
         )
     values, own = rows
     if own is row_splits:
@@ -246,9 +245,8 @@ def _other_splits(
         for splits in (row_splits, own)
     )
     return StructureError(
-        path=at,
-        expected=f"the row splits of the records ({rows}, {row_splits.dtype.name})",
-        received=received or f"other row splits ({own_rows}, {own.dtype.name})",
-        mend="Compute the value from a field of the same records, such as by "
-        "tf.ragged.map_flat_values.",
+        at,
+        f"the row splits of the records ({rows}, {row_splits.dtype.name})",
+        received or f"other row splits ({own_rows}, {own.dtype.name})",
+        "Compute the value from a field of the same records, such as by tf.ragged.map_flat_values.",
     )

@@ -434,10 +434,10 @@ def _plain_box_specs(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
     specs = boxed_specs(spec, 1)
     if any(tensor.dtype == tf.variant or tensor.shape.rank is None for tensor in specs):
         raise ProtocolError(
-            path=path,
-            expected="a type that boxes into plain tensors, because the field is in ragged rows",
-            received=type(spec).__name__,
-            mend="Do not stack or unstack lists of records that have a field of this type.",
+            path,
+            "a type that boxes into plain tensors, because the field is in ragged rows",
+            type(spec).__name__,
+            "Do not stack or unstack lists of records that have a field of this type.",
         )
     return specs
 
@@ -505,10 +505,10 @@ def saved_parts(cls: type, serialization: Any, *numbers: int) -> Any:
     if len(serialization) in numbers:
         return serialization
     raise RegistrationError(
-        path=cls.__name__,
-        expected=f"{' or '.join(map(str, numbers))} parts, as this version of extensor saves",
-        received=f"{len(serialization)} parts",
-        mend="Load the data with the version of extensor that saved it, or a newer version.",
+        cls.__name__,
+        f"{' or '.join(map(str, numbers))} parts, as this version of extensor saves",
+        f"{len(serialization)} parts",
+        "Load the data with the version of extensor that saved it, or a newer version.",
     )
 
 
@@ -537,32 +537,27 @@ def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
         listed += f", ... ({len(names)} in all)"
     close = difflib.get_close_matches(path.names[-1], names, 3)
     meant = f"Did you mean {' or '.join(str(Path(n)) for n in close)}? " if close else ""
-    mend = "Check the spelling; quote a name that contains a dot."
+    fix = "Check the spelling; quote a name that contains a dot."
     if path.names == ("",):
-        mend = "Name a field; the path of the records themselves is ()."
+        fix = "Name a field; the path of the records themselves is ()."
     return FieldError(
-        path=path,
-        expected=f"one of the fields {listed}" if names else "a record with fields",
-        received=f"{Path(path.names[-1])}",
-        mend=f"{meant}{mend}",
+        path,
+        f"one of the fields {listed}" if names else "a record with fields",
+        f"{Path(path.names[-1])}",
+        f"{meant}{fix}",
     )
 
 
-def root_is_no_field(what: str, mend: str = "Name a field of the records.") -> FieldError:
+def root_is_no_field(what: str, fix: str = "Name a field of the records.") -> FieldError:
     """Returns the error for the path of the records themselves where a field is needed."""
-    return FieldError(
-        path=what,
-        expected="the path of a field",
-        received="(), the path of the records themselves",
-        mend=mend,
-    )
+    return FieldError(what, "the path of a field", "(), the path of the records themselves", fix)
 
 
 def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:
     """Returns the error for unstacking a single record."""
     return StructureError(
-        path=type(spec).__name__,
-        expected="at least one dimension to unstack",
-        received="a single record",
-        mend="Unbatch or slice only collections of records.",
+        type(spec).__name__,
+        "at least one dimension to unstack",
+        "a single record",
+        "Unbatch or slice only collections of records.",
     )

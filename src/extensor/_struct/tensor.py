@@ -70,10 +70,10 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is StructuredTensor:
             raise DTypeError(
-                path="StructuredTensor()",
-                expected="a call of one of its two encodings",
-                received="a call of the abstract class",
-                mend='Write xt.struct.constant([{"title": "Tea"}]), '
+                "StructuredTensor()",
+                "a call of one of its two encodings",
+                "a call of the abstract class",
+                'Write xt.struct.constant([{"title": "Tea"}]), '
                 'xt.DenseStructuredTensor([1], {"title": ["Tea"]}) or '
                 "xt.RaggedStructuredTensor.from_row_splits(records, splits).",
             )
@@ -233,10 +233,10 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
             validate = fields.pop("validate")
             if not isinstance(validate, bool):
                 raise DTypeError(
-                    path="with_updates: validate",
-                    expected="True or False, beside a mapping",
-                    received=type(validate).__name__,
-                    mend='Put a field of this name into the mapping: {"validate": values}.',
+                    "with_updates: validate",
+                    "True or False, beside a mapping",
+                    type(validate).__name__,
+                    'Put a field of this name into the mapping: {"validate": values}.',
                 )
         return self._with_updates({**(updates or {}), **fields}, Path(), Comparison.here(validate))
 
@@ -370,12 +370,12 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
         outer, inner = (a + rank if a < 0 else a for a in (outer_axis, inner_axis))
         if not 0 <= outer <= inner < rank:
             raise StructureError(
-                path=f"{type(self).__name__}.merge_dims",
-                expected=f"an outer axis up to the inner one, both from {-rank} to {rank - 1}"
+                f"{type(self).__name__}.merge_dims",
+                f"an outer axis up to the inner one, both from {-rank} to {rank - 1}"
                 if rank
                 else "records of rank 1 or more",
-                received=f"axes {outer_axis} and {inner_axis}",
-                mend="The dimensions inside a field belong to the field: merge them there.",
+                f"axes {outer_axis} and {inner_axis}",
+                "The dimensions inside a field belong to the field: merge them there.",
             )
         return self if outer == inner else self._merged_dims(outer, inner)
 
@@ -444,10 +444,10 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
         dtype = tf.dtypes.as_dtype(dtype)
         if dtype not in (tf.int64, tf.int32):
             raise DTypeError(
-                path=f"{type(self).__name__}.with_row_splits_dtype",
-                expected="int64 or int32",
-                received=dtype.name,
-                mend="Give tf.int64 or tf.int32.",
+                f"{type(self).__name__}.with_row_splits_dtype",
+                "int64 or int32",
+                dtype.name,
+                "Give tf.int64 or tf.int32.",
             )
         spec: Any = self.__tf_type_spec__()
         return spec._with_row_splits_dtype(dtype).cast(self)
@@ -482,21 +482,20 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
     def __len__(self) -> int:
         if self.rank == 0:
             raise DTypeError(
-                path=f"len({type(self).__name__})",
-                expected="records of rank 1 or more",
-                received="a single record, of shape ()",
-                # TensorFlow asks for the length when it converts a list of records to a tensor.
-                mend="Write len(record.field_names()) for the number of its fields. tf.stack makes "
+                f"len({type(self).__name__})",
+                "records of rank 1 or more",
+                "a single record, of shape ()",
+                "Write len(record.field_names()) for the number of its fields. tf.stack makes "
                 "one value of a list of records; no tensor or variable can hold them. For a "
                 "DataFrame, write records.to_pandas().",
             )
         size = self.shape[0]
         if size is None:
             raise DTypeError(
-                path=type(self).__name__,
-                expected="a statically known number of records",
-                received=f"shape {self.shape}",
-                mend="Use tf.shape of one of the fields inside a tf.function.",
+                type(self).__name__,
+                "a statically known number of records",
+                f"shape {self.shape}",
+                "Use tf.shape of one of the fields inside a tf.function.",
             )
         return size
 
@@ -524,10 +523,10 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
 
     def _immutable(self, name: str, change: str) -> ImmutableError:
         return ImmutableError(
-            path=f"{type(self).__name__}.{name}",
-            expected=f"no {change} of attributes, because records are immutable",
-            received=f"{change} of {name!r}",
-            mend="Get a changed copy by with_updates, without or with_only.",
+            f"{type(self).__name__}.{name}",
+            f"no {change} of attributes, because records are immutable",
+            f"{change} of {name!r}",
+            "Get a changed copy by with_updates, without or with_only.",
         )
 
     def __reduce__(self) -> Any:

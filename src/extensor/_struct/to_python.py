@@ -70,10 +70,10 @@ def expect_values(records: Any, method: str) -> None:
         return
     at = next(filter(None, _symbolic_fields(records, Path())), Path())
     raise DTypeError(
-        path=f"{method}: {at}" if at else method,
-        expected="tensors that hold values",
-        received="tensors of a graph",
-        mend=f"Call {method} outside of tf.function.",
+        f"{method}: {at}" if at else method,
+        "tensors that hold values",
+        "tensors of a graph",
+        f"Call {method} outside of tf.function.",
     )
 
 
@@ -301,20 +301,20 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> Format
         decode(value)
     except UnknownZoneError as error:
         return FormatError(
-            path=at,
-            expected="a time in a zone that Python knows",
-            received=f"zone {error.args[0]!r}",
-            mend="Install the package tzdata if the zone exists. Otherwise name another zone in "
+            at,
+            "a time in a zone that Python knows",
+            f"zone {error.args[0]!r}",
+            "Install the package tzdata if the zone exists. Otherwise name another zone in "
             f"Arrow, by a cast, or take the numbers: {numbers}.",
         )
     except (OverflowError, ValueError):
         pass
     is_text = isinstance(value, bytes)
     return FormatError(
-        path=at,
-        expected="text in UTF-8" if is_text else "a date or time that Python can hold",
-        received=f"{value!r}"[:43],
-        mend="Call to_py(text=False), which returns bytes."
+        at,
+        "text in UTF-8" if is_text else "a date or time that Python can hold",
+        f"{value!r}"[:43],
+        "Call to_py(text=False), which returns bytes."
         if is_text
         else f"Take the numbers: {numbers}.",
     )

@@ -79,10 +79,10 @@ def _kept(name: str, given: Any, spec: Any, rank: int) -> ArrowType:
     unit = meaning_of(arrow)
     if isinstance(unit, Unit) and form[0] not in (tf.int64, tf.int32):
         raise DTypeError(
-            path=f"types: {Path(name)}",
-            expected=f"a field of integers, for {unit}",
-            received=getattr(form[0], "name", code_of(spec)),
-            mend="Give the field the spec that xt.spec_from_schema returns for this type.",
+            f"types: {Path(name)}",
+            f"a field of integers, for {unit}",
+            getattr(form[0], "name", code_of(spec)),
+            "Give the field the spec that xt.spec_from_schema returns for this type.",
         )
     return ArrowType(pa.field(name, arrow), form)
 
@@ -104,10 +104,10 @@ def _arrow_of(given: Any, spec: Any, at: Path) -> pa.DataType:
         return pa.type_for_alias(given) if parsed is None else _made(**parsed.groupdict())
     except (TypeError, ValueError, AttributeError) as error:
         raise DTypeError(
-            path=f"types: {at}",
-            expected="a type of Arrow or its text, such as 'timestamp[us]' or 'decimal128(9, 2)'",
-            received=repr(given)[:60],
-            mend="Give pa.timestamp('us', 'UTC'), or the text that str() of it returns.",
+            f"types: {at}",
+            "a type of Arrow or its text, such as 'timestamp[us]' or 'decimal128(9, 2)'",
+            repr(given)[:60],
+            "Give pa.timestamp('us', 'UTC'), or the text that str() of it returns.",
         ) from error
 
 

@@ -58,10 +58,10 @@ class StructuredTensorValue:
     def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
         if not isinstance(fields, Mapping):
             raise DTypeError(
-                path="StructuredTensorValue.fields",
-                expected="a mapping from field names to NumPy arrays",
-                received=type(fields).__name__,
-                mend='Write {"title": np.array(["Tea"])}.',
+                "StructuredTensorValue.fields",
+                "a mapping from field names to NumPy arrays",
+                type(fields).__name__,
+                'Write {"title": np.array(["Tea"])}.',
             )
         shape = known_rank(shape, type(self).__name__)
         names = checked_dims(dims, shape.rank, type(self).__name__)
@@ -70,10 +70,10 @@ class StructuredTensorValue:
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
                 raise StructureError(
-                    path=Path(name),
-                    expected=f"a shape that begins with {self._shape}",
-                    received=f"shape {given}",
-                    mend="Give every field one value for each record.",
+                    Path(name),
+                    f"a shape that begins with {self._shape}",
+                    f"shape {given}",
+                    "Give every field one value for each record.",
                 )
 
     def _init(
@@ -97,10 +97,10 @@ class StructuredTensorValue:
         """
         if not isinstance(records, Records):
             raise DTypeError(
-                path="StructuredTensorValue.from_tensor",
-                expected="a StructuredTensor",
-                received=type(records).__name__,
-                mend="Make records of Python data with xt.struct.constant_value.",
+                "StructuredTensorValue.from_tensor",
+                "a StructuredTensor",
+                type(records).__name__,
+                "Make records of Python data with xt.struct.constant_value.",
             )
         to_python.expect_values(records, "from_tensor")
         return _value_of(records)
@@ -176,10 +176,10 @@ class StructuredTensorValue:
     def __len__(self) -> int:
         if not self.rank:
             raise DTypeError(
-                path="len(StructuredTensorValue)",
-                expected="records of rank 1 or more",
-                received="a single record, of shape ()",
-                mend="Write len(record.field_names()) for the number of its fields.",
+                "len(StructuredTensorValue)",
+                "records of rank 1 or more",
+                "a single record, of shape ()",
+                "Write len(record.field_names()) for the number of its fields.",
             )
         return int(self._shape[0] or 0)
 
@@ -204,10 +204,10 @@ class StructuredTensorValue:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ImmutableError(
-            path=f"StructuredTensorValue.{name}",
-            expected="no assignment of attributes, because records are immutable",
-            received=f"assignment of {name!r}",
-            mend="Make a new value of changed fields.",
+            f"StructuredTensorValue.{name}",
+            "no assignment of attributes, because records are immutable",
+            f"assignment of {name!r}",
+            "Make a new value of changed fields.",
         )
 
     def __reduce__(self) -> Any:
@@ -278,10 +278,10 @@ def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) ->
     """Returns ragged records of fields that have the same rows."""
     if not fields:
         raise StructureError(
-            path="StructuredTensorValue.to_tensor",
-            expected="at least one field, which has the rows of ragged records",
-            received="0 fields",
-            mend="Keep the StructuredTensor itself.",
+            "StructuredTensorValue.to_tensor",
+            "at least one field, which has the rows of ragged records",
+            "0 fields",
+            "Keep the StructuredTensor itself.",
         )
     first = next(iter(fields.values()))
     splits = first.row_splits
@@ -289,10 +289,10 @@ def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) ->
     for name, field in fields.items():
         if not np.array_equal(field.row_splits, splits):
             raise StructureError(
-                path=Path(name),
-                expected="the same rows as the other fields",
-                received="rows of other lengths",
-                mend="Give every field the rows of the records.",
+                Path(name),
+                "the same rows as the other fields",
+                "rows of other lengths",
+                "Give every field the rows of the records.",
             )
         values[name] = field.values
     inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])

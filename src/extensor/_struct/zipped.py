@@ -50,10 +50,10 @@ def zip_(
     expect_fields(fields, "xt.struct.zip", "values", "titles")
     if not fields:
         raise StructureError(
-            path="xt.struct.zip",
-            expected="at least one field",
-            received="an empty dict",
-            mend="For records without fields, write xt.DenseStructuredTensor([count], {}).",
+            "xt.struct.zip",
+            "at least one field",
+            "an empty dict",
+            "For records without fields, write xt.DenseStructuredTensor([count], {}).",
         )
     parts = {name: as_field(value, Path(name)) for name, value in fields.items()}
     if depth is None:
@@ -62,10 +62,10 @@ def zip_(
         rank = shape_of(value).rank
         if depth < 0 or (rank is not None and rank < depth):
             raise StructureError(
-                path=f"xt.struct.zip: {Path(name)}",
-                expected=f"a value of rank {depth} or more",
-                received=f"shape {shape_of(value)}",
-                mend="Give a smaller depth.",
+                f"xt.struct.zip: {Path(name)}",
+                f"a value of rank {depth} or more",
+                f"shape {shape_of(value)}",
+                "Give a smaller depth.",
             )
     return _zipped(parts, depth, Comparison.here(validate))
 
@@ -77,10 +77,10 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
     for name, value in parts.items():
         if not _ragged_levels(value):
             raise StructureError(
-                path=f"xt.struct.zip: {Path(name)}",
-                expected="a ragged value, like the other fields",
-                received=f"a dense value of shape {shape_of(value)}",
-                mend="Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
+                f"xt.struct.zip: {Path(name)}",
+                "a ragged value, like the other fields",
+                f"a dense value of shape {shape_of(value)}",
+                "Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
             )
     splits = ragged[0][1]
     inner = {

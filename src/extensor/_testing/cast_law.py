@@ -13,7 +13,7 @@ _CAST = "Remove cast, or call super().cast(value) for all other values."
 _CASTABLE = "Remove castable_type, or return super().castable_type(spec) for all other specs."
 
 
-@law("cast-keeps-own-values", "spec-is-stable", "equality-is-equivalence", mend=_CAST)
+@law("cast-keeps-own-values", "spec-is-stable", "equality-is-equivalence", fix=_CAST)
 def cast_keeps_own_values(subject: Subject) -> None:
     """A spec casts a value of its own type to the same value."""
     for value, spec in subject.pairs:
@@ -21,7 +21,7 @@ def cast_keeps_own_values(subject: Subject) -> None:
         expect(received is value, "the value itself", f"another {type(received).__name__}")
 
 
-@law("castable-type-is-symmetric", "merge-is-commutative", mend=_CASTABLE)
+@law("castable-type-is-symmetric", "merge-is-commutative", fix=_CASTABLE)
 def castable_type_is_symmetric(subject: Subject) -> None:
     """The castable type of two specs does not depend on their order."""
     for a, b in itertools.product(subject.pool, repeat=2):
@@ -32,7 +32,7 @@ def castable_type_is_symmetric(subject: Subject) -> None:
 @law(
     "cast-reaches-castable-type",
     *("castable-type-is-symmetric", "cast-keeps-own-values", "merge-holds-both"),
-    mend="Return from castable_type a spec whose cast accepts values of both.",
+    fix="Return from castable_type a spec whose cast accepts values of both.",
 )
 def cast_reaches_castable_type(subject: Subject) -> None:
     """Values of two specs can be cast to their castable type."""

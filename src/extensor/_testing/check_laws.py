@@ -146,10 +146,10 @@ def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
     st = hypothesis.strategies
     if not isinstance(spec, tf.TypeSpec):
         raise DTypeError(
-            path="check_spec",
-            expected="a TypeSpec",
-            received=type(spec).__name__,
-            mend="To check a value, call check_extension_type.",
+            "check_spec",
+            "a TypeSpec",
+            type(spec).__name__,
+            "To check a value, call check_extension_type.",
         )
     found: list[LawError] = []
 

@@ -20,8 +20,8 @@ def require(package: str) -> Any:
         if error.name != package:
             raise
         raise MissingDependencyError(
-            path="extensor.testing",
-            expected=f"the package {package}",
-            received="an environment without it",
-            mend='Install it: pip install "extensor[testing]".',
+            "extensor.testing",
+            f"the package {package}",
+            "an environment without it",
+            'Install it: pip install "extensor[testing]".',
         ) from None

@@ -23,7 +23,7 @@ class Breach:
     def __str__(self) -> str:
         return (
             f"  {self.law.name}: {self.law.sentence}\n"
-            f"    expected {self.expected}, got {self.received}. {self.law.mend}"
+            f"    expected {self.expected}, got {self.received}. {self.law.fix}"
         )
 
 
@@ -48,7 +48,7 @@ class Law:
     Attributes:
         name: The name, such as `components-rebuild-value`.
         sentence: The statement of the law.
-        mend: How to correct a type that breaks the law.
+        fix: How to correct a type that breaks the law.
         function: Checks a subject; raises if it breaks the law.
         needs: The names of the laws that this law depends on.
         applies: Returns whether the law applies to a subject.
@@ -63,7 +63,7 @@ class Law:
 
     name: str
     sentence: str
-    mend: str
+    fix: str
     function: Callable[[Subject], None]
     needs: tuple[str, ...] = ()
     applies: Callable[[Subject], bool] = lambda subject: True
@@ -87,7 +87,7 @@ class Law:
 def law(
     name: str,
     *needs: str,
-    mend: str,
+    fix: str,
     applies: Callable[[Subject], bool] = lambda subject: True,
 ) -> Callable[[Callable[[Subject], None]], Law]:
     """Returns a decorator that registers a function as a law; its docstring is the statement.
@@ -95,13 +95,13 @@ def law(
     Args:
         name: The name of the law.
         *needs: The names of the laws that it depends on.
-        mend: How to correct a type that breaks it.
+        fix: How to correct a type that breaks it.
         applies: Returns whether it applies to a subject.
     """
 
     def register(function: Callable[[Subject], None]) -> Law:
         sentence = " ".join((function.__doc__ or "").split())
-        _LAWS[name] = Law(name, sentence, mend, function, needs, applies)
+        _LAWS[name] = Law(name, sentence, fix, function, needs, applies)
         return _LAWS[name]
 
     return register

@@ -29,7 +29,7 @@ _MERGE = "Remove most_specific_compatible_type: the default uses serialize()."
 
 @law(
     "spec-has-repr",
-    mend="Remove __repr__, or show only what the constructor stores.",
+    fix="Remove __repr__, or show only what the constructor stores.",
 )
 def spec_has_repr(subject: Subject) -> None:
     """The repr of a spec returns a string."""
@@ -40,7 +40,7 @@ def spec_has_repr(subject: Subject) -> None:
 @law(
     "spec-is-stable",
     "spec-has-repr",
-    mend="Create the spec only from the static parts of the value.",
+    fix="Create the spec only from the static parts of the value.",
 )
 def spec_is_stable(subject: Subject) -> None:
     """A value returns the same TypeSpec every time."""
@@ -55,7 +55,7 @@ def spec_is_stable(subject: Subject) -> None:
 @law(
     "serialization-types",
     "spec-is-stable",
-    mend="Serialize other data as a tuple of these types, and rebuild it in deserialize.",
+    fix="Serialize other data as a tuple of these types, and rebuild it in deserialize.",
 )
 def serialization_types(subject: Subject) -> None:
     """A serialization contains only bool, int, float, str, None, tf.DType, tf.TensorShape,
@@ -80,7 +80,7 @@ def serialization_types(subject: Subject) -> None:
 @law(
     "serialization-round-trip",
     "serialization-types",
-    mend="Return the arguments of the constructor from serialize(), in their order, or override "
+    fix="Return the arguments of the constructor from serialize(), in their order, or override "
     "deserialize too.",
 )
 def serialization_round_trip(subject: Subject) -> None:
@@ -153,7 +153,7 @@ class _Unpickler(pickle.Unpickler):
 @law(
     "pickle-round-trip",
     "serialization-round-trip",
-    mend="Remove __reduce__: the default uses serialize().",
+    fix="Remove __reduce__: the default uses serialize().",
 )
 def pickle_round_trip(subject: Subject) -> None:
     """A spec that is pickled and unpickled is equal to the original."""
@@ -169,7 +169,7 @@ def pickle_round_trip(subject: Subject) -> None:
 # Equality.
 
 
-@law("equality-is-equivalence", "serialization-round-trip", mend=_EQUALITY)
+@law("equality-is-equivalence", "serialization-round-trip", fix=_EQUALITY)
 def equality_is_equivalence(subject: Subject) -> None:
     """Specs with equal serializations are equal; equality is symmetric and transitive, and false
     for objects of other types.
@@ -196,7 +196,7 @@ def equality_is_equivalence(subject: Subject) -> None:
         )
 
 
-@law("hash-follows-equality", "equality-is-equivalence", mend=_EQUALITY)
+@law("hash-follows-equality", "equality-is-equivalence", fix=_EQUALITY)
 def hash_follows_equality(subject: Subject) -> None:
     """Equal specs have equal hashes."""
     for a, b in itertools.product(subject.pool, repeat=2):
@@ -204,7 +204,7 @@ def hash_follows_equality(subject: Subject) -> None:
             expect(hash(a) == hash(b), f"the same hash for equal specs {a}", "different hashes")
 
 
-@law("equality-tells-components-apart", "equality-is-equivalence", mend=_EQUALITY)
+@law("equality-tells-components-apart", "equality-is-equivalence", fix=_EQUALITY)
 def equality_tells_components_apart(subject: Subject) -> None:
     """Equal specs have equal component specs: the same structure, dtypes and shapes."""
     for a, b in subject.variations:
@@ -218,7 +218,7 @@ def equality_tells_components_apart(subject: Subject) -> None:
 @law(
     "repr-shows-all",
     "equality-is-equivalence",
-    mend="Remove __repr__, or show the class and every static part.",
+    fix="Remove __repr__, or show the class and every static part.",
 )
 def repr_shows_all(subject: Subject) -> None:
     """The repr of a spec contains its class name; different specs have different reprs."""
@@ -233,7 +233,7 @@ def repr_shows_all(subject: Subject) -> None:
         )
 
 
-@law("inequality-negates-equality", "equality-is-equivalence", mend=_EQUALITY)
+@law("inequality-negates-equality", "equality-is-equivalence", fix=_EQUALITY)
 def inequality_negates_equality(subject: Subject) -> None:
     """`a != b` is always `not a == b`."""
     for a, b in itertools.product((*subject.pool, StrangerSpec()), repeat=2):
@@ -254,7 +254,7 @@ def _registered(part: Any) -> bool:
 @law(
     "proto-round-trip",
     "equality-is-equivalence",
-    mend="A SavedModel returns a namedtuple as another class with the same name and fields, and an "
+    fix="A SavedModel returns a namedtuple as another class with the same name and fields, and an "
     "OrderedDict as a dict: accept these too in deserialize.",
     applies=lambda subject: all(map(_registered, subject.specs)),
 )
@@ -272,7 +272,7 @@ def proto_round_trip(subject: Subject) -> None:
 # Compatibility.
 
 
-@law("compatibility-is-reflexive", "serialization-round-trip", mend=_COMPATIBLE)
+@law("compatibility-is-reflexive", "serialization-round-trip", fix=_COMPATIBLE)
 def compatibility_is_reflexive(subject: Subject) -> None:
     """A spec is compatible with itself, and with a spec of the same serialization."""
     for spec in subject.specs:
@@ -285,7 +285,7 @@ def compatibility_is_reflexive(subject: Subject) -> None:
 @law(
     "compatibility-takes-values",
     "serialization-types",
-    mend="For a value, use its tf.type_spec_from_value, or " + _COMPATIBLE[0].lower()
+    fix="For a value, use its tf.type_spec_from_value, or " + _COMPATIBLE[0].lower()
     + _COMPATIBLE[1:],
 )  # fmt: skip
 def compatibility_takes_values(subject: Subject) -> None:
@@ -299,7 +299,7 @@ def compatibility_takes_values(subject: Subject) -> None:
         )
 
 
-@law("compatibility-is-symmetric", "serialization-round-trip", mend=_COMPATIBLE)
+@law("compatibility-is-symmetric", "serialization-round-trip", fix=_COMPATIBLE)
 def compatibility_is_symmetric(subject: Subject) -> None:
     """Compatibility does not depend on the order of the specs."""
     for a, b in itertools.product(subject.pool, repeat=2):
@@ -310,7 +310,7 @@ def compatibility_is_symmetric(subject: Subject) -> None:
         )
 
 
-@law("compatibility-keeps-to-type", "serialization-types", mend=_COMPATIBLE)
+@law("compatibility-keeps-to-type", "serialization-types", fix=_COMPATIBLE)
 def compatibility_keeps_to_type(subject: Subject) -> None:
     """A spec is not compatible with a spec of another value type."""
     for spec in subject.specs:
@@ -324,7 +324,7 @@ def compatibility_keeps_to_type(subject: Subject) -> None:
 @law(
     "compatibility-follows-components",
     *("compatibility-is-symmetric", "equality-tells-components-apart"),
-    mend=_COMPATIBLE,
+    fix=_COMPATIBLE,
 )
 def compatibility_follows_components(subject: Subject) -> None:
     """A spec is not compatible with a spec whose components have another structure, another dtype
@@ -352,7 +352,7 @@ def _compatible(specs: Any, others: Any) -> bool:
 @law(
     "compatibility-with-generalisation",
     *("serialization-round-trip", "compatibility-is-reflexive"),
-    mend=_COMPATIBLE,
+    fix=_COMPATIBLE,
 )
 def compatibility_with_generalisation(subject: Subject) -> None:
     """A spec is compatible with the same spec without static sizes."""
@@ -366,7 +366,7 @@ def compatibility_with_generalisation(subject: Subject) -> None:
 _MERGE_NEEDS = ("equality-is-equivalence", "serialization-round-trip")
 
 
-@law("merge-is-idempotent", *_MERGE_NEEDS, mend=_MERGE)
+@law("merge-is-idempotent", *_MERGE_NEEDS, fix=_MERGE)
 def merge_is_idempotent(subject: Subject) -> None:
     """The most specific compatible type of a spec and itself is the spec."""
     for spec in subject.pool:
@@ -374,7 +374,7 @@ def merge_is_idempotent(subject: Subject) -> None:
         expect(result == spec, str(spec), result)
 
 
-@law("merge-is-commutative", *_MERGE_NEEDS, mend=_MERGE)
+@law("merge-is-commutative", *_MERGE_NEEDS, fix=_MERGE)
 def merge_is_commutative(subject: Subject) -> None:
     """The most specific compatible type of two specs does not depend on their order."""
     for a, b in itertools.combinations(subject.pool, 2):
@@ -389,7 +389,7 @@ def merge_is_commutative(subject: Subject) -> None:
 @law(
     "merge-holds-both",
     *(*_MERGE_NEEDS, "compatibility-is-symmetric", "compatibility-with-generalisation"),
-    mend=_MERGE,
+    fix=_MERGE,
 )
 def merge_holds_both(subject: Subject) -> None:
     """The most specific compatible type of two specs is compatible with both."""
@@ -406,7 +406,7 @@ def merge_holds_both(subject: Subject) -> None:
 @law(
     "merge-is-most-specific",
     *("merge-is-idempotent", "merge-is-commutative", "merge-holds-both"),
-    mend=_MERGE,
+    fix=_MERGE,
 )
 def merge_is_most_specific(subject: Subject) -> None:
     """The most specific compatible type of a spec and the same spec with one unknown size is the
@@ -421,7 +421,7 @@ def merge_is_most_specific(subject: Subject) -> None:
 @law(
     "merge-keeps-to-type",
     "serialization-types",
-    mend="If no type is compatible with both, return None and do not raise, or "
+    fix="If no type is compatible with both, return None and do not raise, or "
     + _MERGE[0].lower() + _MERGE[1:],
 )  # fmt: skip
 def merge_keeps_to_type(subject: Subject) -> None:

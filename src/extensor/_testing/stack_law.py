@@ -29,7 +29,7 @@ def _unstacks(subject: Subject) -> bool:
 @law(
     "boxed-spec-describes-boxes",
     *("components-rebuild-value", "value-type", "flatten-agrees"),
-    mend="Return one spec from boxed_tensor_spec for each tensor that to_boxed_tensor returns.",
+    fix="Return one spec from boxed_tensor_spec for each tensor that to_boxed_tensor returns.",
     applies=_stacks,
 )
 def boxed_spec_describes_boxes(subject: Subject) -> None:
@@ -48,7 +48,7 @@ def _expect_described(spec: Any, boxes: list[Any], minimum_rank: int) -> None:
 @law(
     "boxes-rebuild-value",
     "boxed-spec-describes-boxes",
-    mend="Make from_boxed_tensor the inverse of to_boxed_tensor.",
+    fix="Make from_boxed_tensor the inverse of to_boxed_tensor.",
     applies=_stacks,
 )
 def boxes_rebuild_value(subject: Subject) -> None:
@@ -60,7 +60,7 @@ def boxes_rebuild_value(subject: Subject) -> None:
 @law(
     "unstacked-undoes-stacked",
     *("serialization-round-trip", "compatibility-is-reflexive"),
-    mend="Add a first dimension to every shape in stacked, and remove it in unstacked.",
+    fix="Add a first dimension to every shape in stacked, and remove it in unstacked.",
     applies=_stacks,
 )
 def unstacked_undoes_stacked(subject: Subject) -> None:
@@ -103,7 +103,7 @@ def _expect_rows(rows: list[Any], received: list[Any], what: str) -> None:
     "stacked-boxes-stack-values",
     *("boxes-rebuild-value", "unstacked-undoes-stacked", "compatibility-takes-values"),
     *("equality-is-equivalence", "compatibility-with-generalisation"),
-    mend="Boxes are stacked along a new first dimension: do not change the order of dimensions.",
+    fix="Boxes are stacked along a new first dimension: do not change the order of dimensions.",
     applies=_stacks,
 )
 def stacked_boxes_stack_values(subject: Subject) -> None:
@@ -121,7 +121,7 @@ def stacked_boxes_stack_values(subject: Subject) -> None:
 @law(
     "boxes-have-minimum-rank",
     "stacked-boxes-stack-values",
-    mend="Return tensors from to_boxed_tensor(value, minimum_rank) whose first minimum_rank "
+    fix="Return tensors from to_boxed_tensor(value, minimum_rank) whose first minimum_rank "
     "dimensions are those of the value.",
     applies=_stacks,
 )
@@ -144,7 +144,7 @@ def boxes_have_minimum_rank(subject: Subject) -> None:
 @law(
     "unstacked-boxes-unstack-values",
     "boxes-have-minimum-rank",
-    mend="Return from to_boxed_tensor(value, 1) the stacked boxes of the rows.",
+    fix="Return from to_boxed_tensor(value, 1) the stacked boxes of the rows.",
     applies=_unstacks,
 )
 def unstacked_boxes_unstack_values(subject: Subject) -> None:
@@ -158,7 +158,7 @@ def unstacked_boxes_unstack_values(subject: Subject) -> None:
 @law(
     "concatenated-boxes-concatenate-values",
     "unstacked-boxes-unstack-values",
-    mend="Compute each row of the boxes from its own value only, not from its position.",
+    fix="Compute each row of the boxes from its own value only, not from its position.",
     applies=_unstacks,
 )
 def concatenated_boxes_concatenate_values(subject: Subject) -> None:
@@ -175,7 +175,7 @@ def concatenated_boxes_concatenate_values(subject: Subject) -> None:
 @law(
     "reshaped-boxes-batch-values",
     "unstacked-boxes-unstack-values",
-    mend="Let a spec that is stacked twice unbox boxes that are stacked twice, and return the same "
+    fix="Let a spec that is stacked twice unbox boxes that are stacked twice, and return the same "
     "boxes from to_boxed_tensor(value, 2).",
     applies=_unstacks,
 )
@@ -195,7 +195,7 @@ def reshaped_boxes_batch_values(subject: Subject) -> None:
 @law(
     "no-boxes-are-a-batch",
     "unstacked-boxes-unstack-values",
-    mend="Accept boxes whose first dimension is 0 in from_boxed_tensor.",
+    fix="Accept boxes whose first dimension is 0 in from_boxed_tensor.",
     applies=_unstacks,
 )
 def no_boxes_are_a_batch(subject: Subject) -> None:
@@ -215,7 +215,7 @@ def no_boxes_are_a_batch(subject: Subject) -> None:
 @law(
     "dataset-batches-and-unbatches",
     *("unstacked-boxes-unstack-values", "function-carries-value"),
-    mend="Use only TensorFlow ops to box and unbox: datasets do both in a graph.",
+    fix="Use only TensorFlow ops to box and unbox: datasets do both in a graph.",
     applies=_unstacks,
 )
 def dataset_batches_and_unbatches(subject: Subject) -> None:

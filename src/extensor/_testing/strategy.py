@@ -85,10 +85,10 @@ def values_of(spec: Any) -> Any:
     st = require("hypothesis").strategies
     if not isinstance(spec, tf.TypeSpec):
         raise DTypeError(
-            path="values_of",
-            expected="a TypeSpec",
-            received=type(spec).__name__,
-            mend="To get the spec of a value, call tf.type_spec_from_value(value).",
+            "values_of",
+            "a TypeSpec",
+            type(spec).__name__,
+            "To get the spec of a value, call tf.type_spec_from_value(value).",
         )
 
     @st.composite
@@ -280,8 +280,8 @@ def _item_type(arrow: pa.DataType) -> pa.DataType:
 
 def _unsupported(received: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
-        path="xt.testing.values_of",
-        expected="numbers, strings or booleans",
-        received=received,
-        mend="Pass your own strategy to check_spec.",
+        "xt.testing.values_of",
+        "numbers, strings or booleans",
+        received,
+        "Pass your own strategy to check_spec.",
     )

@@ -33,12 +33,10 @@ class Subject:
         classes = sorted({type(spec).__qualname__ for spec in self.specs})
         if len({type(spec) for spec in self.specs}) != 1:
             raise ProtocolError(
-                path="xt.testing",
-                expected="one or more values of one type",
-                received=f"values with the specs {', '.join(classes)}"
-                if classes
-                else "an empty list",
-                mend="Check one type at a time.",
+                "xt.testing",
+                "one or more values of one type",
+                f"values with the specs {', '.join(classes)}" if classes else "an empty list",
+                "Check one type at a time.",
             )
 
     @property
@@ -83,10 +81,10 @@ def spec_of(value: Any) -> Any:
         elif value is not None and spec is not None:
             received = f"a __tf_type_spec__() that returns {type(spec).__qualname__}"
         raise ProtocolError(
-            path=type(value).__name__,
-            expected="an extension type: __tf_type_spec__() returns a TypeSpec",
-            received=received,
-            mend="See xt.ExtensionType for a complete example.",
+            type(value).__name__,
+            "an extension type: __tf_type_spec__() returns a TypeSpec",
+            received,
+            "See xt.ExtensionType for a complete example.",
         )
     return spec
 

@@ -37,7 +37,7 @@ def expect_equal(value: Any, received: Any, what: str) -> None:
 @law(
     "components-match-specs",
     "spec-is-stable",
-    mend="Return one spec from component_specs for each component that to_components returns.",
+    fix="Return one spec from component_specs for each component that to_components returns.",
 )
 def components_match_specs(subject: Subject) -> None:
     """Component specs and components have the same nest structure and are compatible."""
@@ -60,7 +60,7 @@ def components_match_specs(subject: Subject) -> None:
 @law(
     "components-rebuild-value",
     "components-match-specs",
-    mend="Use the components in from_components in the order in which to_components returns them.",
+    fix="Use the components in from_components in the order in which to_components returns them.",
 )
 def components_rebuild_value(subject: Subject) -> None:
     """A value rebuilt from its components has equal tensors and the same spec."""
@@ -73,7 +73,7 @@ def components_rebuild_value(subject: Subject) -> None:
 
 
 @law(
-    "value-type", "components-rebuild-value", mend="Return the class of the values from value_type."
+    "value-type", "components-rebuild-value", fix="Return the class of the values from value_type."
 )
 def value_type(subject: Subject) -> None:
     """The value type of a spec is the class of its values, original or rebuilt."""
@@ -91,7 +91,7 @@ def value_type(subject: Subject) -> None:
 @law(
     "components-run-no-op",
     "components-rebuild-value",
-    mend="Only store and return tensors in to_components and from_components, and in functions "
+    fix="Only store and return tensors in to_components and from_components, and in functions "
     "that they call.",
 )
 def components_run_no_op(subject: Subject) -> None:
@@ -119,7 +119,7 @@ def components_run_no_op(subject: Subject) -> None:
 @law(
     "flatten-agrees",
     "components-match-specs",
-    mend="Check the types of the components: one of them does not match its own spec.",
+    fix="Check the types of the components: one of them does not match its own spec.",
 )
 def flatten_agrees(subject: Subject) -> None:
     """A value and its spec flatten to the same number of leaves, and the leaves are compatible."""
@@ -133,7 +133,7 @@ def flatten_agrees(subject: Subject) -> None:
 @law(
     "pack-uses-given-tensors",
     *("flatten-agrees", "components-run-no-op", "serialization-round-trip"),
-    mend="Store only static data in the spec, and build the value from the given components.",
+    fix="Store only static data in the spec, and build the value from the given components.",
 )
 def pack_uses_given_tensors(subject: Subject) -> None:
     """pack_sequence_as with a value or its spec builds a value from the given tensors."""
@@ -149,7 +149,7 @@ def pack_uses_given_tensors(subject: Subject) -> None:
 @law(
     "map-structure-rebuilds",
     "pack-uses-given-tensors",
-    mend="Do not derive the class from a container of tf.nest (tuple, namedtuple, dict or other "
+    fix="Do not derive the class from a container of tf.nest (tuple, namedtuple, dict or other "
     "Mapping, attrs class), and do not define __tf_flatten__.",
 )
 def map_structure_rebuilds(subject: Subject) -> None:
@@ -167,7 +167,7 @@ def map_structure_rebuilds(subject: Subject) -> None:
 @law(
     "same-structure-follows-merge",
     *("map-structure-rebuilds", "merge-is-idempotent", "merge-keeps-to-type", "merge-holds-both"),
-    mend="Override most_specific_compatible_type, not most_specific_common_supertype.",
+    fix="Override most_specific_compatible_type, not most_specific_common_supertype.",
 )
 def same_structure_follows_merge(subject: Subject) -> None:
     """Two values or specs have the same structure if and only if they have a compatible type."""
@@ -196,7 +196,7 @@ def same_structure_follows_merge(subject: Subject) -> None:
     "function-carries-value",
     *("pack-uses-given-tensors", "map-structure-rebuilds", "hash-follows-equality"),
     *("merge-is-idempotent",),
-    mend="Do not define __tf_tracing_type__. Store in the spec only data that a trace depends on.",
+    fix="Do not define __tf_tracing_type__. Store in the spec only data that a trace depends on.",
 )
 def function_carries_value(subject: Subject) -> None:
     """A tf.function accepts and returns values, and is traced once for equal specs."""
@@ -212,7 +212,7 @@ def function_carries_value(subject: Subject) -> None:
 @law(
     "function-takes-generalisation",
     *("function-carries-value", "compatibility-with-generalisation", "merge-holds-both"),
-    mend="In the constructor and in __tf_type_spec__, use only static shapes; a size may be None.",
+    fix="In the constructor and in __tf_type_spec__, use only static shapes; a size may be None.",
     # TensorFlow does not support variables in a signature.
     applies=lambda subject: not any(map(has_variable, subject.specs)),
 )
@@ -228,7 +228,7 @@ def function_takes_generalisation(subject: Subject) -> None:
 @law(
     "control-flow-carries-value",
     "function-carries-value",
-    mend="Define only __tf_type_spec__, and no private names of TensorFlow's protocols.",
+    fix="Define only __tf_type_spec__, and no private names of TensorFlow's protocols.",
 )
 def control_flow_carries_value(subject: Subject) -> None:
     """Values pass through tf.cond and tf.while_loop."""

@@ -19,17 +19,17 @@ except ModuleNotFoundError as error:
     if error.name != "tensorflow":
         raise
     raise MissingDependencyError(
-        path="extensor",
-        expected="TensorFlow 2.20 or newer",
-        received="no module tensorflow",
-        mend='Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.',
+        "extensor",
+        "TensorFlow 2.20 or newer",
+        "no module tensorflow",
+        'Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.',
     ) from None
 if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
     raise MissingDependencyError(
-        path="extensor",
-        expected="TensorFlow 2.20 or newer",
-        received=f"TensorFlow {tf.__version__}",
-        mend='Upgrade it: pip install --upgrade "extensor[tf]", or "extensor[tf-cpu]".',
+        "extensor",
+        "TensorFlow 2.20 or newer",
+        f"TensorFlow {tf.__version__}",
+        'Upgrade it: pip install --upgrade "extensor[tf]", or "extensor[tf-cpu]".',
     )
 from extensor._tf._tf_casting import CAST_CONTEXT
 from extensor._tf._tf_composite import CompositeTensor, describes, is_refused, refuse

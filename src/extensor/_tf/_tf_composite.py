@@ -46,10 +46,10 @@ def is_container(cls: type, attrs: bool = True) -> bool:
 def refused(cls: type) -> ProtocolError:
     """Returns the error for an extension type that is a container."""
     return ProtocolError(
-        path=f"{cls.__module__}.{cls.__qualname__}",
-        expected="a class whose values are leaves of tf.nest",
-        received="a container class, which tf.nest flattens",
-        mend="Write a class that has the container as a field.",
+        f"{cls.__module__}.{cls.__qualname__}",
+        "a class whose values are leaves of tf.nest",
+        "a container class, which tf.nest flattens",
+        "Write a class that has the container as a field.",
     )
 
 

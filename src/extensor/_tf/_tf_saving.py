@@ -59,7 +59,7 @@ def resources_of(function: Any) -> list[Any]:
 
 
 def import_first(module: str) -> str:
-    """Returns the mend for a type whose module is not imported."""
+    """Returns the fix for a type whose module is not imported."""
     if module == "__main__":
         return "Run the program or notebook cell that defines it before loading."
     return (

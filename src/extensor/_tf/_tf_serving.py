@@ -42,10 +42,10 @@ def structure_to_json(structure: Any) -> dict[str, Any]:
             raise
         except nested_structure_coder.NotEncodableError as error:
             raise UnsupportedTypeError(
-                path="the spec",
-                expected="static data that a SavedModel can hold",
-                received=str(error),
-                mend="Use only numbers, strings, None, enums, dtypes, shapes and containers.",
+                "the spec",
+                "static data that a SavedModel can hold",
+                str(error),
+                "Use only numbers, strings, None, enums, dtypes, shapes and containers.",
             ) from error
     return json_format.MessageToDict(message)
 
@@ -68,10 +68,7 @@ def structure_from_json(words: Any, path: str) -> Any:
         raise
     except (json_format.ParseError, nested_structure_coder.NotEncodableError) as error:
         raise FormatError(
-            path=path,
-            expected="a nest of specs in TensorFlow's format",
-            received=str(error),
-            mend="Save the signature again.",
+            path, "a nest of specs in TensorFlow's format", str(error), "Save the signature again."
         ) from error
 
 

@@ -282,5 +282,5 @@ RECORDS = [
 def test_what_does_not_fit_is_one_error(operation, kind):
     with pytest.raises(kind) as caught:
         operation(vector(RECORDS))
-    for part in ("path", "expected", "received", "mend"):
+    for part in ("path", "expected", "received", "fix"):
         assert getattr(caught.value, part), part

@@ -237,7 +237,7 @@ PLAIN = [
 def test_what_is_no_source_or_target_is_one_error(operation, source, target, kind):
     with pytest.raises(kind) as caught:
         getattr(xt.struct, operation)(vector(PLAIN), source, target)
-    for part in ("path", "expected", "received", "mend"):
+    for part in ("path", "expected", "received", "fix"):
         assert getattr(caught.value, part)
 
 

@@ -225,7 +225,7 @@ def test_what_does_not_fit_is_one_error(call, error, path):
     with pytest.raises(error) as caught:
         call(S.constant(PAIRS))
     assert caught.value.path == path
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 EXPLODED = {

@@ -76,10 +76,10 @@ def read_firestore(
     """
     if conflicts not in ("error", "union"):
         raise DTypeError(
-            path="read_firestore: conflicts",
-            expected='"error" or "union"',
-            received=repr(conflicts)[:60],
-            mend="Leave it out for an error.",
+            "read_firestore: conflicts",
+            '"error" or "union"',
+            repr(conflicts)[:60],
+            "Leave it out for an error.",
         )
     expect_query(source, "read_firestore")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
@@ -129,10 +129,10 @@ def expect_query(source: Any, where: str) -> None:
     needed("google.cloud.firestore", "firestore", where)
     if not hasattr(source, "stream"):
         raise DTypeError(
-            path=where,
-            expected="a collection or query of google-cloud-firestore",
-            received=type(source).__name__,
-            mend='Get one by firestore.Client().collection("name").',
+            where,
+            "a collection or query of google-cloud-firestore",
+            type(source).__name__,
+            'Get one by firestore.Client().collection("name").',
         )
 
 
@@ -163,10 +163,10 @@ def _of_schema(rows: list[Any], paths: list[str], wanted: WantedTable) -> Struct
 def _expect_no_field(row: dict[str, Any], id_field: str, reference: Any) -> None:
     if id_field in row:
         raise FieldError(
-            path=reference.path,
-            expected=f"a document without the field {id_field}, the name for ids",
-            received="a document with this field",
-            mend="Choose another id_field=.",
+            reference.path,
+            f"a document without the field {id_field}, the name for ids",
+            "a document with this field",
+            "Choose another id_field=.",
         )
 
 

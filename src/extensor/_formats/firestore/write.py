@@ -65,17 +65,17 @@ def write_firestore(
     needed("google.cloud.firestore", "firestore", "write_firestore")
     if mode not in ("set", "create"):
         raise DTypeError(
-            path="write_firestore: mode",
-            expected='"set" or "create"',
-            received=repr(mode)[:60],
-            mend="Leave it out to replace documents.",
+            "write_firestore: mode",
+            '"set" or "create"',
+            repr(mode)[:60],
+            "Leave it out to replace documents.",
         )
     if not hasattr(collection, "document") or not hasattr(collection, "add"):
         raise DTypeError(
-            path="write_firestore",
-            expected="a collection of google-cloud-firestore",
-            received=type(collection).__name__,
-            mend='Get one by firestore.Client().collection("name").',
+            "write_firestore",
+            "a collection of google-cloud-firestore",
+            type(collection).__name__,
+            'Get one by firestore.Client().collection("name").',
         )
     client = collection._client  # the client has no public name for it
     name = collection.id
@@ -85,10 +85,10 @@ def write_firestore(
             rows = to_arrow(batch, schema)
             if id_field is not None and rows.schema.get_field_index(id_field) < 0:
                 raise FieldError(
-                    path=name,
-                    expected=f"records with the field {id_field}",
-                    received=f"the fields {', '.join(rows.schema.names)}",
-                    mend="Correct id_field=.",
+                    name,
+                    f"records with the field {id_field}",
+                    f"the fields {', '.join(rows.schema.names)}",
+                    "Correct id_field=.",
                 )
             columns = {
                 field.name: _values(rows.column(i), client, Path(field.name))
@@ -127,10 +127,10 @@ def _id(value: Any, id_field: str | None, index: int) -> str:
     if isinstance(text, str) and text and "/" not in text:
         return text
     raise DTypeError(
-        path=f"{id_field}, record {index}",
-        expected="an id of a document: a string without a slash",
-        received=repr(value)[:60],
-        mend="Correct the field, or leave out id_field=.",
+        f"{id_field}, record {index}",
+        "an id of a document: a string without a slash",
+        repr(value)[:60],
+        "Correct the field, or leave out id_field=.",
     )
 
 
@@ -197,19 +197,19 @@ def _leaves(array: pa.Array, path: Path) -> list[Any]:
             )
         except pa.ArrowInvalid as error:
             raise DTypeError(
-                path=path,
-                expected="timestamps in whole microseconds, and numbers that int64 holds",
-                received=f"Arrow type {arrow} ({str(error).splitlines()[0]})",
-                mend="Round the values first.",
+                path,
+                "timestamps in whole microseconds, and numbers that int64 holds",
+                f"Arrow type {arrow} ({str(error).splitlines()[0]})",
+                "Round the values first.",
             ) from error
     known = (t.is_integer, t.is_floating, t.is_boolean, t.is_string, t.is_large_string,
              t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
              t.is_fixed_size_binary, t.is_null)  # fmt: skip
     if not any(is_known(arrow) for is_known in known):
         raise UnsupportedTypeError(
-            path=path,
-            expected="a type of which Firestore has values",
-            received=f"Arrow type {arrow}",
-            mend="Give schema= with another type, such as pa.string().",
+            path,
+            "a type of which Firestore has values",
+            f"Arrow type {arrow}",
+            "Give schema= with another type, such as pa.string().",
         )
     return array.to_pylist()

@@ -59,10 +59,10 @@ def exact_records(
         values = [with_maps(value, maps, unused) for value in records.values]
         if unused and values and wanted.schema is None:
             raise FieldError(
-                path="maps",
-                expected="paths of objects",
-                received=f"{Path(*min(unused))}, where there are none",
-                mend="Check the path; list levels are not part of it.",
+                "maps",
+                "paths of objects",
+                f"{Path(*min(unused))}, where there are none",
+                "Check the path; list levels are not part of it.",
             )
         records.values = values
     if wanted.schema is not None:
@@ -76,10 +76,10 @@ def exact_records(
         array = arrow_of(records.values, wanted.nulls, conflicts, records.name_of, expect_few_keys)
     except UnicodeEncodeError as error:
         raise FormatError(
-            path=texts[0].name,
-            expected="names of fields that UTF-8 can encode",
-            received=f"{ascii(error.object)[:40]}",
-            mend="Correct the name.",
+            texts[0].name,
+            "names of fields that UTF-8 can encode",
+            f"{ascii(error.object)[:40]}",
+            "Correct the name.",
         ) from None
     if maps:
         array = as_maps(array, maps)
@@ -125,10 +125,10 @@ class _Records:
             self.values.append(value)
             if not isinstance(value, dict):
                 raise StructureError(
-                    path=self.name_of(len(self._places) - 1),
-                    expected="an object, which is a record",
-                    received=_kind(value),
-                    mend="Remove it."
+                    self.name_of(len(self._places) - 1),
+                    "an object, which is a record",
+                    _kind(value),
+                    "Remove it."
                     if value is None
                     else 'Write plain values as records, such as {"x": 1}; '
                     "records= names the path of records in an object.",
@@ -183,20 +183,18 @@ class _Records:
             ) from None
         except _KeyTwiceError as error:
             received = f"an object with the key {error.args[0]!r} twice"
-            expected, mend = "objects with distinct keys", "Rename or remove one of the two."
+            expected, fix = "objects with distinct keys", "Rename or remove one of the two."
         except _LargeError as error:
             received = f"the number {error.args[0][:40]}"
-            expected, mend = "numbers that float64 can hold", "Write the number as a string."
+            expected, fix = "numbers that float64 can hold", "Write the number as a string."
         except RecursionError:
             received, expected = "deeper nesting", "values nested within Python's recursion limit"
-            mend = "Write the data with less nesting."
+            fix = "Write the data with less nesting."
         except ValueError as error:  # an integer of thousands of digits
             received, expected = str(error)[:80], "numbers of fewer digits"
-            mend = "Write the number as a string."
+            fix = "Write the number as a string."
         line = source.count("\n", 0, at) + 1
-        raise FormatError(
-            path=f"{name}, line {line}", expected=expected, received=received, mend=mend
-        )
+        raise FormatError(f"{name}, line {line}", expected, received, fix)
 
 
 class _KeyTwiceError(Exception):
@@ -229,10 +227,10 @@ def _decoded(text: Text) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            path=f"{text.name}, line {line}",
-            expected="UTF-8 text",
-            received=f"the byte 0x{content[error.start]:02x} ({error.reason})",
-            mend="Write the text as UTF-8.",
+            f"{text.name}, line {line}",
+            "UTF-8 text",
+            f"the byte 0x{content[error.start]:02x} ({error.reason})",
+            "Write the text as UTF-8.",
         ) from None
 
 
@@ -242,16 +240,16 @@ def _after_space(source: str, at: int) -> int:
 
 
 def _no_json(
-    name: str, source: str, at: int, expected: str, mend: str, reason: str = ""
+    name: str, source: str, at: int, expected: str, fix: str, reason: str = ""
 ) -> FormatError:
     line = source.count("\n", 0, at) + 1
     column = at - source.rfind("\n", 0, at)
     found = repr(source[at : at + 20]) if at < len(source) else "the end of the text"
     return FormatError(
-        path=f"{name}, line {line}, column {column}",
-        expected=expected,
-        received=found + (f" ({reason})" if reason else ""),
-        mend=mend,
+        f"{name}, line {line}, column {column}",
+        expected,
+        found + (f" ({reason})" if reason else ""),
+        fix,
     )
 
 
@@ -268,10 +266,10 @@ def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
                 ", ".join(map(repr, list(value)[:10])) if isinstance(value, dict) else "no object"
             )
             raise FieldError(
-                path=f"{name}: {Path(*path[: i + 1])}",
-                expected=f"an object with the key {key!r}",
-                received=keys or "an empty object",
-                mend="Correct records=.",
+                f"{name}: {Path(*path[: i + 1])}",
+                f"an object with the key {key!r}",
+                keys or "an empty object",
+                "Correct records=.",
             )
         value = value[key]
     if isinstance(value, dict):
@@ -279,10 +277,10 @@ def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
     if isinstance(value, list):
         return value
     raise StructureError(
-        path=f"{name}: {Path(*path)}" if path else name,
-        expected="an array of records, or an object of records",
-        received=_kind(value),
-        mend="Correct records=.",
+        f"{name}: {Path(*path)}" if path else name,
+        "an array of records, or an object of records",
+        _kind(value),
+        "Correct records=.",
     )
 
 

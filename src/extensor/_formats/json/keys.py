@@ -71,10 +71,10 @@ def expect_few_keys(keys: int, objects: int, present: int, path: str) -> None:
 def too_many_keys(path: str, keys: int, objects: int) -> StructureError:
     """Returns the error for objects with too many keys."""
     return StructureError(
-        path=path or "read_json",
-        expected=f"objects of at most {_TOO_MANY:,} keys",
-        received=f"{keys:,} keys in {objects:,} objects",
-        mend=_mend(path),
+        path or "read_json",
+        f"objects of at most {_TOO_MANY:,} keys",
+        f"{keys:,} keys in {objects:,} objects",
+        _mend(path),
     )
 
 

@@ -47,12 +47,7 @@ def map_paths(maps: Any, schema: pa.Schema | None) -> PathTree:
         DTypeError: If `maps` is not a list of paths (also a TypeError).
     """
     if isinstance(maps, (str, bytes, Path)) or not isinstance(maps, Iterable):
-        raise DTypeError(
-            path="maps",
-            expected="a list of paths",
-            received=repr(maps)[:80],
-            mend='Write maps=["support"].',
-        )
+        raise DTypeError("maps", "a list of paths", repr(maps)[:80], 'Write maps=["support"].')
     found = [*maps]
     if schema is not None:
         found += _maps_in(pa.struct(list(schema)), ())

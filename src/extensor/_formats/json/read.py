@@ -85,10 +85,10 @@ def read_json(
     """
     if conflicts not in ("error", "union"):
         raise DTypeError(
-            path="read_json: conflicts",
-            expected='"error" or "union"',
-            received=repr(conflicts)[:60],
-            mend="Leave it out for an error.",
+            "read_json: conflicts",
+            '"error" or "union"',
+            repr(conflicts)[:60],
+            "Leave it out for an error.",
         )
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     path = None if records is None else Path.of(records).names

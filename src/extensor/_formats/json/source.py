@@ -62,19 +62,19 @@ def texts_of(source: Any) -> list[Text]:
         return _texts(source, "JSON")
     if not isinstance(source, Iterable):
         raise DTypeError(
-            path="read_json",
-            expected="a path, a file object, bytes, or a list of them",
-            received=type(source).__name__,
-            mend="Give a path, or the text as bytes: text.encode().",
+            "read_json",
+            "a path, a file object, bytes, or a list of them",
+            type(source).__name__,
+            "Give a path, or the text as bytes: text.encode().",
         )
     parts = list(source)
     for part in parts:
         if not _is_one(part):
             raise DTypeError(
-                path="read_json",
-                expected="a list of paths, file objects or bytes",
-                received=f"{type(part).__name__} in the list",
-                mend="Records that are Python objects already: xt.struct.constant(records).",
+                "read_json",
+                "a list of paths, file objects or bytes",
+                f"{type(part).__name__} in the list",
+                "Records that are Python objects already: xt.struct.constant(records).",
             )
     return [text for i, part in enumerate(parts) for text in _texts(part, f"JSON {i}")]
 
@@ -96,10 +96,10 @@ def _texts(source: Any, name: str) -> list[Text]:
         return [_text(given if isinstance(given, str) else name, pa.py_buffer(content))]
     if isinstance(source, str) and source.lstrip()[:1] == "{":
         raise FormatError(
-            path="read_json",
-            expected="a path",
-            received=f"JSON text ({source[:20]!r}...)",
-            mend="Give the text as bytes: text.encode().",
+            "read_json",
+            "a path",
+            f"JSON text ({source[:20]!r}...)",
+            "Give the text as bytes: text.encode().",
         )
     found: list[Text] = []
     for file in files_at(source, SUFFIXES):
@@ -117,10 +117,10 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
         buffer = buffer.slice(len(_UTF8_MARK))
     elif start.startswith(_UTF16):
         raise FormatError(
-            path=name,
-            expected="UTF-8 text",
-            received=f"bytes that begin with {start!r}, such as UTF-16 has",
-            mend="Write the text as UTF-8.",
+            name,
+            "UTF-8 text",
+            f"bytes that begin with {start!r}, such as UTF-16 has",
+            "Write the text as UTF-8.",
         )
     return Text(name, buffer)
 
@@ -136,8 +136,8 @@ def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
             return stream.read_buffer()
     except (OSError, pa.ArrowInvalid) as error:
         raise FormatError(
-            path=name,
-            expected=f"a complete {compression} file",
-            received=f"a file that does not decompress ({str(error).splitlines()[0]})",
-            mend="Write or copy the file again.",
+            name,
+            f"a complete {compression} file",
+            f"a file that does not decompress ({str(error).splitlines()[0]})",
+            "Write or copy the file again.",
         ) from error

@@ -113,10 +113,10 @@ def blocks(file: File, size: int) -> Iterator[Block]:
             if isinstance(error, ExtensorError) or getattr(error, "errno", None):
                 raise
             raise FormatError(
-                path=file.path,
-                expected=f"a complete {compression} file",
-                received=f"a file that does not decompress ({str(error).splitlines()[0]})",
-                mend="Write or copy the file again.",
+                file.path,
+                f"a complete {compression} file",
+                f"a file that does not decompress ({str(error).splitlines()[0]})",
+                "Write or copy the file again.",
             ) from error
 
 
@@ -175,10 +175,10 @@ def batches_as(table: pa.Table, record: pa.DataType, name: str) -> Iterator[pa.R
             yield pa.RecordBatch.from_struct_array(converted(batch.to_struct_array(), record))
     except (InexactError, pa.ArrowException) as error:
         raise FormatError(
-            path=name,
-            expected="the records whose types were found out before",
-            received="others: the file was written to",
-            mend="Open the file again.",
+            name,
+            "the records whose types were found out before",
+            "others: the file was written to",
+            "Open the file again.",
         ) from error
 
 
@@ -220,7 +220,7 @@ def table_of(text: Text, line: int, wanted: WantedTable | None = None) -> pa.Tab
             part: _shifted(getattr(error, part), text.name, line)
             for part in ("path", "expected", "received")
         }
-        raise type(error)(**parts, mend=error.mend) from error
+        raise type(error)(**parts, fix=error.fix) from error
 
 
 def _shifted(text: str | None, name: str, line: int) -> str | None:
@@ -233,10 +233,10 @@ def _shifted(text: str | None, name: str, line: int) -> str | None:
 def _conflict(text: Text, line: int, one: pa.DataType, other: pa.DataType) -> DTypeError:
     path, ours, theirs = _different(one, other, "")
     return DTypeError(
-        path=path,
-        expected=f"values of one type, such as {ours} in earlier records",
-        received=f"{theirs} after line {line} of {text.name}",
-        mend="Correct the values, or read the file with read_json(conflicts='union').",
+        path,
+        f"values of one type, such as {ours} in earlier records",
+        f"{theirs} after line {line} of {text.name}",
+        "Correct the values, or read the file with read_json(conflicts='union').",
     )
 
 

@@ -81,10 +81,10 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
         text = pc.replace_substring(array.cast(pa.string()), " ", "T")
         return _surrounded('"', text, '"')
     raise UnsupportedTypeError(
-        path=path if path else "write_json",
-        expected="a type that JSON can express",
-        received=f"Arrow type {arrow}",
-        mend="Convert the field first, or remove it with without.",
+        path if path else "write_json",
+        "a type that JSON can express",
+        f"Arrow type {arrow}",
+        "Convert the field first, or remove it with without.",
     )
 
 
@@ -143,10 +143,10 @@ def _joined(array: pa.Array, items: pa.StringArray) -> pa.StringArray:
 def _maps(array: Any, path: Path, allow_nan: bool) -> pa.StringArray:
     if not is_text(decoded(array.type.key_type)):
         raise UnsupportedTypeError(
-            path=path,
-            expected="maps whose keys are text, as those of JSON objects",
-            received=f"keys of Arrow type {array.type.key_type}",
-            mend="Give schema= with a list of records of key and value for this field.",
+            path,
+            "maps whose keys are text, as those of JSON objects",
+            f"keys of Arrow type {array.type.key_type}",
+            "Give schema= with a list of records of key and value for this field.",
         )
     # The entries of null maps are not part of `flatten` of a list.
     entries = pa.struct([array.type.key_field, array.type.item_field])
@@ -165,10 +165,10 @@ def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
     codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
     if len(np.unique(codes)) < len(codes):
         raise FormatError(
-            path=path,
-            expected="maps of distinct keys, because they become objects",
-            received="a map that has a key twice",
-            mend="Give schema= with a list of records of key and value for this field.",
+            path,
+            "maps of distinct keys, because they become objects",
+            "a map that has a key twice",
+            "Give schema= with a list of records of key and value for this field.",
         )
 
 
@@ -192,10 +192,10 @@ def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
         if not allow_nan:
             number = pc.index(finite, pa.scalar(False)).as_py()
             raise FormatError(
-                path=path,
-                expected="finite numbers, because JSON has no others",
-                received=str(array[number].as_py()),
-                mend="Mask or replace the value, or give allow_nan=True to write NaN and Infinity.",
+                path,
+                "finite numbers, because JSON has no others",
+                str(array[number].as_py()),
+                "Mask or replace the value, or give allow_nan=True to write NaN and Infinity.",
             )
         text = pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
     # With the point, the number is read as a float again.

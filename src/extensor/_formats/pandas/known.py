@@ -48,10 +48,10 @@ def encoded_label(label: Any, what: str) -> Any:
     if isinstance(label, datetime.datetime):  # a Timestamp, among others
         return {"time": str(label)}
     raise UnsupportedTypeError(
-        path="from_pandas",
-        expected=f"{what} that is a string, a number or a time",
-        received=f"{type(label).__name__} {str(label)[:40]}",
-        mend="Rename it: df.rename(columns=str).",
+        "from_pandas",
+        f"{what} that is a string, a number or a time",
+        f"{type(label).__name__} {str(label)[:40]}",
+        "Rename it: df.rename(columns=str).",
     )
 
 

@@ -68,9 +68,9 @@ def splits_of(lists: pa.Array) -> Any:
         lengths = np.asarray(pc.call_function("list_value_length", [lists]))
     if len(lengths) and not lengths.all():
         raise StructureError(
-            path="to_pandas",
-            expected="lists of at least one record, because each record is a row",
-            received=f"an empty list, the first is {int(np.argmin(lengths))}",
-            mend="Leave them out, or convert records of rank 1 that have the lists as a field.",
+            "to_pandas",
+            "lists of at least one record, because each record is a row",
+            f"an empty list, the first is {int(np.argmin(lengths))}",
+            "Leave them out, or convert records of rank 1 that have the lists as a field.",
         )
     return np.append(0, np.cumsum(lengths))

@@ -87,11 +87,10 @@ def from_pandas(
     pd = needed("pandas", "pandas", "from_pandas")
     if not isinstance(frame, pd.DataFrame):
         raise DTypeError(
-            path="from_pandas",
-            expected="a pandas DataFrame",
-            received=type(frame).__name__,
-            mend="Convert a Series by its method to_frame; xt.from_arrow takes other libraries' "
-            "tables.",
+            "from_pandas",
+            "a pandas DataFrame",
+            type(frame).__name__,
+            "Convert a Series by its method to_frame; xt.from_arrow takes other libraries' tables.",
         )
     for argument, value, words in (
         ("conflicts", conflicts, ("error", "union")),
@@ -99,10 +98,10 @@ def from_pandas(
     ):
         if value not in words:
             raise DTypeError(
-                path=f"from_pandas: {argument}",
-                expected=" or ".join(f'"{word}"' for word in words),
-                received=repr(value)[:60],
-                mend="Leave it out for the first of them.",
+                f"from_pandas: {argument}",
+                " or ".join(f'"{word}"' for word in words),
+                repr(value)[:60],
+                "Leave it out for the first of them.",
             )
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
     if columns is not None and not isinstance(columns, (str, bytes, Path)):
@@ -141,10 +140,10 @@ class _Frame:
         names = [path[0][0] for path in paths]
         if INDEX in names:
             raise StructureError(
-                path=Path(INDEX),
-                expected="no column of the name that the index gets",
-                received=f"a column {INDEX}",
-                mend="Rename the column, or make it the index.",
+                Path(INDEX),
+                "no column of the name that the index gets",
+                f"a column {INDEX}",
+                "Rename the column, or make it the index.",
             )
         wanted = self._wanted_names(names)
         leaves: list[tuple[list[tuple[str, Any]], Any, Any]] = []
@@ -229,14 +228,14 @@ class _Frame:
                     # A DataFrame may change in place, so that no tensor may share its memory.
                     array = pa.concat_arrays([array, array.slice(0, 0)])
         except (pa.ArrowException, OverflowError) as error:
-            mend = "Convert it first: df[name].sparse.to_dense()"
+            fix = "Convert it first: df[name].sparse.to_dense()"
             if not isinstance(dtype, pd.SparseDtype):
-                mend = "Convert the column first, such as with df[name].astype"
+                fix = "Convert the column first, such as with df[name].astype"
             raise UnsupportedTypeError(
-                path=path,
-                expected="a dtype that Arrow has",
-                received=f"dtype {dtype} ({str(error).splitlines()[0]})",
-                mend=f"{mend}, or leave it out by columns=.",
+                path,
+                "a dtype that Arrow has",
+                f"dtype {dtype} ({str(error).splitlines()[0]})",
+                f"{fix}, or leave it out by columns=.",
             ) from error
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
@@ -302,7 +301,7 @@ class _Frame:
 
         rows = [{path.names[-1]: _wide(cell)} for cell in cells]
         wanted = self._wanted_type(path)
-        mend = 'Convert the column to one type, or give conflicts="union".'
+        fix = 'Convert the column to one type, or give conflicts="union".'
         try:
             records = constant(rows, nulls="mask", conflicts="union" if self._unions else "error")
             if self._unions:
@@ -317,13 +316,8 @@ class _Frame:
             kind = DTypeError
             if wanted is not None:
                 expected = f"values of Arrow type {wanted}, as schema= says"
-                mend = "Correct schema=, or convert the column in the source."
-        raise kind(
-            path=place,
-            expected=expected,
-            received=received,
-            mend=mend,
-        ) from error
+                fix = "Correct schema=, or convert the column in the source."
+        raise kind(place, expected, received, fix) from error
 
 
 def _paths(columns: Any) -> list[list[tuple[str, dict[str, Any]]]]:
@@ -360,18 +354,18 @@ def _expect_order(paths: list[tuple[str, ...]]) -> None:
     for path in paths:
         if path in seen:
             raise StructureError(
-                path=Path(*path),
-                expected="columns with different names",
-                received="two columns of this name",
-                mend="Rename one of them; the name of a field is str(label).",
+                Path(*path),
+                "columns with different names",
+                "two columns of this name",
+                "Rename one of them; the name of a field is str(label).",
             )
         for depth in range(1, len(path) + 1):
             if path[:depth] in seen and last[:depth] != path[:depth]:
                 raise StructureError(
-                    path=Path(*path[:depth]),
-                    expected="the columns of this label next to each other",
-                    received="other columns between them",
-                    mend="Sort the columns: df.sort_index(axis=1).",
+                    Path(*path[:depth]),
+                    "the columns of this label next to each other",
+                    "other columns between them",
+                    "Sort the columns: df.sort_index(axis=1).",
                 )
             seen.add(path[:depth])
         last = path
@@ -452,10 +446,10 @@ def _of_tensors(cells: list[Any], path: Path) -> pa.Array:
         return pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack(present))
     if len({(cell.ndim, cell.dtype) for cell in present}) > 1:
         raise DTypeError(
-            path=path,
-            expected="arrays of one rank and dtype",
-            received=", ".join(sorted({f"{c.dtype} of rank {c.ndim}" for c in present})),
-            mend="Convert them with astype and reshape.",
+            path,
+            "arrays of one rank and dtype",
+            ", ".join(sorted({f"{c.dtype} of rank {c.ndim}" for c in present})),
+            "Convert them with astype and reshape.",
         )
     kind = pa.from_numpy_dtype(first.dtype)
     if len({cell.shape for cell in present}) == 1:

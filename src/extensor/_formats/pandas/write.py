@@ -66,10 +66,10 @@ def to_pandas(records: StructuredTensor, schema: Any = None) -> Any:
     data = to_arrow(records, schema)
     if isinstance(data, pa.Scalar):
         raise DTypeError(
-            path="to_pandas",
-            expected="records of rank 1 or more",
-            received="a single record",
-            mend="Use to_py, or make a list of it: tf.expand_dims(record, 0).",
+            "to_pandas",
+            "records of rank 1 or more",
+            "a single record",
+            "Use to_py, or make a list of it: tf.expand_dims(record, 0).",
         )
     array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
     splits: list[Any] = []
@@ -166,10 +166,10 @@ class _Rows:
             len(found) == len(self._splits) and all(map(np.array_equal, found, self._splits))
         ):
             raise StructureError(
-                path=Path(INDEX),
-                expected="labels that are equal in a list, and differ from one list to the next",
-                received="other labels, from which the lists would be lost",
-                mend=f'Leave them out, records.without("{INDEX}"), or merge the lists, '
+                Path(INDEX),
+                "labels that are equal in a list, and differ from one list to the next",
+                "other labels, from which the lists would be lost",
+                f'Leave them out, records.without("{INDEX}"), or merge the lists, '
                 "records.merge_dims(0, 1).",
             )
 

@@ -123,17 +123,17 @@ def _comparison(field: Any, operator: Any, value: Any) -> pc.Expression:
 def _no_column(received: str, schema: pa.Schema) -> FieldError:
     names = ", ".join(str(Path(name)) for name in schema.names[:20])
     return FieldError(
-        path="filters",
-        expected=f"fields of records, outside of lists; the columns are {names}",
-        received=received,
-        mend="Correct the path. Filter by the values of a list after reading.",
+        "filters",
+        f"fields of records, outside of lists; the columns are {names}",
+        received,
+        "Correct the path. Filter by the values of a list after reading.",
     )
 
 
 def _no_filter(filters: Any, error: Any) -> DTypeError:
     return DTypeError(
-        path="filters",
-        expected="a list of conditions (path, operator, value) that fit the columns",
-        received=f"{str(filters)[:100]} ({str(error).splitlines()[0] if str(error) else 'empty'})",
-        mend='Write filters=[("est_time", "<", 30)], or give a pyarrow.compute.Expression.',
+        "filters",
+        "a list of conditions (path, operator, value) that fit the columns",
+        f"{str(filters)[:100]} ({str(error).splitlines()[0] if str(error) else 'empty'})",
+        'Write filters=[("est_time", "<", 30)], or give a pyarrow.compute.Expression.',
     )

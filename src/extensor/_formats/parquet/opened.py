@@ -55,10 +55,10 @@ class readable:  # noqa: N801 - used like a function
         if isinstance(error, unreadable) or (isinstance(error, OSError) and not error.errno):
             reason = (str(error).splitlines() or ["no reason given"])[0]
             raise FormatError(
-                path=self.path,
-                expected="a complete Parquet file",
-                received=f"a file that cannot be read as Parquet ({reason})",
-                mend="Write the file again; a truncated file has no footer.",
+                self.path,
+                "a complete Parquet file",
+                f"a file that cannot be read as Parquet ({reason})",
+                "Write the file again; a truncated file has no footer.",
             ) from error
 
 
@@ -66,10 +66,10 @@ def check_count(path: str, expected: int, count: int) -> None:
     """Raises if a file has another number of records than its footer says."""
     if count != expected:
         raise FormatError(
-            path=path,
-            expected=f"{expected} records, the number in the footer",
-            received=f"{count} records",
-            mend="Write the file again.",
+            path,
+            f"{expected} records, the number in the footer",
+            f"{count} records",
+            "Write the file again.",
         )
 
 

@@ -207,18 +207,18 @@ class ParquetPlan:
         for field in schema:
             if field.name not in names:
                 raise FieldError(
-                    path=Path(field.name),
-                    expected="one column of this name",
-                    received=f"the columns {', '.join(self.whole_schema.names[:20])}",
-                    mend="Correct schema=.",
+                    Path(field.name),
+                    "one column of this name",
+                    f"the columns {', '.join(self.whole_schema.names[:20])}",
+                    "Correct schema=.",
                 )
             for file, stored in () if field.nullable else zip(files, of_files, strict=True):
                 if field.name not in stored:
                     raise StructureError(
-                        path=Path(field.name),
-                        expected="a column in every file, as schema= has no nulls in it",
-                        received=f"{file.file.path} without it",
-                        mend="Make the field nullable in schema=, and choose nulls=.",
+                        Path(field.name),
+                        "a column in every file, as schema= has no nulls in it",
+                        f"{file.file.path} without it",
+                        "Make the field nullable in schema=, and choose nulls=.",
                     )
 
     def _filtered(
@@ -344,18 +344,15 @@ def _row_group_numbers(row_groups: Any, count: int) -> set[int] | None:
         numbers = [operator.index(number) for number in row_groups]
     except TypeError as error:
         raise DTypeError(
-            path="row_groups",
-            expected="a list of numbers",
-            received=repr(row_groups)[:80],
-            mend="Write row_groups=[0, 1].",
+            "row_groups", "a list of numbers", repr(row_groups)[:80], "Write row_groups=[0, 1]."
         ) from error
     wrong = [number for number in numbers if not 0 <= number < count]
     if wrong or len(set(numbers)) < len(numbers):
         raise StructureError(
-            path="row_groups",
-            expected=f"different numbers from 0 to {count - 1}: the files have {count} row groups",
-            received=str(wrong or numbers)[:80],
-            mend="Row groups are counted through all files, in the order of the files.",
+            "row_groups",
+            f"different numbers from 0 to {count - 1}: the files have {count} row groups",
+            str(wrong or numbers)[:80],
+            "Row groups are counted through all files, in the order of the files.",
         )
     return set(numbers)
 
@@ -364,10 +361,10 @@ def _differs(
     file: PlannedFile, received: str, first: PlannedFile, schema: pa.Schema
 ) -> StructureError:
     return StructureError(
-        path=file.file.path,
-        expected=f"the columns of {first.file.path}: {schema_text(schema)}",
-        received=received,
-        mend="Give columns= of what is equal in all files, or schema=.",
+        file.file.path,
+        f"the columns of {first.file.path}: {schema_text(schema)}",
+        received,
+        "Give columns= of what is equal in all files, or schema=.",
     )
 
 

@@ -190,10 +190,10 @@ def _readable_groups(
                 source.read_row_group(group.number, columns=file.columns)
             except Exception:
                 raise FormatError(
-                    path=f"{error.path}, row group {group.number}",
-                    expected="a complete Parquet file",
-                    received=error.received,
-                    mend="Write the file again, or read the others with row_groups=.",
+                    f"{error.path}, row group {group.number}",
+                    "a complete Parquet file",
+                    error.received,
+                    "Write the file again, or read the others with row_groups=.",
                 ) from error.__cause__
         raise
 
@@ -272,10 +272,10 @@ def _added(file: PlannedFile, field: pa.Field, count: int) -> pa.Array:
         return partition_column(text, field.type, count)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DTypeError(
-            path=Path(field.name),
-            expected=f"values of Arrow type {field.type}, as schema= says",
-            received=f"{text!r} in the name of a folder of {file.file.path}",
-            mend="Correct schema=.",
+            Path(field.name),
+            f"values of Arrow type {field.type}, as schema= says",
+            f"{text!r} in the name of a folder of {file.file.path}",
+            "Correct schema=.",
         ) from error
 
 

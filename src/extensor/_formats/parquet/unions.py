@@ -68,10 +68,10 @@ def restored(table: pa.Table, path: str) -> pa.Table:
                 chunks = [_restored(chunk, was, field) for chunk in column.chunks]
             except _NoVariantError as error:
                 raise FormatError(
-                    path=path,
-                    expected=f"unions of the column {field.name!r} with a known variant",
-                    received=str(error),
-                    mend="Write the file again with write_parquet.",
+                    path,
+                    f"unions of the column {field.name!r} with a known variant",
+                    str(error),
+                    "Write the file again with write_parquet.",
                 ) from None
             column = pa.chunked_array(chunks, field.type)
         columns.append(column)
@@ -99,10 +99,10 @@ def _stored_field(field: pa.Field, path: Path) -> pa.Field:
         return field.with_type(made).with_metadata({**(field.metadata or {}), _KEY: described})
     if not (pa.types.is_struct(arrow) or is_list(arrow)):
         raise UnsupportedTypeError(
-            path=path,
-            expected="unions in records and lists",
-            received=f"Arrow type {arrow}",
-            mend="Give schema= with a list of records in place of the map, or write an Arrow file.",
+            path,
+            "unions in records and lists",
+            f"Arrow type {arrow}",
+            "Give schema= with a list of records in place of the map, or write an Arrow file.",
         )
     return field.with_type(with_inner_fields(arrow, inner))
 

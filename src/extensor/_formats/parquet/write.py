@@ -76,10 +76,10 @@ def write_parquet(
     """
     if compression not in _COMPRESSIONS:
         raise DTypeError(
-            path="write_parquet: compression",
-            expected=", ".join(map(repr, _COMPRESSIONS)),
-            received=repr(compression)[:60],
-            mend='Leave it out for "snappy".',
+            "write_parquet: compression",
+            ", ".join(map(repr, _COMPRESSIONS)),
+            repr(compression)[:60],
+            'Leave it out for "snappy".',
         )
     batches = [records] if isinstance(records, StructuredTensor) else records
     if not isinstance(batches, Iterable):
@@ -99,12 +99,12 @@ def _num_rows(batch: pa.RecordBatch) -> int:
 def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
     if not isinstance(records, StructuredTensor) or records.rank != 1:
         raise DTypeError(
-            path="write_parquet",
-            expected="StructuredTensors of rank 1",
-            received=f"{type(records).__name__} of shape {records.shape}"
+            "write_parquet",
+            "StructuredTensors of rank 1",
+            f"{type(records).__name__} of shape {records.shape}"
             if isinstance(records, StructuredTensor)
             else type(records).__name__,
-            mend="Give a batch of records; Parquet stores lists of records.",
+            "Give a batch of records; Parquet stores lists of records.",
         )
     return to_arrow(records, schema)
 
@@ -130,10 +130,10 @@ def write_partitions(
     keys = keys if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise DTypeError(
-            path="write_parquet: partition_by",
-            expected="a list of names of fields",
-            received=repr(keys)[:80],
-            mend='Write partition_by=["country"].',
+            "write_parquet: partition_by",
+            "a list of names of fields",
+            repr(keys)[:80],
+            'Write partition_by=["country"].',
         )
     import pyarrow.dataset as ds  # here, because it imports pandas
 
@@ -160,10 +160,10 @@ def _check_keys(keys: list[str], schema: pa.Schema) -> None:
     for key in keys:
         if key not in schema.names:
             raise FieldError(
-                path="write_parquet: partition_by",
-                expected=f"one of the fields {', '.join(schema.names[:20])}",
-                received=repr(key),
-                mend="Give names of fields of the records.",
+                "write_parquet: partition_by",
+                f"one of the fields {', '.join(schema.names[:20])}",
+                repr(key),
+                "Give names of fields of the records.",
             )
         arrow: Any = schema.field(key).type
         if not (
@@ -172,25 +172,25 @@ def _check_keys(keys: list[str], schema: pa.Schema) -> None:
             or pa.types.is_large_string(arrow)
         ):
             raise UnsupportedTypeError(
-                path=Path(key),
-                expected="integers or text, which the name of a folder can have",
-                received=f"Arrow type {arrow}",
-                mend="Give schema= with one of these types, or partition by another field.",
+                Path(key),
+                "integers or text, which the name of a folder can have",
+                f"Arrow type {arrow}",
+                "Give schema= with one of these types, or partition by another field.",
             )
         is_kept = partition_of(f"{key}=x/file") == {key: "x"} and "\0" not in key
         if not is_kept or is_hidden(key):
             raise StructureError(
-                path="write_parquet: partition_by",
-                expected="a name that does not begin with . or _, without /, =, % and zero bytes",
-                received=repr(key),
-                mend="The name is part of the name of a folder. Rename the field.",
+                "write_parquet: partition_by",
+                "a name that does not begin with . or _, without /, =, % and zero bytes",
+                repr(key),
+                "The name is part of the name of a folder. Rename the field.",
             )
     if not keys or len(set(keys)) < len(keys) or len(keys) == len(schema.names):
         raise StructureError(
-            path="write_parquet: partition_by",
-            expected="some of the fields, each once",
-            received=repr(keys)[:80],
-            mend="The files need at least one other field.",
+            "write_parquet: partition_by",
+            "some of the fields, each once",
+            repr(keys)[:80],
+            "The files need at least one other field.",
         )
 
 
@@ -203,10 +203,10 @@ def _named_by(keys: list[str], batch: pa.RecordBatch) -> pa.RecordBatch:
         for text in column.unique().drop_null().to_pylist():
             if text == NULL_NAME or "\0" in text:
                 raise StructureError(
-                    path=Path(key),
-                    expected=f"text without zero bytes, other than {NULL_NAME!r}, which is null",
-                    received=repr(text)[:80],
-                    mend="The value becomes the name of a folder. Replace it, or partition by "
+                    Path(key),
+                    f"text without zero bytes, other than {NULL_NAME!r}, which is null",
+                    repr(text)[:80],
+                    "The value becomes the name of a folder. Replace it, or partition by "
                     "another field.",
                 )
     return batch
@@ -217,10 +217,10 @@ def _storable(batches: Iterator[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[pa
     first = next(batches, None)
     if first is None:
         raise StructureError(
-            path="write_parquet",
-            expected="at least one batch of records",
-            received="0 batches",
-            mend="To write an empty file, give a batch of 0 records.",
+            "write_parquet",
+            "at least one batch of records",
+            "0 batches",
+            "To write an empty file, give a batch of 0 records.",
         )
     schema = without_unions(first.schema)
     _check_storable(pa.struct(list(schema)), Path())
@@ -236,10 +236,10 @@ def _row_groups(
     for batch in batches:
         if batch.schema != schema:
             raise StructureError(
-                path="write_parquet",
-                expected=f"batches of one schema: {schema_text(schema)}",
-                received=schema_text(batch.schema),
-                mend="Give schema=, or convert the batches to one schema.",
+                "write_parquet",
+                f"batches of one schema: {schema_text(schema)}",
+                schema_text(batch.schema),
+                "Give schema=, or convert the batches to one schema.",
             )
         batch = stored(batch, of_file)
         pending.append(batch)
@@ -257,19 +257,19 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
     empty = pa.types.is_struct(arrow) and not arrow.num_fields
     if empty or (pa.types.is_fixed_size_list(arrow) and not arrow.list_size):
         raise UnsupportedTypeError(
-            path=path if path else "write_parquet",
-            expected="records with at least one field, and lists of at least one value",
-            received="records without fields" if empty else "lists of the fixed size 0",
-            mend="Parquet stores columns of values. Remove the field with without."
+            path if path else "write_parquet",
+            "records with at least one field, and lists of at least one value",
+            "records without fields" if empty else "lists of the fixed size 0",
+            "Parquet stores columns of values. Remove the field with without."
             if path
             else "Parquet stores columns of values. Add a field with with_updates.",
         )
     if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
         raise UnsupportedTypeError(
-            path=path,
-            expected="a type that Parquet stores",
-            received=f"Arrow type {arrow}",
-            mend="Give schema= with another type, such as that of the values, or its parts.",
+            path,
+            "a type that Parquet stores",
+            f"Arrow type {arrow}",
+            "Give schema= with another type, such as that of the values, or its parts.",
         )
     for field in inner_fields(arrow):
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)

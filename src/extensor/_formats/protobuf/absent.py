@@ -68,11 +68,11 @@ class Absent:
                 known = [str(Path(*used)) for used in sorted(self._used)]
                 near = difflib.get_close_matches(str(Path(*names)), known, 3)
                 raise FieldError(
-                    path=f"nulls, {Path(*names)}",
-                    expected="the path of a field that a message may lack: "
+                    f"nulls, {Path(*names)}",
+                    "the path of a field that a message may lack: "
                     + (", ".join(known[:20]) or "there is none"),
-                    received=str(Path(*names)),
-                    mend=f"Did you mean {' or '.join(near)}?" if near else "Remove the policy.",
+                    str(Path(*names)),
+                    f"Did you mean {' or '.join(near)}?" if near else "Remove the policy.",
                 )
 
 

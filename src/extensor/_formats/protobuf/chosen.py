@@ -44,10 +44,10 @@ def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, Any]) -> Chos
     """
     if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
         raise DTypeError(
-            path="columns",
-            expected="a list of paths",
-            received=repr(columns),
-            mend='Write columns=["title", "ingredients.amount"].',
+            "columns",
+            "a list of paths",
+            repr(columns),
+            'Write columns=["title", "ingredients.amount"].',
         )
     chosen: Chosen = {}
     for column in columns:
@@ -59,10 +59,7 @@ def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, Any]) -> Chos
         _choose(chosen, names)
     if not chosen:
         raise StructureError(
-            path="columns",
-            expected="at least one path",
-            received="an empty list",
-            mend="Leave columns out to read all.",
+            "columns", "at least one path", "an empty list", "Leave columns out to read all."
         )
     return chosen
 
@@ -124,10 +121,10 @@ def no_field(path: Path, known: list[str]) -> FieldError:
     name = path.names[-1] if path.names else ""
     near = difflib.get_close_matches(name, known, 3)
     return FieldError(
-        path=path,
-        expected=f"one of the fields {', '.join(known[:20])}" if known else "no field inside",
-        received=str(path) or "an empty path",
-        mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling.",
+        path,
+        f"one of the fields {', '.join(known[:20])}" if known else "no field inside",
+        str(path) or "an empty path",
+        f"Did you mean {' or '.join(near)}?" if near else "Check the spelling.",
     )
 
 

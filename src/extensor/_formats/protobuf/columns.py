@@ -56,12 +56,12 @@ class BadMessageError(Exception):
         path: The path of the field; None for the message.
         expected: What was expected.
         received: What was there.
-        mend: What to do.
+        fix: What to do.
     """
 
-    def __init__(self, path: Path | None, expected: str, received: str, mend: str) -> None:
-        super().__init__(path, expected, received, mend)
-        self.path, self.expected, self.received, self.mend = path, expected, received, mend
+    def __init__(self, path: Path | None, expected: str, received: str, fix: str) -> None:
+        super().__init__(path, expected, received, fix)
+        self.path, self.expected, self.received, self.fix = path, expected, received, fix
 
 
 def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa.Table:

@@ -26,10 +26,10 @@ def ends_of_messages(data: Any, path: str) -> np.ndarray[Any, Any]:
         at = size + 1 if length is None else start + length
         if at > size:
             raise FormatError(
-                path=f"record {len(ends)} of {path}",
-                expected="a message after its length",
-                received="a file that ends before the message does",
-                mend="Write the file again, or check that it has messages after their lengths.",
+                f"record {len(ends)} of {path}",
+                "a message after its length",
+                "a file that ends before the message does",
+                "Write the file again, or check that it has messages after their lengths.",
             )
         ends.append(at)
     return np.array(ends, np.int64)

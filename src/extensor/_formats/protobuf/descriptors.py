@@ -59,10 +59,10 @@ def descriptor_of(message: Any) -> Descriptor:
     descriptor = getattr(message, "DESCRIPTOR", message)
     if not isinstance(descriptor, Descriptor):
         raise DTypeError(
-            path="message",
-            expected="a message class of protobuf, or the descriptor of one",
-            received=repr(message)[:80],
-            mend="Give recipe_pb2.Recipe, or recipe_pb2.Recipe.DESCRIPTOR.",
+            "message",
+            "a message class of protobuf, or the descriptor of one",
+            repr(message)[:80],
+            "Give recipe_pb2.Recipe, or recipe_pb2.Recipe.DESCRIPTOR.",
         )
     return descriptor
 
@@ -196,19 +196,19 @@ class _Fields:
         entry: Any = found.message_type
         if not is_map or len(keys) < len(chosen):
             raise FieldError(
-                path=path,
-                expected="either keys in brackets, or key and value"
+                path,
+                "either keys in brackets, or key and value"
                 if is_map
                 else "no key in brackets, because the field is not a map",
-                received=", ".join(chosen),
-                mend="Check the spelling.",
+                ", ".join(chosen),
+                "Check the spelling.",
             )
         if any(chosen[key] != chosen[keys[0]] for key in keys):
             raise StructureError(
-                path=path,
-                expected="the same fields for each key of the map",
-                received=f"others for {keys[0]} than for {keys[-1]}",
-                mend="Choose these fields for each key.",
+                path,
+                "the same fields for each key of the map",
+                f"others for {keys[0]} than for {keys[-1]}",
+                "Choose these fields for each key.",
             )
         of_key, of_value = entry.fields_by_name["key"], entry.fields_by_name["value"]
         leaf = _leaf(of_key)
@@ -249,10 +249,10 @@ class _Fields:
         if chosen:
             name = next(iter(chosen))
             raise FieldError(
-                path=path / name,
-                expected=f"the oneof {path}, or one of its fields",
-                received=str(path / name),
-                mend=f'Write columns=["{name}"] for one field of the oneof.',
+                path / name,
+                f"the oneof {path}, or one of its fields",
+                str(path / name),
+                f'Write columns=["{name}"] for one field of the oneof.',
             )
         variants = {} if union is None else {union.field(i).name: union.field(i).type
                                              for i in range(union.num_fields)}  # fmt: skip
@@ -295,10 +295,10 @@ class _Fields:
         if depth and chosen is None:
             if self._max_depth is None:
                 raise StructureError(
-                    path=path,
-                    expected="a message type that is not inside itself",
-                    received=f"the recursive type {message.full_name}",
-                    mend="Give max_depth=, the number of times that the type is read inside "
+                    path,
+                    "a message type that is not inside itself",
+                    f"the recursive type {message.full_name}",
+                    "Give max_depth=, the number of times that the type is read inside "
                     "itself, or columns=, the paths to read.",
                 )
             if depth > self._max_depth:
@@ -325,12 +325,7 @@ def _key_of(text: str, leaf: Leaf, path: Path) -> Any:
         key = int(text)
         pa.scalar(key, leaf.arrow)  # raises if it does not fit
         return key
-    raise FieldError(
-        path=path,
-        expected=f"a key of the type {leaf.arrow}",
-        received=repr(text),
-        mend="Check the spelling.",
-    )
+    raise FieldError(path, f"a key of the type {leaf.arrow}", repr(text), "Check the spelling.")
 
 
 def _count(found: FieldDescriptor) -> Count:

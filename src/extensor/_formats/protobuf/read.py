@@ -210,10 +210,10 @@ class _Reader:
         if tf.is_symbolic_tensor(serialized):
             if form != "binary":
                 raise UnsupportedTypeError(
-                    path="from_proto: format",
-                    expected="serialized messages, because no op of TensorFlow parses others",
-                    received=f"format={form!r} in a graph",
-                    mend="Call from_proto outside of the graph.",
+                    "from_proto: format",
+                    "serialized messages, because no op of TensorFlow parses others",
+                    f"format={form!r} in a graph",
+                    "Call from_proto outside of the graph.",
                 )
             return self._read_in_graph(serialized)
         messages, is_one = _messages(serialized, form != "binary")
@@ -239,20 +239,20 @@ class _Reader:
     def _read_in_graph(self, serialized: Any) -> StructuredTensor:
         if serialized.dtype != tf.string or serialized.shape.rank is None:
             raise DTypeError(
-                path="from_proto: serialized",
-                expected="a tensor of strings of a known rank",
-                received=f"dtype {serialized.dtype.name}, shape {serialized.shape}",
-                mend="Give strings, and their rank by tf.ensure_shape.",
+                "from_proto: serialized",
+                "a tensor of strings of a known rank",
+                f"dtype {serialized.dtype.name}, shape {serialized.shape}",
+                "Give strings, and their rank by tf.ensure_shape.",
             )
         natural = WantedTable(None, None, self.wanted.nulls, self.wanted.row_splits_dtype)
         if self.wanted.schema is not None and (
             self.wanted.spec().record != natural.spec(self.record.schema).record
         ):
             raise UnsupportedTypeError(
-                path="from_proto: schema",
-                expected="the types of the message type, because a graph does not convert them",
-                received=f"{self.wanted.spec()}, not {natural.spec(self.record.schema)}"[:500],
-                mend="Convert the fields with tf.cast.",
+                "from_proto: schema",
+                "the types of the message type, because a graph does not convert them",
+                f"{self.wanted.spec()}, not {natural.spec(self.record.schema)}"[:500],
+                "Convert the fields with tf.cast.",
             )
         is_one = serialized.shape.rank == 0
         vector = serialized[None] if is_one else serialized
@@ -366,10 +366,10 @@ def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
             messages.append(message.SerializePartialToString())
         elif message is None:
             raise NullError(
-                path="from_proto: serialized",
-                expected="bytes for each record",
-                received=f"a null in record {i}",
-                mend="Remove the record.",
+                "from_proto: serialized",
+                "bytes for each record",
+                f"a null in record {i}",
+                "Remove the record.",
             )
         else:
             raise _no_messages(f"{type(message).__name__} in record {i}")
@@ -378,13 +378,13 @@ def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
 
 def _no_messages(received: str) -> DTypeError:
     return DTypeError(
-        path="from_proto: serialized",
-        expected="the bytes of a message, a list of these, or a tensor of strings",
-        received=received,
-        mend="Give [message.SerializeToString() for message in messages].",
+        "from_proto: serialized",
+        "the bytes of a message, a list of these, or a tensor of strings",
+        received,
+        "Give [message.SerializeToString() for message in messages].",
     )
 
 
 def _bad(number: int, error: BadMessageError) -> FormatError:
     path = f"record {number}" if error.path is None else f"record {number}, {error.path}"
-    return FormatError(path=path, expected=error.expected, received=error.received, mend=error.mend)
+    return FormatError(path, error.expected, error.received, error.fix)

@@ -17,10 +17,10 @@ def expect_format(form: Any, function: str) -> None:
     """Raises unless `form` is the name of a format."""
     if form not in FORMATS:
         raise StructureError(
-            path=f"{function}: format",
-            expected='"binary", "json" or "text"',
-            received=repr(form),
-            mend='Leave format out for serialized messages; "json" is JSON, "text" is text_format.',
+            f"{function}: format",
+            '"binary", "json" or "text"',
+            repr(form),
+            'Leave format out for serialized messages; "json" is JSON, "text" is text_format.',
         )
 
 
@@ -43,10 +43,10 @@ def parsed(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]
             message = parse(text.decode(), make(), descriptor_pool=pool)
         except (json_format.ParseError, text_format.ParseError, ValueError) as error:
             raise FormatError(
-                path=f"record {number}",
-                expected=f"a message of type {descriptor.full_name} as {form}",
-                received=str(error)[:500],
-                mend="Correct the text; protobuf accepts the names and forms of its JSON mapping."
+                f"record {number}",
+                f"a message of type {descriptor.full_name} as {form}",
+                str(error)[:500],
+                "Correct the text; protobuf accepts the names and forms of its JSON mapping."
                 if form == "json"
                 else "Correct the text.",
             ) from error

@@ -74,17 +74,17 @@ def to_proto(records: StructuredTensor, message: Any, format: str = "binary") ->
     expect_format(format, "to_proto")
     if not isinstance(records, StructuredTensor):
         raise DTypeError(
-            path="to_proto: records",
-            expected="a StructuredTensor",
-            received=type(records).__name__,
-            mend="Make records with xt.struct.constant.",
+            "to_proto: records",
+            "a StructuredTensor",
+            type(records).__name__,
+            "Make records with xt.struct.constant.",
         )
     if records.rank > 1:
         raise StructureError(
-            path="to_proto: records",
-            expected="records of rank 0 or 1",
-            received=f"rank {records.rank}",
-            mend="Give records.values, the records of all rows.",
+            "to_proto: records",
+            "records of rank 0 or 1",
+            f"rank {records.rank}",
+            "Give records.values, the records of all rows.",
         )
     is_one = records.rank == 0
     rows = records[None] if is_one else records
@@ -97,10 +97,10 @@ def to_proto(records: StructuredTensor, message: Any, format: str = "binary") ->
     if format != "binary":
         if tf.is_symbolic_tensor(serialized):
             raise UnsupportedTypeError(
-                path="to_proto: format",
-                expected='format="binary", because no op of TensorFlow writes others',
-                received=f"format={format!r} in a graph",
-                mend="Call to_proto outside of the graph.",
+                "to_proto: format",
+                'format="binary", because no op of TensorFlow writes others',
+                f"format={format!r} in a graph",
+                "Call to_proto outside of the graph.",
             )
         texts = printed(serialized.numpy().tolist(), descriptor, format)
         serialized = tf.constant(texts, tf.string, [len(texts)])
@@ -326,16 +326,14 @@ def _expect(condition: Any, path: Path, expected: str, received: str) -> None:
     if tf.is_symbolic_tensor(condition):
         tf.debugging.Assert(condition, [f"{path}: expected {expected}, got {received}."])
     elif not bool(condition):
-        raise FormatError(
-            path=path, expected=expected, received=received, mend="Correct the values."
-        )
+        raise FormatError(path, expected, received, "Correct the values.")
 
 
 def _wrong_form(path: Path, expected: str, value: Any) -> DTypeError:
     shown = getattr(value, "dtype", None)
     return DTypeError(
-        path=path,
-        expected=expected,
-        received=type(value).__name__ + (f" of {shown.name}" if shown is not None else ""),
-        mend="Convert the field, or choose others with records.select.",
+        path,
+        expected,
+        type(value).__name__ + (f" of {shown.name}" if shown is not None else ""),
+        "Convert the field, or choose others with records.select.",
     )

@@ -80,10 +80,10 @@ def with_all_nulls_of_spec(
         return error
     fields = ", ".join(f"{path} ({count})" for path, count, _ in found)
     return NullError(
-        path=error.path,
-        expected=error.expected,
-        received=error.received,
-        mend=f"Fields with nulls: {fields}. Describe them by specs of MaskedTensors, or give "
+        error.path,
+        error.expected,
+        error.received,
+        f"Fields with nulls: {fields}. Describe them by specs of MaskedTensors, or give "
         f"xt.struct.constant a value in place of the nulls:\n{as_code({**given, **fills})}",
     )
 

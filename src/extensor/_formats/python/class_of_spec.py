@@ -27,10 +27,10 @@ def python_class(spec: StructuredTensorSpec, name: str = "Record") -> type:
     for field, each in record.field_specs.items():
         if not field.isidentifier() or keyword.iskeyword(field):
             raise FieldError(
-                path=field,
-                expected="names of fields that are names of attributes",
-                received=repr(field),
-                mend="Rename the field, or keep the records as dicts, with to_py().",
+                field,
+                "names of fields that are names of attributes",
+                repr(field),
+                "Rename the field, or keep the records as dicts, with to_py().",
             )
         arrow = getattr(record, "arrow_types", {}).get(field)
         fields.append((field, _hint_of(each, record.rank, _class_name(field), arrow)))

@@ -89,10 +89,10 @@ def _records(cls: Any, outer: tf.TensorShape, path: str, inside: tuple[Any, ...]
     if cls in inside:
         chain = " -> ".join(name_of(each) for each in (*inside, cls))
         raise StructureError(
-            path=path or name_of(cls),
-            expected="a class that does not contain itself, because a spec has finite depth",
-            received=chain,
-            mend="Store such data flat: a list of nodes with the indices of their children.",
+            path or name_of(cls),
+            "a class that does not contain itself, because a spec has finite depth",
+            chain,
+            "Store such data flat: a list of nodes with the indices of their children.",
         )
     fields: dict[str, Any] = {}
     kept: dict[str, Any] = {}

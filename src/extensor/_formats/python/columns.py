@@ -171,10 +171,10 @@ class Columns:
         index = next(i for i, value in enumerate(values) if value is None)
         if wanted is not None:
             raise NullError(
-                path=place.at(index),
-                expected=wanted_text(wanted),
-                received="null",
-                mend="Replace the null, or describe the field by the spec of a MaskedTensor.",
+                place.at(index),
+                wanted_text(wanted),
+                "null",
+                "Replace the null, or describe the field by the spec of a MaskedTensor.",
             )
         raise no_null(index, values, place)
 
@@ -217,10 +217,10 @@ class Columns:
         found = kept.array([column[i] for i in indices.tolist()], wanted, at)
         if kept.tensors or kept.values:
             raise UnsupportedTypeError(
-                path=place.text,
-                expected="Python values, because some of the records are null",
-                received="tensors",
-                mend="Convert the tensors first, with numpy() or to_list().",
+                place.text,
+                "Python values, because some of the records are null",
+                "tensors",
+                "Convert the tensors first, with numpy() or to_list().",
             )
         taken = np.cumsum(~mask) - 1
         return found.take(pa.array(taken, pa.int64(), mask=mask))
@@ -230,10 +230,10 @@ class Columns:
             if not isinstance(name, str):
                 index = next(i for i, v in enumerate(values) if v is not None and name in v)
                 raise DTypeError(
-                    path=place.at(index),
-                    expected="keys of type str, the names of fields",
-                    received=f"the key {shown(name)}",
-                    mend="Write data with other keys as a list of records with key and value.",
+                    place.at(index),
+                    "keys of type str, the names of fields",
+                    f"the key {shown(name)}",
+                    "Write data with other keys as a list of records with key and value.",
                 )
 
     def _expect_fields(
@@ -258,12 +258,12 @@ class Columns:
             count = sum(missing not in value for value in present)
             at = place.field(missing)
             raise NullError(
-                path=at.at(lacking),
-                expected=f"a value, as {whose} has ({shown(example)})",
-                received=f"a record with {listed_keys(values[lacking])}"
+                at.at(lacking),
+                f"a value, as {whose} has ({shown(example)})",
+                f"a record with {listed_keys(values[lacking])}"
                 + (f", the first of {count} without the key" if count > 1 else "")
                 + f"; {whose} has {listed_keys(values[having])}",
-                mend="Give all records the same keys. A missing key is a null. " + choose_nulls(at),
+                "Give all records the same keys. A missing key is a null. " + choose_nulls(at),
             )
 
     def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
@@ -391,10 +391,10 @@ class Columns:
         if None in names:
             index = names.index(None)
             raise DTypeError(
-                path=place.at(index),
-                expected=f"a value of one of the variants {', '.join(wanted.variants)}",
-                received=shown(values[index]),
-                mend="Add a variant to the spec.",
+                place.at(index),
+                f"a value of one of the variants {', '.join(wanted.variants)}",
+                shown(values[index]),
+                "Add a variant to the spec.",
             )
         return self._dense_union(values, names, wanted.variants, place)
 
@@ -450,14 +450,20 @@ def expect_size(offsets: Any, size: int | None, place: Place) -> int:
     if wrong.any():
         index = int(np.argmax(wrong))
         raise StructureError(
-            path=place.at(index),
-            expected=f"a list of {size}" + ("" if fixed else f", as {place.record(0)} has"
-                                            if place.record(0) else ", like the first"),
-            received=f"a list of {lengths[index]}",
-            mend="Pad or cut the lists to one length, or use a spec of ragged lists."
+            place.at(index),
+            f"a list of {size}"
+            + (
+                ""
+                if fixed
+                else f", as {place.record(0)} has"
+                if place.record(0)
+                else ", like the first"
+            ),
+            f"a list of {lengths[index]}",
+            "Pad or cut the lists to one length, or use a spec of ragged lists."
             if not place.is_root
             else "Leave the number of records open: spec.unstacked().stacked(None).",
-        )  # fmt: skip
+        )
     return size
 
 

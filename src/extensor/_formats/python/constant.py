@@ -94,26 +94,26 @@ def constant(
     """
     if conflicts not in ("error", "union"):
         raise DTypeError(
-            path="constant: conflicts",
-            expected='"error" or "union"',
-            received=repr(conflicts)[:60],
-            mend="Leave it out for an error.",
+            "constant: conflicts",
+            '"error" or "union"',
+            repr(conflicts)[:60],
+            "Leave it out for an error.",
         )
     if spec is not None:
         if not isinstance(spec, StructuredTensorSpec):
             raise DTypeError(
-                path="constant: spec",
-                expected="the spec of a StructuredTensor",
-                received=shown(spec),
-                mend="Get one from xt.spec_of(records), xt.spec_from_schema(schema) or "
+                "constant: spec",
+                "the spec of a StructuredTensor",
+                shown(spec),
+                "Get one from xt.spec_of(records), xt.spec_from_schema(schema) or "
                 "xt.struct.spec_from(cls).",
             )
         if dtype is not None:
             raise DTypeError(
-                path="constant: dtype",
-                expected="no dtype, because the spec has the dtypes",
-                received=f"both spec= and dtype={dtype!r}",
-                mend="Leave one of them out.",
+                "constant: dtype",
+                "no dtype, because the spec has the dtypes",
+                f"both spec= and dtype={dtype!r}",
+                "Leave one of them out.",
             )
         return of_spec(pyval, spec, nulls)
     splits = splits_dtype(row_splits_dtype)
@@ -265,10 +265,10 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRe
     names = spec.record.field_specs
     if spec.record is not spec:
         raise StructureError(
-            path=path or "records",
-            expected="lists of records, because the records are ragged",
-            received="a dict",
-            mend="Nest one list for each dimension of the records.",
+            path or "records",
+            "lists of records, because the records are ragged",
+            "a dict",
+            "Nest one list for each dimension of the records.",
         )
     kept = [name for name in values if name in names or not request.drops(Path(name))]
     if set(names) != set(kept):
@@ -276,10 +276,10 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRe
         raise other_fields(names, kept, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
         raise StructureError(
-            path=path or "records",
-            expected="lists of empty records, which show the number of records",
-            received="an empty dict",
-            mend="Nest one list for each dimension of the records.",
+            path or "records",
+            "lists of empty records, which show the number of records",
+            "an empty dict",
+            "Nest one list for each dimension of the records.",
         )
     fields: dict[str, Any] = {}
     for name, each in names.items():
@@ -319,10 +319,10 @@ def _levels(pyval: Any) -> tuple[list[Any], Place, list[Any]]:
 
 def _no_records(value: Any, at: str, mixed: bool) -> StructureError:
     return StructureError(
-        path="constant" if at == "records" else at,
-        expected="records: dicts, or objects of a class with fields",
-        received=shown(value),
-        mend="Nest all records in the same number of lists."
+        "constant" if at == "records" else at,
+        "records: dicts, or objects of a class with fields",
+        shown(value),
+        "Nest all records in the same number of lists."
         if mixed
         else 'Name the values of a plain list: {"x": values}.',
     )
@@ -332,10 +332,10 @@ def _expect_lists(values: Any, place: Place) -> None:
     for index, value in enumerate(values):
         if value is None or kinds.kind_of(type(value), [value]) != kinds.LIST:
             raise StructureError(
-                path=place.at(index),
-                expected="a list",
-                received=shown(value),
-                mend="Nest one list for each dimension of the records.",
+                place.at(index),
+                "a list",
+                shown(value),
+                "Nest one list for each dimension of the records.",
             )
 
 

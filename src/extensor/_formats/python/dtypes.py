@@ -43,10 +43,10 @@ class Dtypes:
             self._all = chosen = _dtype(dtype)
             if not _is_number(chosen):
                 raise DTypeError(
-                    path="dtype",
-                    expected="a dtype of numbers, for all fields that are numbers",
-                    received=chosen.name,
-                    mend="Strings and bools keep their dtypes; leave dtype= out.",
+                    "dtype",
+                    "a dtype of numbers, for all fields that are numbers",
+                    chosen.name,
+                    "Strings and bools keep their dtypes; leave dtype= out.",
                 )
 
     def expect_all_used(self) -> None:
@@ -54,10 +54,10 @@ class Dtypes:
         for path in self._by_path:
             if path not in self._used:
                 raise FieldError(
-                    path="dtype",
-                    expected="paths of numbers, strings or bools",
-                    received=f"{path}, where there are none",
-                    mend="Check the path.",
+                    "dtype",
+                    "paths of numbers, strings or bools",
+                    f"{path}, where there are none",
+                    "Check the path.",
                 )
 
     def of_numbers(self, text: str, _: Any) -> tf.DType | None:
@@ -142,10 +142,10 @@ def _expect_exact(values: Any, types: set[type], made: Any, place: Place) -> Non
         value = values[index]
         if isinstance(value, int) and int(made[index]) != value:
             raise DTypeError(
-                path=place.at(index),
-                expected=f"an integer that {made.dtype.name} holds exactly",
-                received=shown(value),
-                mend="Choose the dtype of the field, such as dtype=tf.int64 or dtype=tf.float64.",
+                place.at(index),
+                f"an integer that {made.dtype.name} holds exactly",
+                shown(value),
+                "Choose the dtype of the field, such as dtype=tf.int64 or dtype=tf.float64.",
             )
 
 
@@ -154,10 +154,10 @@ def _dtype(dtype: Any) -> tf.DType:
         return tf.dtypes.as_dtype(dtype)
     except TypeError:
         raise DTypeError(
-            path="dtype",
-            expected="a dtype such as tf.float64, or a dict from path to dtype",
-            received=repr(dtype)[:60],
-            mend='Write dtype=tf.float64 or dtype={"steps.minutes": tf.float64}.',
+            "dtype",
+            "a dtype such as tf.float64, or a dict from path to dtype",
+            repr(dtype)[:60],
+            'Write dtype=tf.float64 or dtype={"steps.minutes": tf.float64}.',
         ) from None
 
 
@@ -198,10 +198,10 @@ def _wide(types: set[type], values: Any, place: Place) -> tf.DType:
         is_held = _fits(value, dtype) and (dtype.is_integer or int(float(value)) == value)
         if not is_held:
             raise DTypeError(
-                path=place.at(index),
-                expected=f"a number that {dtype.name} can hold",
-                received=shown(value),
-                mend="Choose the type of the field with schema=, such as pa.float64().",
+                place.at(index),
+                f"a number that {dtype.name} can hold",
+                shown(value),
+                "Choose the type of the field with schema=, such as pa.float64().",
             )
     return dtype
 
@@ -230,10 +230,10 @@ def _fits(value: Any, dtype: tf.DType) -> bool:
 def _not_held(values: Any, dtype: tf.DType, place: Place, wanted: bool) -> DTypeError:
     index = next((i for i, v in enumerate(values) if v is not None and not _fits(v, dtype)), 0)
     return DTypeError(
-        path=place.at(index),
-        expected=f"a number that {dtype.name} can hold",
-        received=shown(values[index]),
-        mend="Round or scale the number, or change the spec."
+        place.at(index),
+        f"a number that {dtype.name} can hold",
+        shown(values[index]),
+        "Round or scale the number, or change the spec."
         if wanted
         else "Choose the dtype of the field: dtype= or spec=.",
     )
@@ -242,8 +242,8 @@ def _not_held(values: Any, dtype: tf.DType, place: Place, wanted: bool) -> DType
 def _not_of(dtype: tf.DType, values: Any, place: Place) -> DTypeError:
     index = next(i for i, value in enumerate(values) if value is not None)
     return DTypeError(
-        path=place.at(index),
-        expected=f"{dtype.name}, as dtype= says",
-        received=shown(values[index]),
-        mend="Choose another dtype for this path.",
+        place.at(index),
+        f"{dtype.name}, as dtype= says",
+        shown(values[index]),
+        "Choose another dtype for this path.",
     )

@@ -91,10 +91,10 @@ def item_of(hint: Any, path: str) -> Any:
     if get_origin(hint) in LISTS and arguments and all(a == arguments[0] for a in arguments):
         return arguments[0]
     raise UnsupportedTypeError(
-        path=path,
-        expected="a list with the type of its items, such as list[float]",
-        received=name_of(hint),
-        mend="Give all items one type; describe unlike items by a class with a field for each.",
+        path,
+        "a list with the type of its items, such as list[float]",
+        name_of(hint),
+        "Give all items one type; describe unlike items by a class with a field for each.",
     )
 
 
@@ -115,10 +115,10 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
     names = names_of(cls) if isinstance(cls, type) else None
     if names is None:
         raise DTypeError(
-            path=path,
-            expected="a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
-            received=repr(hint) if isinstance(hint, str) else name_of(hint),
-            mend=_mend_of_class(hint),
+            path,
+            "a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
+            repr(hint) if isinstance(hint, str) else name_of(hint),
+            _mend_of_class(hint),
         )
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -130,10 +130,10 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
     missing = [name for name in names if name not in hints]
     if missing:
         raise DTypeError(
-            path=f"{path}: {cls.__name__}.{missing[0]}",
-            expected="a field with an annotation",
-            received="a field without one",
-            mend="Annotate it, such as `title: str`.",
+            f"{path}: {cls.__name__}.{missing[0]}",
+            "a field with an annotation",
+            "a field without one",
+            "Annotate it, such as `title: str`.",
         )
     may_miss: Any = getattr(cls, "__optional_keys__", ())  # of a TypedDict
     return {name: _of_key(hints[name], name in may_miss) for name in names}
@@ -206,10 +206,10 @@ def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
         except NameError:
             frame = frame.f_back
     raise DTypeError(
-        path=f"{path}: {cls.__name__}",
-        expected="annotations whose names are defined",
-        received=f"{error}",
-        mend="Define the class that the annotation names before this call.",
+        f"{path}: {cls.__name__}",
+        "annotations whose names are defined",
+        f"{error}",
+        "Define the class that the annotation names before this call.",
     ) from error
 
 
@@ -236,10 +236,10 @@ def one_type(values: Any, path: str) -> Any:
         if kinds and all(issubclass(each, kind) for each in kinds):
             return kind
     raise UnsupportedTypeError(
-        path=path,
-        expected="values of one type, such as strings",
-        received=", ".join(sorted(kind.__name__ for kind in kinds)) or "no values",
-        mend="Give all values one type.",
+        path,
+        "values of one type, such as strings",
+        ", ".join(sorted(kind.__name__ for kind in kinds)) or "no values",
+        "Give all values one type.",
     )
 
 
@@ -255,14 +255,12 @@ def dtype_of(hint: Any, path: str) -> tf.DType:
         for kind, dtype in LEAVES.items():
             if issubclass(hint, kind):
                 return dtype
-    mend = "Annotate the field with the spec of one value: Annotated[object, spec]."
+    fix = "Annotate the field with the spec of one value: Annotated[object, spec]."
     if hint is decimal.Decimal:
-        mend = "Annotate the field as float or str, or read decimals from Arrow, which has a scale."
+        fix = "Annotate the field as float or str, or read decimals from Arrow, which has a scale."
     if isinstance(hint, typing.TypeVar):
-        mend = f"Give the generic class its types, such as int for {hint}: spec_from(Box[int])."
-    raise UnsupportedTypeError(
-        path=path, expected="a type that tensors can hold", received=name_of(hint), mend=mend
-    )
+        fix = f"Give the generic class its types, such as int for {hint}: spec_from(Box[int])."
+    raise UnsupportedTypeError(path, "a type that tensors can hold", name_of(hint), fix)
 
 
 def variants_in(hint: Any, path: str) -> dict[str, Any]:
@@ -283,10 +281,10 @@ def variants_in(hint: Any, path: str) -> dict[str, Any]:
         name = class_in(hint_of_one).__name__ if is_one_of_many else _variant_name(each, path)
         if name in found:
             raise UnsupportedTypeError(
-                path=path,
-                expected="a union of types that a value shows: numbers, text, records, ...",
-                received=f"{name_of(found[name])} | {name_of(each)}",
-                mend="Wrap one of them in a class with a field, or join them: list[int | str].",
+                path,
+                "a union of types that a value shows: numbers, text, records, ...",
+                f"{name_of(found[name])} | {name_of(each)}",
+                "Wrap one of them in a class with a field, or join them: list[int | str].",
             )
         found[name] = each
     return {**found, NULL: type(None)} if has_none else found

@@ -100,10 +100,10 @@ def _hint_of_variant(variant: str | None, hint: Any, path: str) -> Any:
     if variant == "int" and "float" in hints:
         return hints["float"]
     raise DTypeError(
-        path=path,
-        expected=f"a union of the variants {', '.join(name for name in hints if name != NULL)}",
-        received="values of one type" if variant is None else f"a value of the variant {variant}",
-        mend="Cast the records to xt.struct.spec_from(cls) first.",
+        path,
+        f"a union of the variants {', '.join(name for name in hints if name != NULL)}",
+        "values of one type" if variant is None else f"a value of the variant {variant}",
+        "Cast the records to xt.struct.spec_from(cls) first.",
     )
 
 
@@ -129,10 +129,10 @@ def _instance(plain: Mapping[str, Any], cls: Any, path: str) -> Any:
     hints = _cached_hints(cls, path)
     if set(plain) != set(hints):
         raise FieldError(
-            path=path,
-            expected=f"the fields of {name_of(cls)}: {', '.join(hints)}",
-            received=", ".join(plain) or "no fields",
-            mend="Choose the fields with with_only, or make a class with spec.python_class().",
+            path,
+            f"the fields of {name_of(cls)}: {', '.join(hints)}",
+            ", ".join(plain) or "no fields",
+            "Choose the fields with with_only, or make a class with spec.python_class().",
         )
     values = {name: _object(plain[name], hint, f"{path}.{name}") for name, hint in hints.items()}
     return _maker(cls)(values)

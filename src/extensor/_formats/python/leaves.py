@@ -33,10 +33,10 @@ def strings(values: Any, types: set[type], place: Place) -> pa.Array:
     except UnicodeEncodeError:
         index, value = first_failing(values, lambda v: v is None or v.encode("utf-8"))
         raise FormatError(
-            path=place.at(index),
-            expected="text that UTF-8 can encode",
-            received=f"str {ascii(value)[:40]}",
-            mend="Encode it first, such as with value.encode('utf-8', 'surrogatepass').",
+            place.at(index),
+            "text that UTF-8 can encode",
+            f"str {ascii(value)[:40]}",
+            "Encode it first, such as with value.encode('utf-8', 'surrogatepass').",
         ) from None
     except pa.ArrowCapacityError:
         return pa.array(values, pa.large_string() if text else pa.large_binary())
@@ -55,10 +55,10 @@ def by_arrow(values: Any, place: Place) -> pa.Array:
         index, _ = first_failing(values, lambda value: pa.array([value]))
         problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
     raise UnsupportedTypeError(
-        path=place.at(index),
-        expected="a number, a string, a bool, a list, a record, or a value that Arrow converts",
-        received=shown(values[index]),
-        mend=f"Convert the value first. {problem}",
+        place.at(index),
+        "a number, a string, a bool, a list, a record, or a value that Arrow converts",
+        shown(values[index]),
+        f"Convert the value first. {problem}",
     )
 
 
@@ -81,10 +81,10 @@ def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
         index, value = first_failing(values, lambda v: pa.array([v], own).cast(arrow))
         problem = str(error).split("\n", 1)[0][:200]
         raise DTypeError(
-            path=place.at(index),
-            expected=f"a value that {arrow} holds exactly",
-            received=shown(value),
-            mend=f"Round it first, or choose another type. Arrow says: {problem}",
+            place.at(index),
+            f"a value that {arrow} holds exactly",
+            shown(value),
+            f"Round it first, or choose another type. Arrow says: {problem}",
         ) from error
 
 
@@ -114,9 +114,7 @@ def converted(values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
         return convert(list(values))
     except ExtensorError as error:
         index, value = first_failing(values, lambda v: convert([v]))
-        raise DTypeError(
-            path=place.at(index), expected=dtype.name, received=shown(value), mend=error.mend
-        ) from error
+        raise DTypeError(place.at(index), dtype.name, shown(value), error.fix) from error
 
 
 def stacked(values: Any, place: Place) -> Any:
@@ -132,8 +130,8 @@ def stacked(values: Any, place: Place) -> Any:
     else:
         problem = "; ".join(dict.fromkeys(f"{t.dtype.name}{t.shape}" for t in tensors))
     raise StructureError(
-        path=place.text or "records",
-        expected="tensors of one dtype and rank, one for each record",
-        received=problem,
-        mend="Cast or reshape the tensors first.",
+        place.text or "records",
+        "tensors of one dtype and rank, one for each record",
+        problem,
+        "Cast or reshape the tensors first.",
     )

@@ -19,15 +19,15 @@ def no_null(index: int, values: Any, place: Place) -> NullError:
     given = [value for value in values if value is not None]
     count = len(values) - len(given)
     return NullError(
-        path=place.at(index),
-        expected=f"a value, such as {shown(given[0])}" if given else "a value",
-        received=f"null, the first of {count} nulls" if count > 1 else "null",
-        mend=choose_nulls(place),
+        place.at(index),
+        f"a value, such as {shown(given[0])}" if given else "a value",
+        f"null, the first of {count} nulls" if count > 1 else "null",
+        choose_nulls(place),
     )
 
 
 def choose_nulls(place: Place) -> str:
-    """Returns the mend for nulls at a place: the argument `nulls=`, with their path as its key."""
+    """Returns the fix for nulls at a place: the argument `nulls=`, with their path as its key."""
     if not place.text:  # null records have no path
         return "Leave out the null records."
     return choose({place.key: "mask"})
@@ -44,10 +44,10 @@ def expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
             if has_zone != first:
                 texts = ("a datetime without a zone", "a datetime with a zone")
                 raise DTypeError(
-                    path=place.at(index),
-                    expected=f"{texts[first]}, as the others",
-                    received=f"{texts[has_zone]} ({value})",
-                    mend="Give all datetimes a zone, or none.",
+                    place.at(index),
+                    f"{texts[first]}, as the others",
+                    f"{texts[has_zone]} ({value})",
+                    "Give all datetimes a zone, or none.",
                 )
 
 
@@ -83,10 +83,10 @@ def other_fields(
         wrong.insert(0, f"missing: {_listed(missing, 5)}")
     text = "; ".join(wrong)
     return FieldError(
-        path=at,
-        expected=f"the fields {_listed(names, 20)}",
-        received=_listed(keys, 20) or "an empty dict",
-        mend=f"Give exactly these fields. {text[:1].upper()}{text[1:]}."
+        at,
+        f"the fields {_listed(names, 20)}",
+        _listed(keys, 20) or "an empty dict",
+        f"Give exactly these fields. {text[:1].upper()}{text[1:]}."
         + (' extra="ignore" leaves unknown fields out.' if unknown else ""),
     )
 
@@ -111,16 +111,16 @@ def unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
         kinds.RECORD,
     ):
         return DTypeError(
-            path=at,
-            expected=wanted_text(wanted),
-            received=shown(value),
-            mend=f"Give values that convert to {wanted_text(wanted)}, or change the spec.",
+            at,
+            wanted_text(wanted),
+            shown(value),
+            f"Give values that convert to {wanted_text(wanted)}, or change the spec.",
         )
     return StructureError(
-        path=at,
-        expected=wanted_text(wanted),
-        received=shown(value),
-        mend="Nest one list for each dimension, and write records as dicts.",
+        at,
+        wanted_text(wanted),
+        shown(value),
+        "Nest one list for each dimension, and write records as dicts.",
     )
 
 
@@ -135,9 +135,9 @@ def conflict(
     nested = {kind, its} & {kinds.LIST, kinds.RECORD}
     make = StructureError if nested else DTypeError
     return make(
-        path=place.at(second),
-        expected=f"{kind}{where} ({shown(values[first])})",
-        received=f"{its} ({shown(values[second])})",
-        mend='Give all records one type, or keep both: conflicts="union"'
+        place.at(second),
+        f"{kind}{where} ({shown(values[first])})",
+        f"{its} ({shown(values[second])})",
+        'Give all records one type, or keep both: conflicts="union"'
         + ("." if nested or of_format else "; dtype= or spec= fixes the type of the field."),
     )

@@ -93,10 +93,10 @@ def read_spanner(
             tables = [query_of.rows_of_database(source)]
         else:
             raise DTypeError(
-                path="read_spanner",
-                expected="a Database, Snapshot or BatchSnapshot of google-cloud-spanner",
-                received=type(source).__name__,
-                mend="Get one by spanner.Client().instance(...).database(...).",
+                "read_spanner",
+                "a Database, Snapshot or BatchSnapshot of google-cloud-spanner",
+                type(source).__name__,
+                "Get one by spanner.Client().instance(...).database(...).",
             )
     return wanted.records(pa.concat_tables(tables))
 
@@ -122,10 +122,10 @@ def result_of(
     is_for_one = not is_database and not getattr(source, "_multi_use", False)
     if is_for_one or hasattr(source, "generate_query_batches"):
         raise DTypeError(
-            path="xt.data.spanner",
-            expected="a Database, or a Snapshot for several reads, of google-cloud-spanner",
-            received=type(source).__name__,
-            mend="Give the Database, or database.snapshot(multi_use=True) in a with statement.",
+            "xt.data.spanner",
+            "a Database, or a Snapshot for several reads, of google-cloud-spanner",
+            type(source).__name__,
+            "Give the Database, or database.snapshot(multi_use=True) in a with statement.",
         )
     query_of = _Query(query, params, param_types, wanted, retry(timeout))
     with named_errors("xt.data.spanner"), contextlib.ExitStack() as opened:
@@ -198,10 +198,10 @@ class _Query:
         fields = [] if results.metadata is None else results.fields
         if not fields:
             raise QueryError(
-                path="read_spanner",
-                expected="a query with columns",
-                received="a statement that returns no rows",
-                mend="Write a SELECT, or add THEN RETURN to the statement.",
+                "read_spanner",
+                "a query with columns",
+                "a statement that returns no rows",
+                "Write a SELECT, or add THEN RETURN to the statement.",
             )
         schema = schema_of(fields, self._wanted.schema)
         if self._wanted.schema is None:

@@ -56,20 +56,20 @@ def _fields(fields: Iterable[Any], wanted: Any, path: Path) -> list[pa.Field]:
     for field in [] if wanted is None else wanted:
         if field.name not in names:
             raise FieldError(
-                path=path / field.name,
-                expected="one column of this name, because schema= has it",
-                received=f"the columns {', '.join(names[:20])}",
-                mend="Correct schema= or the query.",
+                path / field.name,
+                "one column of this name, because schema= has it",
+                f"the columns {', '.join(names[:20])}",
+                "Correct schema= or the query.",
             )
     for index, field in enumerate(fields):
         if not field.name or names.count(field.name) > 1:
             raise StructureError(
-                path=path if path else "read_spanner",
-                expected="columns with different names",
-                received=f"{names.count(field.name)} columns with the name {field.name!r}"
+                path if path else "read_spanner",
+                "columns with different names",
+                f"{names.count(field.name)} columns with the name {field.name!r}"
                 if field.name
                 else f"no name for column {index + 1}",
-                mend="Name each column in the query: SELECT ... AS name.",
+                "Name each column in the query: SELECT ... AS name.",
             )
         which = -1 if wanted is None else wanted.get_field_index(field.name)
         if wanted is not None and which < 0:
@@ -92,10 +92,10 @@ def _type(kind: Any, wanted: pa.DataType | None, path: Path) -> pa.DataType:
         return pa.string()
     if kind.code not in _LEAVES:
         raise UnsupportedTypeError(
-            path=path,
-            expected="a type of Spanner with a counterpart in Arrow",
-            received=f"the type with code {kind.code}",
-            mend="Cast the column in the query: CAST(... AS STRING).",
+            path,
+            "a type of Spanner with a counterpart in Arrow",
+            f"the type with code {kind.code}",
+            "Cast the column in the query: CAST(... AS STRING).",
         )
     return _LEAVES[kind.code]
 

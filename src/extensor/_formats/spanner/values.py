@@ -63,10 +63,10 @@ def _lists(values: list[Any], kind: Any, arrow: pa.DataType, path: Path) -> pa.A
     inner = _array(items, kind.array_element_type, arrow.value_type, path)
     if offsets[-1] > _INT32:
         raise DTypeError(
-            path=path,
-            expected=f"at most {_INT32:,} items in the lists of a part of the result",
-            received=f"{offsets[-1]:,} items",
-            mend="Read the result in parts.",
+            path,
+            f"at most {_INT32:,} items in the lists of a part of the result",
+            f"{offsets[-1]:,} items",
+            "Read the result in parts.",
         )
     buffers = [_validity(values), pa.py_buffer(offsets.astype(np.int32))]
     return pa.Array.from_buffers(arrow, len(values), buffers, children=[inner])
@@ -158,15 +158,10 @@ def _out_of_range(
             convert([wrong], arrow)
         except (pa.ArrowException, ValueError, OverflowError):
             break
-    mend = "Give schema= with a type that holds all values."
+    fix = "Give schema= with a type that holds all values."
     if pa.types.is_timestamp(arrow):
-        mend = (
+        fix = (
             'Nanoseconds reach from 1677 to 2262. Give schema= with pa.timestamp("us", "UTC") for '
             'other years, and with pa.timestamp("ns", "UTC") for more digits.'
         )
-    return DTypeError(
-        path=path,
-        expected=f"values that Arrow type {arrow} holds",
-        received=str(wrong)[:60],
-        mend=mend,
-    )
+    return DTypeError(path, f"values that Arrow type {arrow} holds", str(wrong)[:60], fix)

@@ -76,10 +76,10 @@ def write_spanner(
     needed("google.cloud.spanner", "spanner", "write_spanner")
     if mode not in _MODES:
         raise DTypeError(
-            path="write_spanner: mode",
-            expected=" or ".join(f'"{each}"' for each in _MODES),
-            received=repr(mode)[:60],
-            mend="Leave it out for new rows.",
+            "write_spanner: mode",
+            " or ".join(f'"{each}"' for each in _MODES),
+            repr(mode)[:60],
+            "Leave it out for new rows.",
         )
     with (
         progress_bar("write_spanner", progress, count_of(records)) as advance,
@@ -128,10 +128,10 @@ class _Table:
 
         if not names:
             raise FieldError(
-                path=self._name,
-                expected="records with at least one field",
-                received="records without fields",
-                mend="Add a field with with_updates.",
+                self._name,
+                "records with at least one field",
+                "records without fields",
+                "Add a field with with_updates.",
             )
         with named_errors(self._name), self._database.snapshot() as snapshot:
             no_rows = KeySet(keys=[])

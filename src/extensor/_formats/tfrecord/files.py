@@ -111,12 +111,7 @@ def read_tfrecord(
     if schema is not None:
         spec = wanted_spec(wanted, schema, row_splits_dtype)
     elif keys:
-        raise StructureError(
-            path="keys",
-            expected="a schema",
-            received="none",
-            mend="Give schema=, whose paths keys= names.",
-        )
+        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
     else:
         with progress_bar("read_tfrecord, schema", progress, ends[-1]) as advance:
             found, lists = inferred(_counted(serialized.numpy(), advance), message, name_of)
@@ -129,10 +124,10 @@ def read_tfrecord(
         number = parser.first_with_lists_in_context(tf.gather(serialized, lacking))
         if number is not None:
             raise FormatError(
-                path=name_of(int(lacking[number])),
-                expected="a tf.SequenceExample, as other records of the files",
-                received="a tf.Example with a list",
-                mend='Give message="Example" or "SequenceExample", or context=.',
+                name_of(int(lacking[number])),
+                "a tf.SequenceExample, as other records of the files",
+                "a tf.Example with a list",
+                'Give message="Example" or "SequenceExample", or context=.',
             )
     return whole.settled(parser.records(serialized, name_of))
 
@@ -209,20 +204,20 @@ def write_tfrecord(
             first = spec if first is None else first
             if schema is None and spec != first:
                 raise StructureError(
-                    path="write_tfrecord",
-                    expected=f"batches of one spec: {first}",
-                    received=str(spec),
-                    mend="Give schema=, or convert the batches to one spec.",
+                    "write_tfrecord",
+                    f"batches of one spec: {first}",
+                    str(spec),
+                    "Give schema=, or convert the batches to one spec.",
                 )
             for one in serialized.numpy():
                 writer.write(one)
                 advance(1)
         if first is None:
             raise StructureError(
-                path="write_tfrecord",
-                expected="at least one batch of records",
-                received="0 batches",
-                mend="To write an empty file, give a batch of 0 records.",
+                "write_tfrecord",
+                "at least one batch of records",
+                "0 batches",
+                "To write an empty file, give a batch of 0 records.",
             )
 
 
@@ -230,10 +225,10 @@ def expect_message(message: Any) -> None:
     """Raises a DTypeError if an argument `message` is not the name of a message."""
     if message not in (None, EXAMPLE, SEQUENCE):
         raise DTypeError(
-            path="message",
-            expected=f'"{EXAMPLE}" or "{SEQUENCE}"',
-            received=repr(message)[:80],
-            mend="Leave it out for the default.",
+            "message",
+            f'"{EXAMPLE}" or "{SEQUENCE}"',
+            repr(message)[:80],
+            "Leave it out for the default.",
         )
 
 
@@ -250,10 +245,10 @@ def message_of(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[st
         for number in range(int(tf.size(serialized))):
             if _feature_list_sizes(serialized[number : number + 1]) is None:
                 raise FormatError(
-                    path=name_of(number),
-                    expected=f"a serialized tf.{EXAMPLE} or tf.{SEQUENCE}",
-                    received="bytes that TensorFlow cannot parse",
-                    mend="Check that the records were written as one of these messages.",
+                    name_of(number),
+                    f"a serialized tf.{EXAMPLE} or tf.{SEQUENCE}",
+                    "bytes that TensorFlow cannot parse",
+                    "Check that the records were written as one of these messages.",
                 )
         return EXAMPLE, none
     has_lists = sizes.numpy()[:, 0] > 0
@@ -352,10 +347,10 @@ def records_between(file: File, start: int, end: int, count: int) -> Iterator[tf
             yield from dataset.take(count).batch(_BATCH)
         except tf.errors.DataLossError as error:
             raise FormatError(
-                path=file.path,
-                expected=f"complete records of a TFRecord file in the bytes {start} to {end}",
-                received="a damaged or truncated one",
-                mend="Write the file again.",
+                file.path,
+                f"complete records of a TFRecord file in the bytes {start} to {end}",
+                "a damaged or truncated one",
+                "Write the file again.",
             ) from error
 
 
@@ -413,10 +408,10 @@ def _decompressed(source: Any, path: str) -> Iterator[bytes]:
             raise zlib.error("the stream has no end")
     except (EOFError, OSError, zlib.error) as error:
         raise FormatError(
-            path=path,
-            expected="a complete TFRecord file",
-            received=f"a {'gzip' if is_gzip else 'zlib'} file that does not decompress ({error})",
-            mend="Write the file again.",
+            path,
+            "a complete TFRecord file",
+            f"a {'gzip' if is_gzip else 'zlib'} file that does not decompress ({error})",
+            "Write the file again.",
         ) from error
 
 
@@ -442,8 +437,8 @@ def _damaged(name: str, path: str, reason: str) -> FormatError:
         pass
     kind = "truncated" if "truncated" in reason or "ends in" in reason else "damaged"
     return FormatError(
-        path=f"record {count} of {name}",
-        expected="a complete record of a TFRecord file",
-        received=f"a {kind} one" if count else f"a {kind} one, or a file of another format",
-        mend="Write the file again.",
+        f"record {count} of {name}",
+        "a complete record of a TFRecord file",
+        f"a {kind} one" if count else f"a {kind} one, or a file of another format",
+        "Write the file again.",
     )

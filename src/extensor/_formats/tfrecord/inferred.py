@@ -54,19 +54,17 @@ def inferred(
             features.setdefault(key, _Found(key, find_text)).add(feature, number, name_of)
     if not features and not lists:
         raise StructureError(
-            path="schema",
-            expected="at least one record with a feature, to find out the schema",
-            received="no records"
-            if number < 0
-            else counted(number + 1, "records without features"),
-            mend="Give schema=.",
+            "schema",
+            "at least one record with a feature, to find out the schema",
+            "no records" if number < 0 else counted(number + 1, "records without features"),
+            "Give schema=.",
         )
     for key in features.keys() & lists.keys():
         raise StructureError(
-            path=key,
-            expected="a feature of the context or a feature list",
-            received="both, under one name",
-            mend="Give schema= and keys= with two names for it.",
+            key,
+            "a feature of the context or a feature list",
+            "both, under one name",
+            "Give schema= and keys= with two names for it.",
         )
     # The order of keys in a message is not defined.
     fields = [pa.field(key, found.type) for key, found in sorted(features.items())]
@@ -81,10 +79,10 @@ def _parsed(one: bytes, message: str, number: int, name_of: Callable[[int], str]
         parsed.ParseFromString(one)
     except Exception as error:  # DecodeError, of a package that is not a dependency of ours
         raise FormatError(
-            path=name_of(number),
-            expected=f"a serialized tf.{message}",
-            received="bytes that protobuf cannot parse",
-            mend="Check that the records were written as this message.",
+            name_of(number),
+            f"a serialized tf.{message}",
+            "bytes that protobuf cannot parse",
+            "Check that the records were written as this message.",
         ) from error
     return parsed
 
@@ -109,10 +107,10 @@ class _Found:
         self._kind = self._kind or kind
         if kind != self._kind:
             raise DTypeError(
-                path=self._key,
-                expected=f"a feature of one type, such as {self._kind} in earlier records",
-                received=f"{kind} in {name_of(number)}",
-                mend="Read the field with a schema from files of one type.",
+                self._key,
+                f"a feature of one type, such as {self._kind} in earlier records",
+                f"{kind} in {name_of(number)}",
+                "Read the field with a schema from files of one type.",
             )
         values = getattr(feature, kind).value
         if len(values) != 1:

@@ -78,17 +78,17 @@ def layout(
     """
     if not isinstance(spec, StructuredTensorSpec):
         raise DTypeError(
-            path="schema",
-            expected="the spec of a StructuredTensor, or a pyarrow Schema",
-            received=repr(spec)[:80],
-            mend="Give xt.spec_of(records).",
+            "schema",
+            "the spec of a StructuredTensor, or a pyarrow Schema",
+            repr(spec)[:80],
+            "Give xt.spec_of(records).",
         )
     if spec.rank != 1 or not isinstance(spec, DenseStructuredTensorSpec):
         raise StructureError(
-            path="schema",
-            expected=f"the spec of records of rank 1: one record for each {message}",
-            received=f"shape {spec.shape}",
-            mend="Give the spec of a vector of records.",
+            "schema",
+            f"the spec of records of rank 1: one record for each {message}",
+            f"shape {spec.shape}",
+            "Give the spec of a vector of records.",
         )
     named = {Path.of(path): key for path, key in (keys or {}).items()}
     in_context = {Path.of(path) for path in context}
@@ -100,20 +100,20 @@ def layout(
         in_context.discard(path)
         if key in paths_of_keys:
             raise StructureError(
-                path=path,
-                expected="a feature of its own for each field",
-                received=f"the feature {key!r}, which stores {paths_of_keys[key]} too",
-                mend="Name the features with keys={path: name}.",
+                path,
+                "a feature of its own for each field",
+                f"the feature {key!r}, which stores {paths_of_keys[key]} too",
+                "Name the features with keys={path: name}.",
             )
         paths_of_keys[key] = path
         leaves[path] = leaf
     for name, paths in (("keys", named), ("context", in_context)):
         for path in paths:
             raise FieldError(
-                path=f"{name}, {path}",
-                expected=f"one of the fields {', '.join(map(str, leaves))}",
-                received=str(path),
-                mend="Give the path of a field that is not records.",
+                f"{name}, {path}",
+                f"one of the fields {', '.join(map(str, leaves))}",
+                str(path),
+                "Give the path of a field that is not records.",
             )
     return leaves
 
@@ -126,20 +126,20 @@ def _leaves(
         inner, row_splits = spec.component_specs
         if splits or not isinstance(inner, DenseStructuredTensorSpec) or spec.shape.rank != 2:
             raise StructureError(
-                path=path,
-                expected="records, or lists of records",
-                received="lists of lists of records",
-                mend="Write nested lists of records to Parquet, or leave the field out.",
+                path,
+                "records, or lists of records",
+                "lists of lists of records",
+                "Write nested lists of records to Parquet, or leave the field out.",
             )
         yield from _leaves(inner, path, row_splits.dtype)
         return
     fields = spec.field_specs if isinstance(spec, DenseStructuredTensorSpec) else {}
     if not fields:
         raise StructureError(
-            path=path if path else "schema",
-            expected="records with at least one field",
-            received="records without fields",
-            mend="A feature stores values. Leave the field out.",
+            path if path else "schema",
+            "records with at least one field",
+            "records without fields",
+            "A feature stores values. Leave the field out.",
         )
     for name, field in fields.items():
         if isinstance(field, StructuredTensorSpec):
@@ -159,55 +159,61 @@ def _leaf(
     is_plain = isinstance(values, (tf.TensorSpec, tf.RaggedTensorSpec))
     if not is_plain or (is_ragged and values.flat_values_spec is not None):
         raise UnsupportedTypeError(
-            path=path,
-            expected=f"numbers, strings, and lists of them, which are all that a {message} stores",
-            received=type(values).__qualname__,
-            mend="Leave the field out, or write Parquet.",
+            path,
+            f"numbers, strings, and lists of them, which are all that a {message} stores",
+            type(values).__qualname__,
+            "Leave the field out, or write Parquet.",
         )
     dtype = values.dtype
     stored = (
-        tf.int64 if dtype in _INT64
-        else tf.float32 if dtype in _FLOAT
-        else tf.string if dtype == tf.string
+        tf.int64
+        if dtype in _INT64
+        else tf.float32
+        if dtype in _FLOAT
+        else tf.string
+        if dtype == tf.string
         else None
-    )  # fmt: skip
+    )
     if stored is None:
         raise DTypeError(
-            path=path,
-            expected="integers that fit into int64, floats, bools or strings",
-            received=f"dtype {dtype.name}",
-            mend=f"A {message} stores int64, float32 and bytes. Convert the field.",
+            path,
+            "integers that fit into int64, floats, bools or strings",
+            f"dtype {dtype.name}",
+            f"A {message} stores int64, float32 and bytes. Convert the field.",
         )
     ragged_rank = values.ragged_rank if is_ragged else 0
     shape, splits = values.shape, values.row_splits_dtype if is_ragged else outer or tf.int64
     dims = shape[1 + ragged_rank :] if shape.rank is not None else shape
     if not dims.is_fully_defined() or any(size is not None for size in shape[1 : 1 + ragged_rank]):
         raise StructureError(
-            path=path,
-            expected="dimensions of a known size, or lists",
-            received=f"shape {shape}",
-            mend="Give the size of each dense dimension in the schema.",
+            path,
+            "dimensions of a known size, or lists",
+            f"shape {shape}",
+            "Give the size of each dense dimension in the schema.",
         )
     if math.prod(dims.as_list()) == 0 or (outer and is_null and message == EXAMPLE):
         # A value without numbers looks like a missing one.
         raise StructureError(
-            path=path,
-            expected="values of at least one number" if not is_null
+            path,
+            "values of at least one number"
+            if not is_null
             else "lists without nulls among their items",
-            received=f"shape {shape}" if not is_null else "a mask",
-            mend="Leave the field out, or fill its nulls.",
-        )  # fmt: skip
+            f"shape {shape}" if not is_null else "a mask",
+            "Leave the field out, or fill its nulls.",
+        )
     lists = ragged_rank + (outer is not None)
     limit = 1 if message == EXAMPLE or is_in_context else 2
     if lists > limit:
         raise StructureError(
-            path=path,
-            expected="at most one list around a value, which is all that an Example stores"
-            if limit == 1 else "at most two lists around a value",
-            received=f"{lists} lists",
-            mend="Use xt.to_tf_sequence_example and xt.from_tf_sequence_example."
-            if limit == 1 and lists == 2 else "Write Parquet.",
-        )  # fmt: skip
+            path,
+            "at most one list around a value, which is all that an Example stores"
+            if limit == 1
+            else "at most two lists around a value",
+            f"{lists} lists",
+            "Use xt.to_tf_sequence_example and xt.from_tf_sequence_example."
+            if limit == 1 and lists == 2
+            else "Write Parquet.",
+        )
     return Leaf(
         path=path,
         key=key,

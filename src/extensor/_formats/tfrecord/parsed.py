@@ -269,10 +269,10 @@ class Parser:
             splits = columns[inside[0]].splits[0]
             for other in inside[1:]:
                 error = StructureError(
-                    path=other,
-                    expected=f"as many values in each record as {inside[0]}, in a list of records",
-                    received="another number",
-                    mend="Read lists of different lengths as fields of their own.",
+                    other,
+                    f"as many values in each record as {inside[0]}, in a list of records",
+                    "another number",
+                    "Read lists of different lengths as fields of their own.",
                 )
                 same = tf.reduce_all(tf.equal(splits, columns[other].splits[0]))
                 splits = _checked(splits, same, error)
@@ -310,19 +310,19 @@ class Parser:
             if "ypes don't match" in error:
                 actual = re.search(r"Actual type: (\w+)", error)
                 return DTypeError(
-                    path=leaf.path,
-                    expected=f"{leaf.stored.name} values in the feature {leaf.key!r}",
-                    received=f"{actual[1] if actual else 'another type'} in {record}",
-                    mend="Correct the dtype of the field in the schema.",
+                    leaf.path,
+                    f"{leaf.stored.name} values in the feature {leaf.key!r}",
+                    f"{actual[1] if actual else 'another type'} in {record}",
+                    "Correct the dtype of the field in the schema.",
                 )
             size = re.search(r"Values size: (\d+)", error)
             received = f"{size[1] if size else 'another number'} in {record}"
             return _wrong_size(leaf, str(leaf.size), received)
         return FormatError(
-            path=record,
-            expected=f"a serialized tf.{self._message}",
-            received="bytes that TensorFlow cannot parse",
-            mend="Check that the records were written as this message.",
+            record,
+            f"a serialized tf.{self._message}",
+            "bytes that TensorFlow cannot parse",
+            "Check that the records were written as this message.",
         )
 
     def _error(self, serialized: tf.Tensor, leaves: list[Leaf]) -> str | None:
@@ -355,17 +355,17 @@ def _strings(serialized: Any) -> tf.Tensor:
         strings = tf.convert_to_tensor(serialized, tf.string)
     except (TypeError, ValueError) as error:
         raise DTypeError(
-            path="serialized",
-            expected="a vector of strings",
-            received=f"{type(serialized).__name__} ({str(error)[:80]})",
-            mend="Give a string tensor, or a list of bytes.",
+            "serialized",
+            "a vector of strings",
+            f"{type(serialized).__name__} ({str(error)[:80]})",
+            "Give a string tensor, or a list of bytes.",
         ) from error
     if strings.shape.rank not in (1, None):
         raise StructureError(
-            path="serialized",
-            expected="a vector of strings",
-            received=f"shape {strings.shape}",
-            mend="Give one string for each record: tf.reshape(serialized, [-1]).",
+            "serialized",
+            "a vector of strings",
+            f"shape {strings.shape}",
+            "Give one string for each record: tf.reshape(serialized, [-1]).",
         )
     return strings
 
@@ -396,10 +396,10 @@ def _defaults(leaves: Mapping[Path, Leaf], nulls: Any) -> dict[Path, Any]:
             policies.at((path.names, leaf.lists), pa.null())
             if isinstance(policy, Fill) and policy.value:
                 raise StructureError(
-                    path=f"nulls, {path}",
-                    expected="no policy, because a list whose feature is missing is empty",
-                    received=repr(policy),
-                    mend="Leave the policy out.",
+                    f"nulls, {path}",
+                    "no policy, because a list whose feature is missing is empty",
+                    repr(policy),
+                    "Leave the policy out.",
                 )
         elif isinstance(policy, Fill):
             with tf.init_scope():  # computes eagerly, also while a graph is being traced
@@ -423,12 +423,13 @@ def _converted(leaf: Leaf, values: Any) -> Any:
     else:
         fits = (values >= leaf.dtype.min) & (values <= leaf.dtype.max)
     error = StructureError(
-        path=leaf.path,
-        expected="the numbers 0 and 1" if leaf.dtype == tf.bool
+        leaf.path,
+        "the numbers 0 and 1"
+        if leaf.dtype == tf.bool
         else f"numbers that fit into {leaf.dtype.name}",
-        received="other numbers",
-        mend=f"Read the field as {leaf.stored.name}.",
-    )  # fmt: skip
+        "other numbers",
+        f"Read the field as {leaf.stored.name}.",
+    )
     return _checked(converted, fits, error)
 
 
@@ -457,21 +458,20 @@ def _mask(values: Any, spec: Any, mask: Any) -> Any:
 
 def _missing(leaf: Leaf, record: str) -> NullError:
     return NullError(
-        path=leaf.path,
-        expected=f"the feature {leaf.key!r} in every record",
-        received=f"none in {record}",
-        mend=f'Give nulls={{"{leaf.path}": xt.fill(value)}} or a MaskedTensor in the schema.',
+        leaf.path,
+        f"the feature {leaf.key!r} in every record",
+        f"none in {record}",
+        f'Give nulls={{"{leaf.path}": xt.fill(value)}} or a MaskedTensor in the schema.',
     )
 
 
 def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> StructureError:
     noun = "value" if expected == "1" else "values"
     return StructureError(
-        path=leaf.path,
-        expected=f"{expected} {noun} in {'a step of ' if leaf.is_sequence else ''}the feature "
-        f"{leaf.key!r}",
-        received=received,
-        mend="Correct the shape of the field in the schema; a list is a RaggedTensor.",
+        leaf.path,
+        f"{expected} {noun} in {'a step of ' if leaf.is_sequence else ''}the feature {leaf.key!r}",
+        received,
+        "Correct the shape of the field in the schema; a list is a RaggedTensor.",
     )
 
 

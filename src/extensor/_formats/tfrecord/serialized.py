@@ -124,10 +124,10 @@ def _columns(
     """Returns the columns of records, and the number of records."""
     if not isinstance(records, StructuredTensor):
         raise DTypeError(
-            path="records",
-            expected="a StructuredTensor",
-            received=type(records).__name__,
-            mend='Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
+            "records",
+            "a StructuredTensor",
+            type(records).__name__,
+            'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
         )
     if schema is not None:
         records = _cast(records, schema)
@@ -136,10 +136,10 @@ def _columns(
     for leaf in leaves.values():
         if leaf.dtype == tf.float64:
             raise DTypeError(
-                path=leaf.path,
-                expected=f"floats of at most 32 bits, because a tf.{message} stores float32",
-                received="float64",
-                mend="Give tf.cast(field, tf.float32), or write Parquet.",
+                leaf.path,
+                f"floats of at most 32 bits, because a tf.{message} stores float32",
+                "float64",
+                "Give tf.cast(field, tf.float32), or write Parquet.",
             )
     columns = [
         _column(leaves[path], value, splits)
@@ -207,10 +207,10 @@ def _without_nulls(leaf: Leaf, value: Any) -> Any:
     mask = value.mask
     holds = tf.reduce_all(mask.flat_values if isinstance(mask, tf.RaggedTensor) else mask)
     error = NullError(
-        path=leaf.path,
-        expected="lists without nulls: a feature is a list of values",
-        received="a null list, or a null in a list",
-        mend="Fill the nulls with records[path].fill(value).",
+        leaf.path,
+        "lists without nulls: a feature is a list of values",
+        "a null list, or a null in a list",
+        "Fill the nulls with records[path].fill(value).",
     )
     if tf.executing_eagerly():
         if not holds:

@@ -43,10 +43,10 @@ class TFRecordFiles:
                 message = SEQUENCE
         if not self.num_records:
             raise StructureError(
-                path=", ".join(file.path for file in files),
-                expected="at least one record, to find out the schema",
-                received="none",
-                mend="TFRecord files have no schema: write records, or another format.",
+                ", ".join(file.path for file in files),
+                "at least one record, to find out the schema",
+                "none",
+                "TFRecord files have no schema: write records, or another format.",
             )
         self.schema, lists = inferred(self._each(), message, self._name, find_text=True)
         flat = [(field.name,) for field in self.schema if not is_list(field.type)]

@@ -26,10 +26,10 @@ def checked_combiner(combiner: str, path: str) -> str:
     """
     if combiner not in COMBINERS:
         raise ArgumentError(
-            path=path,
-            expected=f"one of the combiners {', '.join(COMBINERS)}",
-            received=repr(combiner),
-            mend='Write, for example, combiner="mean".',
+            path,
+            f"one of the combiners {', '.join(COMBINERS)}",
+            repr(combiner),
+            'Write, for example, combiner="mean".',
         )
     return combiner
 

@@ -71,10 +71,10 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
     spec, above = without_masks(spec), above or Path()
     if not isinstance(spec, StructuredTensorSpec):
         raise UnsupportedTypeError(
-            path=str(above) or "records",
-            expected="the spec of records",
-            received=repr(spec),
-            mend="Give dataset.element_spec of a dataset of records.",
+            str(above) or "records",
+            "the spec of records",
+            repr(spec),
+            "Give dataset.element_spec of a dataset of records.",
         )
     for name, field in spec.record.field_specs.items():
         yield from _fields_of(field, above / name, spec.record.arrow_types.get(name))
@@ -99,10 +99,10 @@ def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, A
         yield path, inner, kind
     else:
         raise UnsupportedTypeError(
-            path=str(path),
-            expected="numbers, strings, times, or records or unions of these",
-            received=type(inner).__qualname__,
-            mend="Leave the field out: records.without(...), or name the fields: "
+            str(path),
+            "numbers, strings, times, or records or unions of these",
+            type(inner).__qualname__,
+            "Leave the field out: records.without(...), or name the fields: "
             "RecordFeatures({path: layer}).",
         )
 

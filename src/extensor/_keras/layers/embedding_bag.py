@@ -68,10 +68,10 @@ class EmbeddingBag(Layer):
         given = {name: value for name, value in given.items() if value is not None}
         if len(given) != 1:
             raise ArgumentError(
-                path=self.name,
-                expected="one of vocabulary, num_bins and input_dim",
-                received=" and ".join(given) or "none of them",
-                mend="Give vocabulary=[...] or num_bins=... for strings, input_dim=... for ids.",
+                self.name,
+                "one of vocabulary, num_bins and input_dim",
+                " and ".join(given) or "none of them",
+                "Give vocabulary=[...] or num_bins=... for strings, input_dim=... for ids.",
             )
         self._given = given
         self.combiner, self.empty = checked_combiner(combiner, self.name), empty

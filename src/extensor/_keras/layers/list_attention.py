@@ -97,12 +97,10 @@ class ListAttention(Layer):
             asking = Lists.of(query, f"{self.name}, query", query_mask)
             if len(asking.outer) != len(lists.outer):
                 raise StructureError(
-                    path=f"{self.name}, query",
-                    expected=counted(
-                        len(lists.outer), "dimensions around the lists, as the items have"
-                    ),
-                    received=counted(len(asking.outer), "dimensions"),
-                    mend="Give one list of vectors for each list of items.",
+                    f"{self.name}, query",
+                    counted(len(lists.outer), "dimensions around the lists, as the items have"),
+                    counted(len(asking.outer), "dimensions"),
+                    "Give one list of vectors for each list of items.",
                 )
             padded, asked = asking.padded()
         # The attention gets no mask of the query, because the results of the padding are not used.

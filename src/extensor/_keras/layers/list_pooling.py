@@ -108,10 +108,10 @@ class ListPooling(Layer):
         if not isinstance(plain, tf.Tensor) or plain.dtype == tf.string:
             dtype = f" of {plain.dtype.name}" if isinstance(plain, tf.Tensor) else ""
             raise UnsupportedTypeError(
-                path=path,
-                expected="numbers, one tensor for each item",
-                received=f"{type(plain).__name__}{dtype}",
-                mend="Select other fields, or make a vector of each item first: "
+                path,
+                "numbers, one tensor for each item",
+                f"{type(plain).__name__}{dtype}",
+                "Select other fields, or make a vector of each item first: "
                 "xt.keras.TimeDistributed(layer).",
             )
         plain = tf.cast(plain, self.compute_dtype)

@@ -66,11 +66,11 @@ class Lists:
             return cls._of_dense(value, masks)
         shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
         raise UnsupportedTypeError(
-            path=path,
-            expected="a field of lists: a ragged tensor, records in ragged rows, or a tensor of "
+            path,
+            "a field of lists: a ragged tensor, records in ragged rows, or a tensor of "
             "rank 2 or more",
-            received=f"{type(value).__name__}{shape}",
-            mend="Give a single field of lists.",
+            f"{type(value).__name__}{shape}",
+            "Give a single field of lists.",
         )
 
     @classmethod

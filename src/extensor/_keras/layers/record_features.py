@@ -79,10 +79,10 @@ class RecordFeatures(Layer):
         super().__init__(**kwargs)
         if output_mode not in ("concat", "records"):
             raise ArgumentError(
-                path=self.name,
-                expected='output_mode="concat" or "records"',
-                received=repr(output_mode),
-                mend='Write output_mode="concat" for one vector each record.',
+                self.name,
+                'output_mode="concat" or "records"',
+                repr(output_mode),
+                'Write output_mode="concat" for one vector each record.',
             )
         self.output_mode, self.num_bins, self.max_tokens = output_mode, num_bins, max_tokens
         self._chosen = layers is not None
@@ -143,10 +143,10 @@ class RecordFeatures(Layer):
         """Returns a vector for each record, or the records with preprocessed fields."""
         if not self.layers:
             raise StructureError(
-                path=self.name,
-                expected="the layers of the fields",
-                received="none",
-                mend="Call adapt(dataset) first, or use RecordFeatures.from_spec(spec).",
+                self.name,
+                "the layers of the fields",
+                "none",
+                "Call adapt(dataset) first, or use RecordFeatures.from_spec(spec).",
             )
         if self._spec is not None and have_other_units(self._spec, inputs):
             inputs = with_units_of(self._spec, inputs)
@@ -162,10 +162,10 @@ class RecordFeatures(Layer):
             return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
         if not isinstance(value, DenseStructuredTensor):
             raise UnsupportedTypeError(
-                path=self.name,
-                expected="records",
-                received=type(value).__name__,
-                mend="Give a StructuredTensor, whole or a field of records.",
+                self.name,
+                "records",
+                type(value).__name__,
+                "Give a StructuredTensor, whole or a field of records.",
             )
         if self.output_mode == "records":
             return self._records(value, Path())
@@ -294,10 +294,10 @@ def _check_field(value: Any, path: str) -> None:
         spec = tf.type_spec_from_value(value)
         variants = [str(Path.of(path) / name) for name in variant_specs(spec)]
         raise UnsupportedTypeError(
-            path=path,
-            expected="a field of one type",
-            received=f"a union of {', '.join(value.names)}",
-            mend=f"Name its variants, each with a layer: {', '.join(variants)}.",
+            path,
+            "a field of one type",
+            f"a union of {', '.join(value.names)}",
+            f"Name its variants, each with a layer: {', '.join(variants)}.",
         )
 
 
@@ -403,18 +403,18 @@ def _expect_words(layer: Any, path: str) -> None:
         words = table.export()[0].numpy().tolist()
     except tf.errors.OpError as error:
         raise StructureError(
-            path=path,
-            expected="at least one string",
-            received="none",
-            mend=f"Give other data, or leave the field out: records.without({path!r}).",
+            path,
+            "at least one string",
+            "none",
+            f"Give other data, or leave the field out: records.without({path!r}).",
         ) from error
     changed = [word for word in words if word.endswith(b"\0")]
     if changed:
         raise ArgumentError(
-            path=path,
-            expected="strings that do not end in NUL, which Keras cuts off",
-            received=f"{changed[0].decode(errors='replace')[:40]!r}",
-            mend=f"Replace it, or hash the strings: "
+            path,
+            "strings that do not end in NUL, which Keras cuts off",
+            f"{changed[0].decode(errors='replace')[:40]!r}",
+            f"Replace it, or hash the strings: "
             f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}}).",
         )
 

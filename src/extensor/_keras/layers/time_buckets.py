@@ -43,10 +43,10 @@ class TimeBuckets(keras.layers.Layer):
         super().__init__(**kwargs)
         if (num_bins is None) is (bin_boundaries is None):
             raise ArgumentError(
-                path=self.name,
-                expected="num_bins or bin_boundaries",
-                received="none of them" if num_bins is None else "both",
-                mend="Give num_bins and call adapt(dataset), or give bin_boundaries.",
+                self.name,
+                "num_bins or bin_boundaries",
+                "none of them" if num_bins is None else "both",
+                "Give num_bins and call adapt(dataset), or give bin_boundaries.",
             )
         self.num_bins = num_bins
         self.bin_boundaries = None if bin_boundaries is None else [int(b) for b in bin_boundaries]
@@ -63,10 +63,10 @@ class TimeBuckets(keras.layers.Layer):
         """
         if self.num_bins is None:
             raise ArgumentError(
-                path=self.name,
-                expected="a layer with num_bins, to adapt",
-                received="a layer with bin_boundaries",
-                mend="Write TimeBuckets(num_bins=...).",
+                self.name,
+                "a layer with num_bins, to adapt",
+                "a layer with bin_boundaries",
+                "Write TimeBuckets(num_bins=...).",
             )
         batches = data if isinstance(data, tf.data.Dataset) else [data]
         # In float32, times are exact enough only as differences.
@@ -79,10 +79,7 @@ class TimeBuckets(keras.layers.Layer):
                 quantiles.update_state(times - start)
         if start is None:
             raise StructureError(
-                path=self.name,
-                expected="at least one time",
-                received="none",
-                mend="Adapt the layer to a dataset with times.",
+                self.name, "at least one time", "none", "Adapt the layer to a dataset with times."
             )
         quantiles.finalize_state()
         boundaries = np.rint(np.asarray(quantiles.bin_boundaries, np.float64)).astype(np.int64)
@@ -92,10 +89,10 @@ class TimeBuckets(keras.layers.Layer):
         """Returns the number of the bucket of each time."""
         if self.bin_boundaries is None:
             raise StructureError(
-                path=self.name,
-                expected="boundaries of the buckets",
-                received="none",
-                mend="Call adapt(dataset) first, or give bin_boundaries.",
+                self.name,
+                "boundaries of the buckets",
+                "none",
+                "Call adapt(dataset) first, or give bin_boundaries.",
             )
         times = tf.reshape(tf.cast(inputs, tf.int64), [-1])
         boundaries = tf.constant(self.bin_boundaries, tf.int64)

@@ -74,10 +74,10 @@ def _variant(union: Any, name: str, path: Path) -> Any:
         return MaskedTensor.of_parts(_variant(union.values, name, path), union.mask)
     if name not in union.names:
         raise FieldError(
-            path=str(path),
-            expected=f"a variant of the union: {', '.join(union.names)}",
-            received=name,
-            mend="Check the spelling.",
+            str(path),
+            f"a variant of the union: {', '.join(union.names)}",
+            name,
+            "Check the spelling.",
         )
     is_variant = tf.equal(flat_codes(union.codes), union.names.index(name))
     ends = tf.cumsum(tf.cast(is_variant, tf.int64))

@@ -149,10 +149,10 @@ def spec_of(records_or_spec: Any) -> StructuredTensorSpec:
     if isinstance(spec, StructuredTensorSpec):
         return spec
     raise DTypeError(
-        path="tree",
-        expected="a StructuredTensor, or the spec of one",
-        received=type(records_or_spec).__name__,
-        mend="For a dataset, use its element_spec; for an Arrow schema, spec_from_schema.",
+        "tree",
+        "a StructuredTensor, or the spec of one",
+        type(records_or_spec).__name__,
+        "For a dataset, use its element_spec; for an Arrow schema, spec_from_schema.",
     )
 
 

@@ -85,10 +85,10 @@ def transpose(a: Any, perm: Any = None, *_: Any) -> Any:
     order = [axis_of(axis, a.rank, "tf.transpose") for axis in order]
     if sorted(order) != list(range(a.rank)):
         raise StructureError(
-            path="tf.transpose: perm",
-            expected=f"each axis from 0 to {a.rank - 1} once",
-            received=str(order),
-            mend="Give a permutation of the records' dimensions only.",
+            "tf.transpose: perm",
+            f"each axis from 0 to {a.rank - 1} once",
+            str(order),
+            "Give a permutation of the records' dimensions only.",
         )
     return moved(
         a, lambda value: tf.transpose(value, [*order, *range(a.rank, value.shape.rank)]), order
@@ -162,10 +162,10 @@ def _repeated_in_rows(records: Any, repeats: Any, place: int) -> Any:
     count = tf.convert_to_tensor(repeats)
     if count.shape.rank != 0:
         raise StructureError(
-            path="tf.repeat: repeats",
-            expected="one number, because the rows differ in length",
-            received=f"shape {count.shape}",
-            mend="Repeat by axis 0, or call it on records.values.",
+            "tf.repeat: repeats",
+            "one number, because the rows differ in length",
+            f"shape {count.shape}",
+            "Repeat by axis 0, or call it on records.values.",
         )
     splits = records.row_splits
     if place > 1:
@@ -217,10 +217,10 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
     count = value.shape[0] if num is None else num
     if place or count is None:
         raise StructureError(
-            path="tf.unstack",
-            expected="axis 0 with a static size, because the records are ragged",
-            received=f"axis {place} of shape {value.shape}",
-            mend="Give num=, or index the rows one by one.",
+            "tf.unstack",
+            "axis 0 with a static size, because the records are ragged",
+            f"axis {place} of shape {value.shape}",
+            "Give num=, or index the rows one by one.",
         )
     return [value[i] for i in range(count)]
 
@@ -239,8 +239,8 @@ def _is_ragged(records: Any) -> bool:
 def _expect_dense(records: Any, name: str) -> None:
     if _is_ragged(records):
         raise StructureError(
-            path=name,
-            expected="dense records",
-            received=text.kind(records),
-            mend="Call it on records.values, or cast rows of one length to a dense spec.",
+            name,
+            "dense records",
+            text.kind(records),
+            "Call it on records.values, or cast rows of one length to a dense spec.",
         )

@@ -59,12 +59,12 @@ def axis_of(axis: Any, rank: int, name: str) -> int:
     if known is not None and -rank <= known < rank:
         return int(known) % rank
     raise StructureError(
-        path=f"{name}: axis",
-        expected=f"an axis of the records, from {-rank} to {rank - 1}"
+        f"{name}: axis",
+        f"an axis of the records, from {-rank} to {rank - 1}"
         if rank
         else "records of rank 1 or more",
-        received=f"axis {axis if known is None else known}",
-        mend="The dimensions inside a field belong to the field: call it on the field.",
+        f"axis {axis if known is None else known}",
+        "The dimensions inside a field belong to the field: call it on the field.",
     )
 
 
@@ -390,17 +390,17 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
     for i, value in enumerate(values):
         if not isinstance(value, StructuredTensor):
             raise DTypeError(
-                path=name,
-                expected="records only",
-                received=f"a {type(value).__name__} as item {i}",
-                mend="Join records with records, and fields with fields.",
+                name,
+                "records only",
+                f"a {type(value).__name__} as item {i}",
+                "Join records with records, and fields with fields.",
             )
         if value.rank != first.rank or set(value.field_names()) != set(first.field_names()):
             raise StructureError(
-                path=name,
-                expected=f"records like the first: {text.kind(first)}",
-                received=f"{text.kind(value)} as item {i}",
-                mend="Give all records the same fields and the same rank, with with_only, without "
+                name,
+                f"records like the first: {text.kind(first)}",
+                f"{text.kind(value)} as item {i}",
+                "Give all records the same fields and the same rank, with with_only, without "
                 "or with_updates.",
             )
         for field in first.field_names():
@@ -414,8 +414,8 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
                 (first, value), field
             ):  # fmt: skip
                 raise DTypeError(
-                    path=_inside(name, field),
-                    expected=f"dtype {wanted.name}, as in the first records",
-                    received=f"{getattr(own, 'name', type(theirs).__name__)} in item {i}",
-                    mend="Cast the field with with_updates and tf.cast.",
+                    _inside(name, field),
+                    f"dtype {wanted.name}, as in the first records",
+                    f"{getattr(own, 'name', type(theirs).__name__)} in item {i}",
+                    "Cast the field with with_updates and tf.cast.",
                 )

@@ -58,10 +58,10 @@ def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     values = _listed(values)
     if axis_of(axis, _rank(values) + 1, "tf.ragged.stack"):
         raise StructureError(
-            path="tf.ragged.stack: axis",
-            expected="axis 0",
-            received=f"axis {axis}",
-            mend="Stack along the first axis, or stack the fields.",
+            "tf.ragged.stack: axis",
+            "axis 0",
+            f"axis {axis}",
+            "Stack along the first axis, or stack the fields.",
         )
     expect_same_fields(values, "tf.ragged.stack")
     specs = [ranks_only(value.__tf_type_spec__()) for value in values]
@@ -70,10 +70,10 @@ def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
         before, common = common, castable_type(common, spec)
         if common is None:
             raise mismatch(before, spec, f"tf.ragged.stack, item {i}") or StructureError(
-                path="tf.ragged.stack",
-                expected=f"records like the first: {values[0]!r}",
-                received="records with fields of other types",
-                mend="Cast all records to one spec: spec.cast(record).",
+                "tf.ragged.stack",
+                f"records like the first: {values[0]!r}",
+                "records with fields of other types",
+                "Cast all records to one spec: spec.cast(record).",
             )
     dtypes = common._row_splits_dtypes()
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
@@ -95,10 +95,10 @@ def _expect_one_size(values: list[Any], at: Path) -> None:
     for i, part in enumerate(values):
         if not values[0].shape.is_compatible_with(part.shape):
             raise StructureError(
-                path=at or "tf.stack",
-                expected=f"shape {values[0].shape}, as in the first records",
-                received=f"shape {part.shape} in item {i}",
-                mend="Use tf.ragged.stack for lists that differ in length.",
+                at or "tf.stack",
+                f"shape {values[0].shape}, as in the first records",
+                f"shape {part.shape} in item {i}",
+                "Use tf.ragged.stack for lists that differ in length.",
             )
     if isinstance(first, DenseStructuredTensor):
         records: list[Any] = [part for part in values if isinstance(part, DenseStructuredTensor)]
@@ -116,8 +116,8 @@ def _rank(values: list[Any]) -> int:
     if isinstance(first, StructuredTensor):
         return first.rank
     raise StructureError(
-        path="tf.concat or tf.stack",
-        expected="records only",
-        received=f"a {type(first).__name__}",
-        mend="Join records with records, and fields with fields.",
+        "tf.concat or tf.stack",
+        "records only",
+        f"a {type(first).__name__}",
+        "Join records with records, and fields with fields.",
     )

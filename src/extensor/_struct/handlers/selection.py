@@ -74,11 +74,11 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, *_: Any) -> Any:
     depth = indices.shape[-1]
     if depth is None or depth + batch_dims > params.rank:
         raise StructureError(
-            path="tf.gather_nd: indices",
-            expected=f"at most {params.rank - batch_dims} coordinates, a static number, in the "
+            "tf.gather_nd: indices",
+            f"at most {params.rank - batch_dims} coordinates, a static number, in the "
             "last dimension",
-            received=f"shape {indices.shape}",
-            mend="The dimensions inside a field belong to the field: call it on the field.",
+            f"shape {indices.shape}",
+            "The dimensions inside a field belong to the field: call it on the field.",
         )
 
     def op(value: Any) -> Any:
@@ -117,10 +117,10 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
             return NotImplemented
         wrong = y if isinstance(x, StructuredTensor) else x
         raise DTypeError(
-            path="tf.where",
-            expected="records for both x and y",
-            received=f"records and a {type(wrong).__name__}",
-            mend="Choose between single fields, or give records with the same fields.",
+            "tf.where",
+            "records for both x and y",
+            f"records and a {type(wrong).__name__}",
+            "Choose between single fields, or give records with the same fields.",
         )
     if not isinstance(condition, tf.RaggedTensor):
         condition = tf.convert_to_tensor(condition, tf.bool)
@@ -130,10 +130,10 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
         return tf.cond(condition, lambda: x, lambda: y)
     if condition.shape.rank > rank:
         raise StructureError(
-            path="tf.where: condition",
-            expected=f"rank {rank} or less, because it chooses whole records",
-            received=f"shape {condition.shape}",
-            mend="Choose inside a field with tf.where on the field.",
+            "tf.where: condition",
+            f"rank {rank} or less, because it chooses whole records",
+            f"shape {condition.shape}",
+            "Choose inside a field with tf.where on the field.",
         )
 
     expect_same_fields([x, y], "tf.where")
@@ -170,10 +170,10 @@ def _expect_one_inner_size(values: list[Any], rank: int, at: Path) -> None:
         and not first.shape[rank:].is_compatible_with(second.shape[rank:])
     ):
         raise StructureError(
-            path=f"tf.where: {at}",
-            expected=f"shape {first.shape[rank:]} for each record, as in x",
-            received=f"shape {second.shape[rank:]} in y",
-            mend="Cast the field of both to lists: a RaggedTensor has rows of any length.",
+            f"tf.where: {at}",
+            f"shape {first.shape[rank:]} for each record, as in x",
+            f"shape {second.shape[rank:]} in y",
+            "Cast the field of both to lists: a RaggedTensor has rows of any length.",
         )
 
 

@@ -26,10 +26,10 @@ def shape(input: Any, out_type: Any = None, *_: Any) -> Any:
     """Returns the sizes of the dimensions of the records."""
     if isinstance(input, RaggedStructuredTensor):
         raise StructureError(
-            path="tf.shape",
-            expected="records with one size per dimension",
-            received=text.kind(input),
-            mend="Use records.row_lengths() and records.values, or records.shape for static sizes.",
+            "tf.shape",
+            "records with one size per dimension",
+            text.kind(input),
+            "Use records.row_lengths() and records.values, or records.shape for static sizes.",
         )
     out_type = out_type or tf.int32
     if input.shape.is_fully_defined():
@@ -86,9 +86,9 @@ def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
         op is tf.ones_like and value.dtype == tf.string and dtype is None
     ):
         raise DTypeError(
-            path=f"tf.ones_like: {at}",
-            expected="a field of numbers or bools",
-            received="dtype string",
-            mend="Leave the field out with records.without, or give a dtype.",
+            f"tf.ones_like: {at}",
+            "a field of numbers or bools",
+            "dtype string",
+            "Leave the field out with records.without, or give a dtype.",
         )
     return op(value) if dtype is None else op(value, dtype)

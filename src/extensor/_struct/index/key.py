@@ -47,10 +47,10 @@ def position(part: Any, at: Path) -> Any:
                 return tensor
             return tf.cast(tensor, tf.int64)  # the only dtypes of indices for TensorFlow's kernels
     raise DTypeError(
-        path=at or "index",
-        expected="a field name, an int, a slice, ..., None, or an array of ints or bools",
-        received=type(part).__name__,
-        mend="Select several fields with a list of names or with_only, and several records with "
+        at or "index",
+        "a field name, an int, a slice, ..., None, or an array of ints or bools",
+        type(part).__name__,
+        "Select several fields with a list of names or with_only, and several records with "
         "a list or tensor of ints or bools.",
     )
 
@@ -72,17 +72,14 @@ def _checked_slice(part: slice, at: Path) -> slice:
         is_tensor = isinstance(tensor, tf.Tensor) and tensor.dtype.is_integer
         if not is_tensor or tensor.shape.rank not in (0, None):
             raise DTypeError(
-                path=at or "index",
-                expected="a slice of ints or integer tensors",
-                received=f"{bound!r} in a slice",
-                mend="Give positions; select records by value with a mask.",
+                at or "index",
+                "a slice of ints or integer tensors",
+                f"{bound!r} in a slice",
+                "Give positions; select records by value with a mask.",
             )
     if isinstance(part.step, (int, np.integer)) and part.step == 0:
         raise StructureError(
-            path=at or "index",
-            expected="a step other than 0",
-            received="step 0",
-            mend="Leave the step out for every record.",
+            at or "index", "a step other than 0", "step 0", "Leave the step out for every record."
         )
     return part
 
@@ -162,10 +159,10 @@ def expanded(positions: Sequence[Any], rank: int, at: Path) -> tuple[Any, ...]:
     used = sum(dimensions(part) for part in positions if part is not Ellipsis)
     if used > rank or len(dots) > 1:
         raise RowError(
-            path=at or "index",
-            expected=f"at most {rank} position(s), one for each dimension of the records",
-            received=f"{used + len(dots)} positions" if len(dots) > 1 else f"{used} positions",
-            mend="Only positions after a field name index the field's own dimensions.",
+            at or "index",
+            f"at most {rank} position(s), one for each dimension of the records",
+            f"{used + len(dots)} positions" if len(dots) > 1 else f"{used} positions",
+            "Only positions after a field name index the field's own dimensions.",
         )
     if dots:
         filled = (ALL,) * (rank - used)
@@ -202,18 +199,18 @@ def joined(positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
     fixed = [i for i, part in enumerate(positions) if not isinstance(part, slice)]
     if fixed[-1] - fixed[0] >= len(fixed):
         raise StructureError(
-            path=at or "index",
-            expected="arrays and ints beside each other",
-            received="a slice between them",
-            mend="Index in two steps, such as records[0][:, [1, 2]].",
+            at or "index",
+            "arrays and ints beside each other",
+            "a slice between them",
+            "Index in two steps, such as records[0][:, [1, 2]].",
         )
     ragged = [i for i in places if isinstance(positions[i], tf.RaggedTensor)]
     if ragged and (len(places) > 1 or any(isinstance(p, slice) for p in positions[: ragged[0]])):
         raise StructureError(
-            path=at or "index",
-            expected="a ragged array as the only array, without slices before it",
-            received="a ragged array beside other positions",
-            mend="Index in two steps.",
+            at or "index",
+            "a ragged array as the only array, without slices before it",
+            "a ragged array beside other positions",
+            "Index in two steps.",
         )
     result: list[Any] = []
     for i, part in enumerate(positions):
@@ -234,11 +231,11 @@ def _expect_one_shape(arrays: list[Any], at: Path) -> None:
             shape = tf.broadcast_static_shape(shape, array.shape)
         except ValueError as error:
             raise StructureError(
-                path=at or "index",
-                expected="arrays of one shape, or of shapes that broadcast, because arrays in one "
+                at or "index",
+                "arrays of one shape, or of shapes that broadcast, because arrays in one "
                 "key are zipped",
-                received=" and ".join(f"shape {array.shape}" for array in arrays),
-                mend="Index with one array after the other: records[rows][:, columns].",
+                " and ".join(f"shape {array.shape}" for array in arrays),
+                "Index with one array after the other: records[rows][:, columns].",
             ) from error
 
 
@@ -251,10 +248,10 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
         if is_mask(part):
             if not tf.TensorShape(sizes).is_compatible_with(part.shape):
                 raise StructureError(
-                    path=at or "index",
-                    expected=f"a mask of shape {tf.TensorShape(sizes)}, one bool for each record",
-                    received=f"shape {part.shape}",
-                    mend="Compute the mask from a field of the same records.",
+                    at or "index",
+                    f"a mask of shape {tf.TensorShape(sizes)}, one bool for each record",
+                    f"shape {part.shape}",
+                    "Compute the mask from a field of the same records.",
                 )
             continue
         size = sizes[0] if sizes else None
@@ -264,12 +261,12 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
         wrong = numbers[(numbers >= size) | (numbers < -size)]
         if wrong.size:
             raise RowError(
-                path=at or "index",
-                expected=f"a position from {-size} to {size - 1}"
+                at or "index",
+                f"a position from {-size} to {size - 1}"
                 if size
                 else "a dimension with at least one element",
-                received=f"position {wrong.flat[0]}",
-                mend=f"This dimension has size {size}.",
+                f"position {wrong.flat[0]}",
+                f"This dimension has size {size}.",
             )
 
 

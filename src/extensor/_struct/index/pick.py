@@ -203,10 +203,10 @@ class _Picker:
 
     def _other_rows(self, expected: str, received: str) -> StructureError:
         return StructureError(
-            path=self.at or "index",
-            expected=f"a ragged array with {expected}",
-            received=received,
-            mend="Compute it from a field of the same records.",
+            self.at or "index",
+            f"a ragged array with {expected}",
+            received,
+            "Compute it from a field of the same records.",
         )
 
     # Dense tensors.
@@ -243,10 +243,10 @@ def short_row(position: int, length: int, row: Any, at: Path) -> RowError:
     """Returns the error for a row that has no item at a position; `row` is its number or None."""
     where = "the row" if row is None else f"row {row}"
     return RowError(
-        path=at or "index",
-        expected=f"position {position} in every row",
-        received=counted(length, f"elements in {where}"),
-        mend="Take a slice, such as [:, :1], or select the rows that are long enough first.",
+        at or "index",
+        f"position {position} in every row",
+        counted(length, f"elements in {where}"),
+        "Take a slice, such as [:, :1], or select the rows that are long enough first.",
     )
 
 
@@ -474,10 +474,7 @@ def _range(part: slice, starts: Any, limits: Any) -> tuple[Any, Any, Any]:
     if isinstance(step, (int, np.integer)):
         if step == 0:
             raise StructureError(
-                path="index",
-                expected="a step that is not 0",
-                received="step 0",
-                mend="Leave the step out for 1.",
+                "index", "a step that is not 0", "step 0", "Leave the step out for 1."
             )
         begin, end = _ends(part, starts, limits, bool(step > 0))
         return begin, end, tf.cast(step, starts.dtype)

@@ -115,10 +115,10 @@ def _mapped(
 
 def _other_count(path: Path, size: Any, received: Any) -> StructureError:
     return StructureError(
-        path=path,
-        expected=f"as many values as the function got, {size}",
-        received=f"{received}",
-        mend="Use xt.struct.apply for a function that changes the number of values.",
+        path,
+        f"as many values as the function got, {size}",
+        f"{received}",
+        "Use xt.struct.apply for a function that changes the number of values.",
     )
 
 
@@ -161,17 +161,17 @@ def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
     for i, name in enumerate(new):
         if not isinstance(name, str):
             raise DTypeError(
-                path=at / old[i],
-                expected="a new name of type str",
-                received=type(name).__name__,
-                mend="Name fields by strings.",
+                at / old[i],
+                "a new name of type str",
+                type(name).__name__,
+                "Name fields by strings.",
             )
         if name in new[:i]:
             raise FieldError(
-                path=at / name,
-                expected="one name for each field",
-                received="a name that two fields would have",
-                mend="Choose another name, or remove a field first: st.without(path).",
+                at / name,
+                "one name for each field",
+                "a name that two fields would have",
+                "Choose another name, or remove a field first: st.without(path).",
             )
     pairs = list(zip(old, new, strict=True))
     changed = {(b,): records.field_value((a,)) for a, b in pairs if a != b}
@@ -203,10 +203,10 @@ def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
         value = value_at(st, names)
         if isinstance(value, StructuredTensor):
             raise DTypeError(
-                path=Path(*names) if names else "the records",
-                expected="a field with one dtype",
-                received="records",
-                mend="Give the path of one of their fields.",
+                Path(*names) if names else "the records",
+                "a field with one dtype",
+                "records",
+                "Give the path of one of their fields.",
             )
         updates[names] = tf.cast(value, dtype)
     return st.with_updates(updates, validate=False)

@@ -94,10 +94,10 @@ def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
     rows = rows_of(value, depth)
     if tf.TensorShape(counts.shape).rank != depth + 1:
         raise StructureError(
-            path="counts",
-            expected=f"one list of lengths for each list, of rank {depth + 1}",
-            received=f"shape {counts.shape}",
-            mend="Give integers of the dimensions of the list.",
+            "counts",
+            f"one list of lengths for each list, of rank {depth + 1}",
+            f"shape {counts.shape}",
+            "Give integers of the dimensions of the list.",
         )
     cuts = rows_of(counts, depth)
     inner = splits_of(tf.cast(cuts.items, rows.splits.dtype))
@@ -114,19 +114,19 @@ def _expect_cuts(inner: Any, outer: Any, rows: Rows, at: Path) -> None:
     check_row_splits(inner.numpy(), None, "counts")
     if outer.shape != rows.splits.shape:
         raise StructureError(
-            path=at or "the records",
-            expected=f"lengths for {rows.splits.shape[0] - 1} lists",
-            received=f"lengths for {outer.shape[0] - 1}",
-            mend="Give one list of lengths for each list.",
+            at or "the records",
+            f"lengths for {rows.splits.shape[0] - 1} lists",
+            f"lengths for {outer.shape[0] - 1}",
+            "Give one list of lengths for each list.",
         )
     ends = inner.numpy()[outer.numpy()]
     row = first_difference(ends[1:], rows.splits.numpy()[1:])
     if row is not None:
         raise StructureError(
-            path=at or "the records",
-            expected="lengths that add up to the number of items of each list",
-            received=f"other lengths for list {row}",
-            mend="Give one list of lengths for each list.",
+            at or "the records",
+            "lengths that add up to the number of items of each list",
+            f"other lengths for list {row}",
+            "Give one list of lengths for each list.",
         )
 
 
@@ -160,19 +160,16 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
         names, value, depth = list_at(st, path)
         if names[:-1] != new[:-1] or not names:
             raise StructureError(
-                path=Path(*names) or "the records",
-                expected=f"a list in the records of {Path(*new)}",
-                received="a list in other records",
-                mend="Bring the lists together first: xt.struct.promote_and_broadcast.",
+                Path(*names) or "the records",
+                f"a list in the records of {Path(*new)}",
+                "a list in other records",
+                "Bring the lists together first: xt.struct.promote_and_broadcast.",
             )
         lists[name] = rows_of(shown(value, depth), depth)
         types[(*new, name)] = type_at(st, names)
     if not lists:
         raise StructureError(
-            path="sources",
-            expected="at least one list",
-            received="none",
-            mend='Write {"tag": "tags", "size": "sizes"}.',
+            "sources", "at least one list", "none", 'Write {"tag": "tags", "size": "sizes"}.'
         )
     dtype = tf.int32 if {r.splits.dtype for r in lists.values()} == {tf.int32} else tf.int64
     lengths = {name: tf.cast(rows.lengths, dtype) for name, rows in lists.items()}
@@ -223,10 +220,10 @@ def combinations(
     labels = [str(i) for i in range(n)] if fields is None else list(fields)
     if n < 1 or len(set(labels)) != n or not names or names[:-1] != new[:-1]:
         raise StructureError(
-            path=Path(*new),
-            expected=f"1 or more items, one name for each, beside {Path(*names)}",
-            received=f"n={n}, names {labels}",
-            mend="Give n names, and a target in the records that hold the list.",
+            Path(*new),
+            f"1 or more items, one name for each, beside {Path(*names)}",
+            f"n={n}, names {labels}",
+            "Give n names, and a target in the records that hold the list.",
         )
     rows = rows_of(value, depth)
     splits = rows.splits

@@ -164,10 +164,10 @@ def truncate(st: Any, path: PathLike, limit: Any) -> Any:
     """
     if isinstance(limit, int) and limit < 0:
         raise StructureError(
-            path="limit",
-            expected="0 or more items",
-            received=str(limit),
-            mend="Use xt.struct.slice to leave out the last items.",
+            "limit",
+            "0 or more items",
+            str(limit),
+            "Use xt.struct.slice to leave out the last items.",
         )
     return slice_(st, path, stop=limit)
 
@@ -222,10 +222,7 @@ def _bools(mask: Any) -> Any:
     if tf.as_dtype(mask.dtype) == tf.bool:
         return mask if hasattr(mask, "row_splits") else tf.convert_to_tensor(mask)
     raise DTypeError(
-        path="mask",
-        expected="bool",
-        received=tf.as_dtype(mask.dtype).name,
-        mend="Compare the values: mask=st[path] > 0.",
+        "mask", "bool", tf.as_dtype(mask.dtype).name, "Compare the values: mask=st[path] > 0."
     )
 
 
@@ -254,11 +251,11 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
 
 def _unlike(mask: Any, value: Any, at: Path) -> StructureError:
     return StructureError(
-        path=at or "the records",
-        expected="a mask of one bool for each item",
-        received=f"other rows or sizes: shape {tf.TensorShape(mask.shape)} for "
+        at or "the records",
+        "a mask of one bool for each item",
+        f"other rows or sizes: shape {tf.TensorShape(mask.shape)} for "
         f"{tf.TensorShape(value.shape)}",
-        mend="Compute the mask from the items of this list.",
+        "Compute the mask from the items of this list.",
     )
 
 
@@ -283,10 +280,10 @@ def flatten(st: Any, path: PathLike = ()) -> Any:
     names, value, depth = list_at(st, path)
     if value.shape.rank < depth + 2:
         raise StructureError(
-            path=Path(*names) if names else "the records",
-            expected="a list of lists",
-            received="a list",
-            mend="Use xt.struct.explode to put the items into the records, or promote to merge "
+            Path(*names) if names else "the records",
+            "a list of lists",
+            "a list",
+            "Use xt.struct.explode to put the items into the records, or promote to merge "
             "lists of several records.",
         )
     return put_items(st, names, flat_lists(value, depth, 2))
@@ -317,10 +314,10 @@ def explode(st: Any, path: PathLike) -> Any:
     names, value, depth = list_at(st, path)
     if not names:
         raise StructureError(
-            path="path",
-            expected="the path of a list in the records",
-            received="the path of the records themselves",
-            mend="Use xt.struct.flatten to merge dimensions of the records.",
+            "path",
+            "the path of a list in the records",
+            "the path of the records themselves",
+            "Use xt.struct.flatten to merge dimensions of the records.",
         )
     parent, masks = value_at(st, names[:-1]), list[Any]()
     while is_masked(parent):

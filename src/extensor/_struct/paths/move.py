@@ -115,10 +115,10 @@ def _source(st: Any, path: PathLike) -> tuple[Names, Any]:
     names = names_of(st, path)
     if not names:
         raise FieldError(
-            path="source",
-            expected="the path of a field",
-            received="the path of the records themselves",
-            mend="Name a field of the records. No records lie above the root; xt.struct.broadcast "
+            "source",
+            "the path of a field",
+            "the path of the records themselves",
+            "Name a field of the records. No records lie above the root; xt.struct.broadcast "
             "copies it to records below.",
         )
     parent = value_at(st, names[:-1])

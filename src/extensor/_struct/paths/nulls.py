@@ -176,10 +176,10 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     if outer is None:
         return st
     raise NullError(
-        path=Path(*names),
-        expected="a field that is null itself",
-        received=f"a field of the records {Path(*outer)}, which are null",
-        mend=f"Fill the records: xt.struct.fill_null(st, {str(Path(*outer))!r}, a dict of their "
+        Path(*names),
+        "a field that is null itself",
+        f"a field of the records {Path(*outer)}, which are null",
+        f"Fill the records: xt.struct.fill_null(st, {str(Path(*outer))!r}, a dict of their "
         "fields). Or leave them out by xt.struct.drop_null.",
     )
 
@@ -235,10 +235,10 @@ def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
     except ExtensorError as error:
         inside = "" if error.path is None else error.path.partition("record 0")[0].strip(", ")
         raise type(error)(
-            path=f"value for {'.'.join(filter(None, (str(at), inside)))}",
-            expected=error.expected,
-            received=error.received,
-            mend=error.mend,
+            f"value for {'.'.join(filter(None, (str(at), inside)))}",
+            error.expected,
+            error.received,
+            error.fix,
         ) from error
     count = tf.size(valid, tf.int64)
     return gather(concat_rows([items, single]), tf.where(valid, tf.range(count), count))
@@ -288,20 +288,20 @@ def _without_null(value: Any, by: PathLike, at: Path) -> Any:
     records = records_in(value)
     if records is None:
         raise DTypeError(
-            path=at or "by",
-            expected="a list of records, whose field may be null",
-            received=type(value).__name__,
-            mend="Leave out `by` to drop the null items themselves.",
+            at or "by",
+            "a list of records, whose field may be null",
+            type(value).__name__,
+            "Leave out `by` to drop the null items themselves.",
         )
     inner = names_of(records, by)
     if not inner:
         raise root_is_no_field("by", "Leave out `by` to drop the records that are null.")
     if depth_of(records, inner) != records.rank:
         raise StructureError(
-            path=Path(*at, *inner),
-            expected="a field of the listed records",
-            received="a field of records in a list of theirs",
-            mend=f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
+            Path(*at, *inner),
+            "a field of the listed records",
+            "a field of records in a list of theirs",
+            f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
         )
     depth = records.rank - 1
     keys = rows_of(field_at(value, inner, Path(*at, *inner)), depth).items
@@ -380,10 +380,10 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     items, valid, same = _each(value, depth_of(st, names))
     if valid is None and is_masked(items):
         raise StructureError(
-            path=Path(*names),
-            expected="nulls of one value a record",
-            received="a list whose items may be null",
-            mend="Use xt.struct.drop_null to leave out null items.",
+            Path(*names),
+            "nulls of one value a record",
+            "a list whose items may be null",
+            "Use xt.struct.drop_null to leave out null items.",
         )
     if valid is None:
         valid = tf.ones([size_of(items)], tf.bool)
@@ -421,9 +421,7 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
     names, field, depth = list_at(st, path)
     rows = rows_of(field, depth)
     if n < 0:
-        raise StructureError(
-            path="n", expected="0 or more items", received=str(n), mend="Give the number of items."
-        )
+        raise StructureError("n", "0 or more items", str(n), "Give the number of items.")
     lengths = tf.cast(rows.lengths, rows.splits.dtype)
     target = tf.fill(tf.shape(lengths), tf.cast(n, lengths.dtype))
     target = target if clip else tf.maximum(lengths, target)

@@ -183,10 +183,10 @@ def keyed(
         position = axis + rank if axis < 0 else axis
         if not 0 <= position < rank:
             raise RowError(
-                path="axis",
-                expected=f"a dimension from {-rank} to {rank - 1}",
-                received=str(axis),
-                mend=f"The value has shape {value.shape}.",
+                "axis",
+                f"a dimension from {-rank} to {rank - 1}",
+                str(axis),
+                f"The value has shape {value.shape}.",
             )
         depth = position
     keys = value
@@ -194,10 +194,10 @@ def keyed(
         records = records_in(value)
         if records is None:
             raise DTypeError(
-                path=at or "by",
-                expected="a list of records, whose field is the key",
-                received=type(value).__name__,
-                mend="Leave out `by` to sort the items themselves.",
+                at or "by",
+                "a list of records, whose field is the key",
+                type(value).__name__,
+                "Leave out `by` to sort the items themselves.",
             )
         inner = names_of(records, by)
         at = Path(*names, *inner)
@@ -229,12 +229,7 @@ def without_null(keys: Any, path: PathLike) -> Any:
             return tf.identity(values)
     if not found:
         return values
-    raise NullError(
-        path=path or "items",
-        expected="keys that are not null",
-        received=counted(int(found), "nulls"),
-        mend=_MEND,
-    )
+    raise NullError(path or "items", "keys that are not null", counted(int(found), "nulls"), _MEND)
 
 
 _MEND = (
@@ -251,10 +246,10 @@ def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:
         keys = tf.convert_to_tensor(keys)
         return tf.cast(keys, tf.int32) if keys.dtype == tf.bool else keys
     raise DTypeError(
-        path=at or "items",
-        expected="one number, bool or string an item, to compare them",
-        received=f"{keys.dtype.name}, shape {keys.shape}" if is_tensor else type(keys).__name__,
-        mend="Name a field of the listed records: by=...",
+        at or "items",
+        "one number, bool or string an item, to compare them",
+        f"{keys.dtype.name}, shape {keys.shape}" if is_tensor else type(keys).__name__,
+        "Name a field of the listed records: by=...",
     )
 
 

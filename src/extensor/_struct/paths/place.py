@@ -20,10 +20,10 @@ def names_of(st: Any, path: PathLike) -> Names:
     """Returns the names of a path; `()` is the root."""
     if not isinstance(st, StructuredTensor):
         raise DTypeError(
-            path="xt.struct",
-            expected="a StructuredTensor",
-            received=type(st).__name__,
-            mend="Give the records as the first argument.",
+            "xt.struct",
+            "a StructuredTensor",
+            type(st).__name__,
+            "Give the records as the first argument.",
         )
     return resolve(path, st._names()) if path != () else ()
 
@@ -48,16 +48,16 @@ def records_at(st: Any, names: Names) -> Any:
         return value
     if masked.records_in(value) is not None:
         raise FieldError(
-            path=Path(*names),
-            expected="records without nulls",
-            received="records that may be null",
-            mend="Fill the nulls by xt.struct.fill_null, or leave them out by drop_null.",
+            Path(*names),
+            "records without nulls",
+            "records that may be null",
+            "Fill the nulls by xt.struct.fill_null, or leave them out by drop_null.",
         )
     raise FieldError(
-        path=Path(*names),
-        expected="records, which have fields",
-        received=type(value).__name__,
-        mend="Put the new field into the records that hold this field.",
+        Path(*names),
+        "records, which have fields",
+        type(value).__name__,
+        "Put the new field into the records that hold this field.",
     )
 
 
@@ -90,10 +90,10 @@ def list_at(st: Any, path: PathLike) -> tuple[Names, Any, int]:
     rank = getattr(getattr(value, "shape", None), "rank", None)
     if rank is None or rank <= depth:
         raise StructureError(
-            path=Path(*names) if names else "the records",
-            expected="a list",
-            received="one value a record" if names else "a single record",
-            mend="Give the path of a list, or of a list of records.",
+            Path(*names) if names else "the records",
+            "a list",
+            "one value a record" if names else "a single record",
+            "Give the path of a list, or of a list of records.",
         )
     return names, value, depth
 
@@ -119,10 +119,10 @@ def new_field(st: Any, target: PathLike) -> Names:
     names, exists = written_field(st, target)
     if exists:
         raise FieldError(
-            path=Path(*names),
-            expected="the path of a new field",
-            received="a field that exists",
-            mend="Choose another name, or remove the field first: st.without(path).",
+            Path(*names),
+            "the path of a new field",
+            "a field that exists",
+            "Choose another name, or remove the field first: st.without(path).",
         )
     return names
 
@@ -155,9 +155,8 @@ def answer(st: Any, target: PathLike | None, value: Any) -> Any:
 def not_in_line(source: Names, target: Names, where: str, other: str) -> PathError:
     """Returns the error for a target that does not lie above or below its source."""
     return PathError(
-        path=Path(*target),
-        expected=f"a path whose records lie {where} those of {Path(*source)}",
-        received=f"records at {Path(*target[:-1])}" if target[:-1] else "the root",
-        mend=f"Use xt.struct.{other}, or promote_and_broadcast for records that lie beside "
-        "each other.",
+        Path(*target),
+        f"a path whose records lie {where} those of {Path(*source)}",
+        f"records at {Path(*target[:-1])}" if target[:-1] else "the root",
+        f"Use xt.struct.{other}, or promote_and_broadcast for records that lie beside each other.",
     )

@@ -18,7 +18,7 @@ _PAIRS = Pairs(
     pairs="pairs",
     source="sources",
     target="targets",
-    mend_counts="Give all three for each alignment of a batch.",
+    fix_counts="Give all three for each alignment of a batch.",
 )
 
 shapes = _PAIRS.check_shapes
@@ -34,10 +34,10 @@ def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pa
         at = int(wrong.argmax())
         pairs = [(int(source[i]), int(target[i])) for i in (at, at + 1)]
         raise StructureError(
-            path="DimensionAlignment",
-            expected="sorted pairs without duplicates",
-            received=f"{pairs[0]} before {pairs[1]}",
-            mend="Use DimensionAlignment.from_pairs, which sorts them.",
+            "DimensionAlignment",
+            "sorted pairs without duplicates",
+            f"{pairs[0]} before {pairs[1]}",
+            "Use DimensionAlignment.from_pairs, which sorts them.",
         )
 
 
@@ -61,10 +61,10 @@ def can_compose(first: Any, second: Any) -> None:
     ):
         shown = ["?" if value is None else f"{value.tolist()}" for value in known]
         raise StructureError(
-            path="DimensionAlignment.compose",
-            expected=f"{shown[0]} sources, as many as the targets of this alignment",
-            received=f"{shown[1]} sources",
-            mend="Compose words -> sentences with sentences -> speakers.",
+            "DimensionAlignment.compose",
+            f"{shown[0]} sources, as many as the targets of this alignment",
+            f"{shown[1]} sources",
+            "Compose words -> sentences with sentences -> speakers.",
         )
 
 
@@ -84,19 +84,19 @@ def values_fit(alignment: Any, values: Any) -> None:
         rows = uncut_rows(values) if rank == 1 else None
         if rows is None:
             raise DTypeError(
-                path=path,
-                expected="a tensor or RaggedTensor of values for a batch"
+                path,
+                "a tensor or RaggedTensor of values for a batch"
                 + (", or records in lists" if rank == 1 else ""),
-                received=type(values).__qualname__,
-                mend="Apply the alignments of the batch one by one.",
+                type(values).__qualname__,
+                "Apply the alignments of the batch one by one.",
             )
         given = tf.get_static_value(rows[1][1:] - rows[1][:-1])
     elif values.shape.rank is None or values.shape.rank <= rank:
         raise StructureError(
-            path=path,
-            expected=f"values of rank {rank + 1} or more, for a batch of rank {rank}",
-            received=f"shape {values.shape}",
-            mend=MEND,
+            path,
+            f"values of rank {rank + 1} or more, for a batch of rank {rank}",
+            f"shape {values.shape}",
+            MEND,
         )
     elif isinstance(values, tf.RaggedTensor):
         outer = values if rank == 1 else values.merge_dims(0, rank - 1)
@@ -110,10 +110,10 @@ def values_fit(alignment: Any, values: Any) -> None:
     count = given.size if given.ndim else wanted.size
     if count != wanted.size or (given.reshape(-1) != wanted.reshape(-1)).any():
         raise StructureError(
-            path=path,
-            expected=f"{wanted.tolist()} values, one for each source position",
-            received=f"{given.tolist()}",
-            mend=MEND,
+            path,
+            f"{wanted.tolist()} values, one for each source position",
+            f"{given.tolist()}",
+            MEND,
         )
 
 
@@ -129,9 +129,9 @@ def one_source_each(inverse: Any) -> list[Any]:
         return assertions("DimensionAlignment.apply", [(each, text)])
     if not known:
         raise StructureError(
-            path='DimensionAlignment.apply(..., "only")',
-            expected="one source for each target",
-            received="a target with 0 sources, or with several",
-            mend='Choose a reduction that combines sources, such as "mean", or omit the reduction.',
+            'DimensionAlignment.apply(..., "only")',
+            "one source for each target",
+            "a target with 0 sources, or with several",
+            'Choose a reduction that combines sources, such as "mean", or omit the reduction.',
         )
     return []

@@ -44,10 +44,10 @@ class AlignmentSpec:
         counts = tf.TensorSpec(shape, tf.int64)
         if counts.shape.rank is None:
             raise StructureError(
-                path="DimensionAlignment.Spec",
-                expected="a shape of known rank",
-                received=f"shape {counts.shape}",
-                mend="Sizes may be None; a single alignment has the shape [].",
+                "DimensionAlignment.Spec",
+                "a shape of known rank",
+                f"shape {counts.shape}",
+                "Sizes may be None; a single alignment has the shape [].",
             )
         self.source = self.target = PAIRS
         self.num_sources = self.num_targets = self.num_pairs = counts
@@ -70,10 +70,10 @@ class AlignmentSpec:
         """Returns the spec of one element of a batch: an alignment or a smaller batch."""
         if self.shape.rank == 0:
             raise StructureError(
-                path="DimensionAlignment.Spec",
-                expected="a batch to unstack",
-                received="a single alignment",
-                mend="For a row for each source, call to_ragged().",
+                "DimensionAlignment.Spec",
+                "a batch to unstack",
+                "a single alignment",
+                "For a row for each source, call to_ragged().",
             )
         return type(self)(self.shape[1:])
 

@@ -176,11 +176,11 @@ class DimensionAlignment:
         rank = targets.shape.rank
         if rank not in (2, 3) or targets.ragged_rank != rank - 1:
             raise StructureError(
-                path="DimensionAlignment.from_ragged",
-                expected="shape [sources, None], or [batch, None, None]: a row of target positions "
+                "DimensionAlignment.from_ragged",
+                "shape [sources, None], or [batch, None, None]: a row of target positions "
                 "for each source",
-                received=f"shape {targets.shape}",
-                mend="Create single alignments, and combine them with DimensionAlignment.batch.",
+                f"shape {targets.shape}",
+                "Create single alignments, and combine them with DimensionAlignment.batch.",
             )
         rows: Any = targets if rank == 2 else targets.values
         source = row_ids(rows.row_splits, rows.values)
@@ -207,10 +207,10 @@ class DimensionAlignment:
         if isinstance(target, tf.RaggedTensor):
             if target.shape.rank != 2:
                 raise StructureError(
-                    path="DimensionAlignment.from_index",
-                    expected="shape [batch, None]: the target of each source",
-                    received=f"shape {target.shape}",
-                    mend="Create batches of one dimension, and combine them with "
+                    "DimensionAlignment.from_index",
+                    "shape [batch, None]: the target of each source",
+                    f"shape {target.shape}",
+                    "Create batches of one dimension, and combine them with "
                     "DimensionAlignment.batch.",
                 )
             source = tf.range(tf.size(target.values, tf.int64))
@@ -397,10 +397,10 @@ class DimensionAlignment:
         """Returns values of pairs as one row for each position; the positions are ascending."""
         if not check.can_be_cut(values):
             raise DTypeError(
-                path="DimensionAlignment.apply",
-                expected="a tensor, RaggedTensor or records, which can be split into rows",
-                received=type(values).__qualname__,
-                mend='Pass reduction="only", or apply the alignment to each field.',
+                "DimensionAlignment.apply",
+                "a tensor, RaggedTensor or records, which can be split into rows",
+                type(values).__qualname__,
+                'Pass reduction="only", or apply the alignment to each field.',
             )
         total = tf.reduce_sum(counts)
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(positions), positions, total)

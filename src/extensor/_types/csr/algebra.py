@@ -180,10 +180,10 @@ def gathered(matrix: Any, indices: tf.Tensor) -> Any:
     """Returns the rows with the given indices; for a batch, the matrices."""
     if matrix.shape.rank == 1:
         raise StructureError(
-            path="CSRSparseTensor.gather",
-            expected="a tensor of rank 2 or more",
-            received=f"shape {matrix.shape}",
-            mend="A vector has no rows: gather from matrix.to_dense().",
+            "CSRSparseTensor.gather",
+            "a tensor of rank 2 or more",
+            f"shape {matrix.shape}",
+            "A vector has no rows: gather from matrix.to_dense().",
         )
     dtype = matrix.row_splits.dtype
     numbers = tf.cast(tf.reshape(indices, [-1]), dtype)
@@ -220,10 +220,10 @@ def reduced(matrix: Any, reduction: str, axis: Any, keepdims: bool) -> tf.Tensor
     is_real = dtype.is_floating or (dtype.is_integer and reduction != "mean")
     if not (is_real or (dtype.is_complex and reduction in ("sum", "mean"))):
         raise DTypeError(
-            path=f"CSRSparseTensor.{path}",
-            expected=_REDUCIBLE[reduction],
-            received=dtype.name,
-            mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
+            f"CSRSparseTensor.{path}",
+            _REDUCIBLE[reduction],
+            dtype.name,
+            "Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
     if reduction == "sum" and not kept and not keepdims:
@@ -272,18 +272,18 @@ def _axes(axis: Any, rank: int, path: str) -> list[int]:
         given = [operator.index(a) for a in np.atleast_1d(axis).tolist()]
     except (TypeError, NotImplementedError) as error:  # no integers; a tensor without a value
         raise DTypeError(
-            path=f"CSRSparseTensor.{path}: axis",
-            expected="integers, known when the graph is made",
-            received=repr(axis)[:80],
-            mend="Give a Python int, or a list of these.",
+            f"CSRSparseTensor.{path}: axis",
+            "integers, known when the graph is made",
+            repr(axis)[:80],
+            "Give a Python int, or a list of these.",
         ) from error
     for a in given:
         if not -rank <= a < rank:
             raise StructureError(
-                path=f"CSRSparseTensor.{path}: axis",
-                expected=f"an axis from {-rank} to {rank - 1}",
-                received=str(a),
-                mend=f"The rank of the tensor is {rank}.",
+                f"CSRSparseTensor.{path}: axis",
+                f"an axis from {-rank} to {rank - 1}",
+                str(a),
+                f"The rank of the tensor is {rank}.",
             )
     return sorted({a % rank for a in given})
 
@@ -308,10 +308,10 @@ def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
 def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
     if isinstance(dense, type(matrix)):
         raise DTypeError(
-            path=f"CSRSparseTensor.{path}",
-            expected="a dense tensor",
-            received="a CSRSparseTensor",
-            mend="Convert one of the two with to_dense().",
+            f"CSRSparseTensor.{path}",
+            "a dense tensor",
+            "a CSRSparseTensor",
+            "Convert one of the two with to_dense().",
         )
     if not isinstance(dense, (tf.Tensor, tf.Variable)):
         dense = lossless(dense, matrix.dtype, f"CSRSparseTensor.{path}")
@@ -329,10 +329,10 @@ def expect_same_dtype(matrix: Any, other: Any, path: str) -> None:
 
 def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:
     return DTypeError(
-        path=f"CSRSparseTensor.{path}",
-        expected=f"{matrix.dtype.name}, the dtype of this tensor",
-        received=other.dtype.name,
-        mend="Cast one of the two tensors.",
+        f"CSRSparseTensor.{path}",
+        f"{matrix.dtype.name}, the dtype of this tensor",
+        other.dtype.name,
+        "Cast one of the two tensors.",
     )
 
 
@@ -344,8 +344,5 @@ def _expect_matrix(matrix: Any, path: str) -> None:
 def shape_error(path: str, expected: str, received: str) -> StructureError:
     """Returns the error for a tensor whose shape does not fit."""
     return StructureError(
-        path=f"CSRSparseTensor.{path}",
-        expected=expected,
-        received=received,
-        mend="Check the shapes of both tensors.",
+        f"CSRSparseTensor.{path}", expected, received, "Check the shapes of both tensors."
     )

@@ -14,10 +14,10 @@ from extensor.errors import DTypeError, StructureError
 def shape_error(name: str, expected: Any, received: Any) -> StructureError:
     """Returns the error for a part whose shape does not match the other parts."""
     return StructureError(
-        path=f"CSRSparseTensor.{name}",
-        expected=f"shape {expected}",
-        received=f"{received}",
-        mend="Entry i has values[i] and columns[i]; row_splits contains the limits of the rows.",
+        f"CSRSparseTensor.{name}",
+        f"shape {expected}",
+        f"{received}",
+        "Entry i has values[i] and columns[i]; row_splits contains the limits of the rows.",
     )
 
 
@@ -26,10 +26,10 @@ def sizes(dense_shape: tf.Tensor) -> None:
     known = tf.get_static_value(dense_shape)
     if not dense_shape.shape[0] or (known is not None and known.min() < 0):
         raise StructureError(
-            path="CSRSparseTensor.dense_shape",
-            expected="a known number of sizes, at least 1, all >= 0",
-            received=f"shape {dense_shape.shape}" if known is None else f"{known.tolist()}",
-            mend="Give the size of each dimension; the last one is the number of columns.",
+            "CSRSparseTensor.dense_shape",
+            "a known number of sizes, at least 1, all >= 0",
+            f"shape {dense_shape.shape}" if known is None else f"{known.tolist()}",
+            "Give the size of each dimension; the last one is the number of columns.",
         )
 
 
@@ -38,10 +38,10 @@ def shapes(tensor: Any) -> None:
     splits, columns, values = tensor.row_splits, tensor.columns, tensor.values
     if splits.dtype != columns.dtype:
         raise DTypeError(
-            path="CSRSparseTensor.columns",
-            expected=f"{splits.dtype.name}, the dtype of row_splits",
-            received=columns.dtype.name,
-            mend="Cast one of the two tensors.",
+            "CSRSparseTensor.columns",
+            f"{splits.dtype.name}, the dtype of row_splits",
+            columns.dtype.name,
+            "Cast one of the two tensors.",
         )
     if not values.shape.is_compatible_with(columns.shape) or values.shape.rank == 0:
         raise shape_error("values", columns.shape, values.shape)
@@ -60,10 +60,10 @@ def numbers(splits: Any, columns: Any, shape: tf.TensorShape) -> None:
     if columns.min() < 0 or columns.max() >= last:
         wrong = np.flatnonzero((columns < 0) | (columns >= last))[0]
         raise StructureError(
-            path="CSRSparseTensor.columns",
-            expected=f"columns from 0 to {last - 1}" if last else "0 entries, for 0 columns",
-            received=f"column {columns[wrong]} in entry {wrong}",
-            mend="dense_shape[-1] is the number of columns.",
+            "CSRSparseTensor.columns",
+            f"columns from 0 to {last - 1}" if last else "0 entries, for 0 columns",
+            f"column {columns[wrong]} in entry {wrong}",
+            "dense_shape[-1] is the number of columns.",
         )
     ascends = columns[1:] > columns[:-1]
     begins = splits[1:-1]
@@ -71,10 +71,10 @@ def numbers(splits: Any, columns: Any, shape: tf.TensorShape) -> None:
     if not ascends.all():
         wrong = int(np.argmin(ascends)) + 1
         raise StructureError(
-            path="CSRSparseTensor.columns",
-            expected="ascending columns without duplicates in each row",
-            received=f"{columns[wrong - 1]} before {columns[wrong]} in one row, at entry {wrong}",
-            mend="Sort each row by column and add up duplicates, as SciPy's sum_duplicates() does.",
+            "CSRSparseTensor.columns",
+            "ascending columns without duplicates in each row",
+            f"{columns[wrong - 1]} before {columns[wrong]} in one row, at entry {wrong}",
+            "Sort each row by column and add up duplicates, as SciPy's sum_duplicates() does.",
         )
 
 

@@ -75,10 +75,10 @@ def from_sparse(
 def _expect_dimensions(shape: tf.TensorShape, path: str) -> None:
     if not shape.rank:
         raise StructureError(
-            path=f"CSRSparseTensor.{path}",
-            expected="a known rank, 1 or more",
-            received=f"shape {shape}",
-            mend="Reshape it; the last dimension contains the columns.",
+            f"CSRSparseTensor.{path}",
+            "a known rank, 1 or more",
+            f"shape {shape}",
+            "Reshape it; the last dimension contains the columns.",
         )
 
 
@@ -87,18 +87,18 @@ def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
     if outside.any():
         entry, axis = np.argwhere(outside)[0]
         raise StructureError(
-            path="CSRSparseTensor.from_sparse",
-            expected=f"indices from 0 to {dense_shape[axis] - 1} in dimension {axis}",
-            received=f"index {indices[entry, axis]} in entry {entry}",
-            mend="dense_shape holds the size of each dimension.",
+            "CSRSparseTensor.from_sparse",
+            f"indices from 0 to {dense_shape[axis] - 1} in dimension {axis}",
+            f"index {indices[entry, axis]} in entry {entry}",
+            "dense_shape holds the size of each dimension.",
         )
     steps_down = numbers[1:] < numbers[:-1]
     if steps_down.any():
         raise StructureError(
-            path="CSRSparseTensor.from_sparse",
-            expected="sorted indices",
-            received=f"a smaller index after entry {int(steps_down.argmax())}",
-            mend="Pass tf.sparse.reorder(sparse).",
+            "CSRSparseTensor.from_sparse",
+            "sorted indices",
+            f"a smaller index after entry {int(steps_down.argmax())}",
+            "Pass tf.sparse.reorder(sparse).",
         )
 
 
@@ -171,17 +171,17 @@ def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
     """Returns a sparse array of SciPy as a value of `cls`."""
     if not hasattr(array, "tocsr"):
         raise DTypeError(
-            path="CSRSparseTensor.from_scipy",
-            expected="a sparse array or matrix of SciPy",
-            received=type(array).__qualname__,
-            mend="Use from_dense for dense arrays.",
+            "CSRSparseTensor.from_scipy",
+            "a sparse array or matrix of SciPy",
+            type(array).__qualname__,
+            "Use from_dense for dense arrays.",
         )
     if array.dtype.kind not in _KINDS or array.dtype.char in "gG":  # long double
         raise DTypeError(
-            path="CSRSparseTensor.from_scipy",
-            expected="a dtype that TensorFlow has",
-            received=f"dtype {array.dtype}",
-            mend="Convert it with array.astype(...).",
+            "CSRSparseTensor.from_scipy",
+            "a dtype that TensorFlow has",
+            f"dtype {array.dtype}",
+            "Convert it with array.astype(...).",
         )
     csr = array.tocsr()
     if not csr.has_canonical_format:
@@ -199,10 +199,10 @@ def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
 def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> Any:
     if dtype == tf.int32 and own == tf.int64 and max(csr.nnz, *csr.shape) >= 2**31:
         raise StructureError(
-            path="CSRSparseTensor.from_scipy",
-            expected="fewer than 2**31 entries and columns for row_splits_dtype=tf.int32",
-            received=f"{csr.nnz} entries, shape {csr.shape}",
-            mend="Omit row_splits_dtype, for int64.",
+            "CSRSparseTensor.from_scipy",
+            "fewer than 2**31 entries and columns for row_splits_dtype=tf.int32",
+            f"{csr.nnz} entries, shape {csr.shape}",
+            "Omit row_splits_dtype, for int64.",
         )
     return dtype.as_numpy_dtype
 
@@ -211,26 +211,23 @@ def to_scipy(matrix: Any) -> Any:
     """Returns a vector or matrix as a `scipy.sparse.csr_array`."""
     if matrix.shape.rank > 2:
         raise StructureError(
-            path="CSRSparseTensor.to_scipy",
-            expected="a vector or a matrix",
-            received=f"shape {matrix.shape}",
-            mend="Convert each matrix: tensor[i].to_scipy().",
+            "CSRSparseTensor.to_scipy",
+            "a vector or a matrix",
+            f"shape {matrix.shape}",
+            "Convert each matrix: tensor[i].to_scipy().",
         )
     if np.dtype(matrix.dtype.as_numpy_dtype).kind not in _KINDS:
         raise DTypeError(
-            path="CSRSparseTensor.to_scipy",
-            expected="a dtype that NumPy has",
-            received=matrix.dtype.name,
-            mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
+            "CSRSparseTensor.to_scipy",
+            "a dtype that NumPy has",
+            matrix.dtype.name,
+            "Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
     try:
         sparse = importlib.import_module("scipy.sparse")
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            path="CSRSparseTensor.to_scipy",
-            expected="SciPy",
-            received="no module scipy",
-            mend='pip install "extensor[scipy]"',
+            "CSRSparseTensor.to_scipy", "SciPy", "no module scipy", 'pip install "extensor[scipy]"'
         ) from error
     array = sparse.csr_array(tuple(matrix.dense_shape.numpy().tolist()), dtype="f4")
     # The constructor would copy these arrays, because it chooses the index dtype itself.

@@ -74,10 +74,10 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
     """
     if matrix.dtype not in _DTYPES:
         raise DTypeError(
-            path="CSRSparseTensor.matmul",
-            expected="float32, float64, complex64 or complex128, the dtypes of the kernels",
-            received=matrix.dtype.name,
-            mend="Cast both sides: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
+            "CSRSparseTensor.matmul",
+            "float32, float64, complex64 or complex128, the dtypes of the kernels",
+            matrix.dtype.name,
+            "Cast both sides: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
     values = matrix.values
     is_eager = hasattr(values, "numpy") and tf.executing_eagerly()

@@ -39,10 +39,10 @@ class CSRSpec:
         self.static_shape = tf.TensorShape(shape)
         if not self.static_shape.rank:
             raise StructureError(
-                path="CSRSparseTensor.Spec",
-                expected="a shape of known rank, 1 or more",
-                received=str(self.static_shape),
-                mend="Sizes may be None.",
+                "CSRSparseTensor.Spec",
+                "a shape of known rank, 1 or more",
+                str(self.static_shape),
+                "Sizes may be None.",
             )
         count = self.static_shape[:-1].num_elements()
         self.row_splits = tf.TensorSpec([None if count is None else count + 1], row_splits_dtype)
@@ -76,10 +76,10 @@ class CSRSpec:
         """Returns the spec of a row of a matrix, or of a matrix of a batch."""
         if self.static_shape.rank == 1:
             raise StructureError(
-                path="CSRSparseTensor.Spec",
-                expected="rank 2 or more to unstack",
-                received=f"shape {self.static_shape}",
-                mend="A vector has no rows: unstack value.to_dense().",
+                "CSRSparseTensor.Spec",
+                "rank 2 or more to unstack",
+                f"shape {self.static_shape}",
+                "A vector has no rows: unstack value.to_dense().",
             )
         return self._with_shape(self.static_shape[1:])
 

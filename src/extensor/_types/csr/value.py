@@ -265,10 +265,10 @@ class CSRSparseTensor(OperatorsMixin):
             or (len(keys) == 2 and rank > 2)
         ):
             raise DTypeError(
-                path="CSRSparseTensor[...]",
-                expected="a number or a slice" + ", or two of these" * (rank == 2),
-                received=type(index).__name__ + f" of {len(keys)}" * isinstance(index, tuple),
-                mend="Select several rows with gather. Index a batch first: x[0][:, 1].",
+                "CSRSparseTensor[...]",
+                "a number or a slice" + ", or two of these" * (rank == 2),
+                type(index).__name__ + f" of {len(keys)}" * isinstance(index, tuple),
+                "Select several rows with gather. Index a batch first: x[0][:, 1].",
             )
         for axis, key in enumerate(keys):
             self._expect_inside(axis, key)
@@ -289,10 +289,10 @@ class CSRSparseTensor(OperatorsMixin):
             return
         name = "column" if axis or self.shape.rank == 1 else "row"
         raise RowError(
-            path="CSRSparseTensor[...]",
-            expected=f"a {name} from {-size} to {size - 1}" if size else f"no index, for 0 {name}s",
-            received=str(int(known)),
-            mend=f"The number of {name}s is {size}.",
+            "CSRSparseTensor[...]",
+            f"a {name} from {-size} to {size - 1}" if size else f"no index, for 0 {name}s",
+            str(int(known)),
+            f"The number of {name}s is {size}.",
         )
 
     # Algebra.

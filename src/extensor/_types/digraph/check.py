@@ -17,12 +17,12 @@ class _Edges(Pairs):
         """Returns the error for an edge that ends at a node outside its graph."""
         where = "" if part is None else f" of graph {part}"
         return StructureError(
-            path=f"TensorDigraph.{end}",
-            expected=f"a node from {there.start} to {there.stop - 1}{where}"
+            f"TensorDigraph.{end}",
+            f"a node from {there.start} to {there.stop - 1}{where}"
             if there
             else f"0 edges, for 0 nodes{where}",
-            received=f"node {position} in edge {pair}",
-            mend="Check num_nodes, or the number of rows of the node features."
+            f"node {position} in edge {pair}",
+            "Check num_nodes, or the number of rows of the node features."
             if part is None
             else "In a batch, nodes are numbered through all graphs.",
         )
@@ -35,8 +35,8 @@ _EDGES = _Edges(
     source="nodes",
     target="nodes",
     exist="nodes of the edge's own graph",
-    mend_ends="Give both nodes of each edge: edge i goes from source[i] to target[i].",
-    mend_counts="Give both for each graph of a batch.",
+    fix_ends="Give both nodes of each edge: edge i goes from source[i] to target[i].",
+    fix_counts="Give both for each graph of a batch.",
 )
 
 
@@ -49,10 +49,10 @@ def shapes(graph: Any) -> None:
             count = static_num_rows(value)
             if known is not None and count is not None and count != known.sum():
                 raise StructureError(
-                    path=f"TensorDigraph.{kind}[{name!r}]",
-                    expected=f"{_rows(known.sum())}, one for each of the {kind}",
-                    received=_rows(count),
-                    mend=f"Give each feature of the {kind} the same number of rows.",
+                    f"TensorDigraph.{kind}[{name!r}]",
+                    f"{_rows(known.sum())}, one for each of the {kind}",
+                    _rows(count),
+                    f"Give each feature of the {kind} the same number of rows.",
                 )
 
 

@@ -38,19 +38,19 @@ def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict
         missing = sum(name not in record for record in records)
         if missing:
             raise StructureError(
-                path=path,
-                expected=f"the attribute on each of the {len(records)} {kind}",
-                received=f"the attribute on {len(records) - missing}",
-                mend=f"Set it on all {kind}, or name the attributes to convert: {kind}=[...].",
+                path,
+                f"the attribute on each of the {len(records)} {kind}",
+                f"the attribute on {len(records) - missing}",
+                f"Set it on all {kind}, or name the attributes to convert: {kind}=[...].",
             )
         try:
             columns[name] = tf.convert_to_tensor([record[name] for record in records])
         except (TypeError, ValueError) as error:
             raise StructureError(
-                path=path,
-                expected="values of the same dtype and shape",
-                received="values of different dtypes or shapes",
-                mend=f"Convert them, or name the attributes to convert: {kind}=[...].",
+                path,
+                "values of the same dtype and shape",
+                "values of different dtypes or shapes",
+                f"Convert them, or name the attributes to convert: {kind}=[...].",
             ) from error
     return columns
 
@@ -59,19 +59,19 @@ def to_networkx(graph: Any, multigraph: bool) -> Any:
     """Returns a single graph as a graph of NetworkX."""
     if graph.shape.rank:
         raise StructureError(
-            path="TensorDigraph.to_networkx",
-            expected="a single graph",
-            received=f"a batch of shape {graph.shape}",
-            mend="Convert each graph: graphs[i].to_networkx().",
+            "TensorDigraph.to_networkx",
+            "a single graph",
+            f"a batch of shape {graph.shape}",
+            "Convert each graph: graphs[i].to_networkx().",
         )
     try:
         networkx = importlib.import_module("networkx")
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            path="TensorDigraph.to_networkx",
-            expected="NetworkX",
-            received="no module networkx",
-            mend='pip install "extensor[networkx]"',
+            "TensorDigraph.to_networkx",
+            "NetworkX",
+            "no module networkx",
+            'pip install "extensor[networkx]"',
         ) from error
     result = networkx.MultiDiGraph() if multigraph else networkx.DiGraph()
     count = int(graph.num_nodes)
@@ -81,10 +81,10 @@ def to_networkx(graph: Any, multigraph: bool) -> Any:
     result.add_edges_from(zip(sources, targets, records, strict=True))
     if result.number_of_edges() != len(sources):
         raise StructureError(
-            path="TensorDigraph.to_networkx",
-            expected="no parallel edges in a DiGraph",
-            received=f"{len(sources) - result.number_of_edges()} parallel edges",
-            mend="Create a MultiDiGraph: to_networkx(multigraph=True).",
+            "TensorDigraph.to_networkx",
+            "no parallel edges in a DiGraph",
+            f"{len(sources) - result.number_of_edges()} parallel edges",
+            "Create a MultiDiGraph: to_networkx(multigraph=True).",
         )
     return result
 

@@ -58,10 +58,10 @@ class DigraphSpec:
         shape = tf.TensorShape(shape)
         if shape.rank is None:
             raise StructureError(
-                path="TensorDigraph.Spec",
-                expected="a shape of known rank",
-                received=f"shape {shape}",
-                mend="Sizes may be None; a single graph has the shape [].",
+                "TensorDigraph.Spec",
+                "a shape of known rank",
+                f"shape {shape}",
+                "Sizes may be None; a single graph has the shape [].",
             )
         self.source = self.target = NUMBERS
         self.num_nodes = self.num_edges = tf.TensorSpec(shape, tf.int64)
@@ -91,10 +91,10 @@ class DigraphSpec:
         """Returns the spec of one element of a batch: a graph or a smaller batch."""
         if self.shape.rank == 0:
             raise StructureError(
-                path="TensorDigraph.Spec",
-                expected="a batch to unstack",
-                received="a single graph",
-                mend="For values of its nodes, use the features in value.nodes.",
+                "TensorDigraph.Spec",
+                "a batch to unstack",
+                "a single graph",
+                "For values of its nodes, use the features in value.nodes.",
             )
         return type(self)(self.nodes, self.edges, self.shape[1:])
 

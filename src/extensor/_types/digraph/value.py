@@ -99,10 +99,10 @@ class TensorDigraph:
         if num_nodes is None:
             if not self.nodes:
                 raise StructureError(
-                    path="TensorDigraph.num_nodes",
-                    expected="num_nodes or a node feature",
-                    received="num_nodes=None and 0 node features",
-                    mend="Give num_nodes: the edges do not show nodes without edges.",
+                    "TensorDigraph.num_nodes",
+                    "num_nodes or a node feature",
+                    "num_nodes=None and 0 node features",
+                    "Give num_nodes: the edges do not show nodes without edges.",
                 )
             num_nodes = num_rows(next(iter(self.nodes.values())))
         self.num_nodes = tf.cast(integers(num_nodes, "TensorDigraph.num_nodes"), tf.int64)
@@ -397,10 +397,10 @@ def _features(features: Mapping[str, Any]) -> dict[str, Any]:
     for name in features:
         if not isinstance(name, str):
             raise DTypeError(
-                path="TensorDigraph",
-                expected="strings as names of features",
-                received=repr(name),
-                mend='Give a dict such as {"mass": ...}.',
+                "TensorDigraph",
+                "strings as names of features",
+                repr(name),
+                'Give a dict such as {"mass": ...}.',
             )
     return {
         name: value
@@ -414,10 +414,10 @@ def _named(features: Mapping[str, Any], name: str, kind: str) -> Any:
     if name not in features:
         listed = ", ".join(sorted(features)) or "none"
         raise FieldError(
-            path=f"TensorDigraph.{kind}",
-            expected=f"the name of a feature ({listed})",
-            received=repr(name),
-            mend="Check the spelling.",
+            f"TensorDigraph.{kind}",
+            f"the name of a feature ({listed})",
+            repr(name),
+            "Check the spelling.",
         )
     return features[name]
 
@@ -435,10 +435,10 @@ def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
     if which.dtype == tf.bool:
         if known is not None and not which.shape.is_compatible_with([int(known)]):
             raise StructureError(
-                path=f"TensorDigraph.{path}",
-                expected=f"shape ({known},), one value for each",
-                received=f"{which.shape}",
-                mend="For a batch, give values for the nodes or edges of all graphs.",
+                f"TensorDigraph.{path}",
+                f"shape ({known},), one value for each",
+                f"{which.shape}",
+                "For a batch, give values for the nodes or edges of all graphs.",
             )
         return which
     numbers = tf.cast(integers(which, f"TensorDigraph.{path}", rank=1), tf.int64)
@@ -447,10 +447,10 @@ def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
         wrong = chosen[(chosen < 0) | (chosen >= known)]
         if wrong.size:
             raise RowError(
-                path=f"TensorDigraph.{path}",
-                expected=f"numbers from 0 to {known - 1}" if known else "0 numbers",
-                received=str(wrong[0]),
-                mend="In a batch, nodes and edges are numbered through all graphs.",
+                f"TensorDigraph.{path}",
+                f"numbers from 0 to {known - 1}" if known else "0 numbers",
+                str(wrong[0]),
+                "In a batch, nodes and edges are numbered through all graphs.",
             )
     ones = tf.ones_like(numbers)
     return tf.scatter_nd(numbers[:, tf.newaxis], ones, tf.reshape(count, [1])) > 0

@@ -147,8 +147,8 @@ def _is_scalar(value: Any) -> bool:
 
 def _unnamed_error(path: str, x: Any, other: Any) -> StructureError:
     return StructureError(
-        path=path,
-        expected=f"a LabeledTensor or a scalar, because another operand has {naming.describe(x)}",
-        received=naming.describe(other),
-        mend="Name its axes: xt.types.LabeledTensor(value, ['feature']).",
+        path,
+        f"a LabeledTensor or a scalar, because another operand has {naming.describe(x)}",
+        naming.describe(other),
+        "Name its axes: xt.types.LabeledTensor(value, ['feature']).",
     )

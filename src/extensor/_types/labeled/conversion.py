@@ -15,10 +15,10 @@ def from_xarray(cls: Any, array: Any) -> Any:
     dims = getattr(array, "dims", None)
     if not isinstance(dims, tuple) or not hasattr(array, "values"):
         raise DTypeError(
-            path="LabeledTensor.from_xarray",
-            expected="a DataArray or a Variable of xarray",
-            received=f"a {type(array).__qualname__}",
-            mend="Convert each array of a Dataset, such as dataset['grams'].",
+            "LabeledTensor.from_xarray",
+            "a DataArray or a Variable of xarray",
+            f"a {type(array).__qualname__}",
+            "Convert each array of a Dataset, such as dataset['grams'].",
         )
     values = array.values
     if values.dtype.kind == "U":
@@ -29,10 +29,10 @@ def from_xarray(cls: Any, array: Any) -> Any:
         if isinstance(error, DTypeError):
             raise
         raise DTypeError(
-            path="LabeledTensor.from_xarray",
-            expected="a dtype that TensorFlow has",
-            received=str(array.dtype),
-            mend="Convert it first: array.astype('int64') converts dates to numbers.",
+            "LabeledTensor.from_xarray",
+            "a dtype that TensorFlow has",
+            str(array.dtype),
+            "Convert it first: array.astype('int64') converts dates to numbers.",
         ) from error
 
 
@@ -42,9 +42,9 @@ def to_xarray(x: Any, **arguments: Any) -> Any:
         xarray = importlib.import_module("xarray")
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            path="LabeledTensor.to_xarray",
-            expected="xarray",
-            received="no module xarray",
-            mend='pip install "extensor[xarray]"',
+            "LabeledTensor.to_xarray",
+            "xarray",
+            "no module xarray",
+            'pip install "extensor[xarray]"',
         ) from error
     return xarray.DataArray(x.values.numpy(), dims=x.axes, **arguments)

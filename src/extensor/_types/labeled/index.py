@@ -80,21 +80,21 @@ def _expect_inside(path: str, x: Any, number: int, positions: Any) -> None:
     wrong = positions[(positions < -size) | (positions >= size)]
     if wrong.size:
         raise RowError(
-            path=path,
-            expected=f"positions from {-size} to {size - 1} along axis {x.axes[number]!r}"
+            path,
+            f"positions from {-size} to {size - 1} along axis {x.axes[number]!r}"
             if size
             else f"0 positions along axis {x.axes[number]!r}",
-            received=str(wrong.ravel()[0]),
-            mend=f"The size of the axis is {size}.",
+            str(wrong.ravel()[0]),
+            f"The size of the axis is {size}.",
         )
 
 
 def _indexer_error(path: str, x: Any, number: int, received: str) -> DTypeError:
     return DTypeError(
-        path=path,
-        expected=f"a number, a slice, integers or bools for axis {x.axes[number]!r}",
-        received=received,
-        mend="A LabeledTensor has no coordinates: give positions, as in x.isel(word=0).",
+        path,
+        f"a number, a slice, integers or bools for axis {x.axes[number]!r}",
+        received,
+        "A LabeledTensor has no coordinates: give positions, as in x.isel(word=0).",
     )
 
 
@@ -111,12 +111,10 @@ def by_position(x: Any, key: Any) -> Any:
     count = dots + len(after)
     if count > len(x.axes) or any(one is None or one is Ellipsis for one in (*keys[:dots], *after)):
         raise RowError(
-            path=path,
-            expected=f"at most one position or slice for each of the {naming.describe(x)}",
-            received=f"{count} positions"
-            if count > len(x.axes)
-            else "a new axis, or a second '...'",
-            mend="Add an axis with tf.expand_dims(x, 'batch').",
+            path,
+            f"at most one position or slice for each of the {naming.describe(x)}",
+            f"{count} positions" if count > len(x.axes) else "a new axis, or a second '...'",
+            "Add an axis with tf.expand_dims(x, 'batch').",
         )
     first = len(x.axes) - len(after)
     indexers = {**dict(enumerate(keys[:dots])), **dict(enumerate(after, first))}
@@ -138,10 +136,10 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
         indices = tf.convert_to_tensor(indices)
         if indices.shape.rank not in (0, 1):
             raise StructureError(
-                path=path,
-                expected=f"a vector of positions along axis {name!r}, or a LabeledTensor of them",
-                received=naming.describe(indices),
-                mend="Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank']).",
+                path,
+                f"a vector of positions along axis {name!r}, or a LabeledTensor of them",
+                naming.describe(indices),
+                "Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank']).",
             )
         own = (name,) * indices.shape.rank
         values = tf.gather(x.values, indices, axis=number)
@@ -177,9 +175,9 @@ def masked(x: Any, mask: Any, number: int, path: str) -> Any:
     bools = mask.values if isinstance(mask, type(x)) else mask
     if not fits or not bools.shape.is_compatible_with([size]):
         raise StructureError(
-            path=path,
-            expected=f"one bool for each position along axis {name!r} of {naming.describe(x)}",
-            received=naming.describe(mask),
-            mend="Pass a mask of rank 1: the result of a larger mask has no names for its axes.",
+            path,
+            f"one bool for each position along axis {name!r} of {naming.describe(x)}",
+            naming.describe(mask),
+            "Pass a mask of rank 1: the result of a larger mask has no names for its axes.",
         )
     return x.of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)

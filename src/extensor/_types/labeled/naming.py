@@ -55,36 +55,33 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     wrong = [name for name in axes if not (isinstance(name, str) and name)] if is_list else [axes]
     if wrong:
         raise DTypeError(
-            path=path,
-            expected="a list of names, each a nonempty string",
-            received=repr(wrong[0]) if is_list else f"a {type(axes).__qualname__}",
-            mend="Name each axis: axes=['word', 'feature'].",
+            path,
+            "a list of names, each a nonempty string",
+            repr(wrong[0]) if is_list else f"a {type(axes).__qualname__}",
+            "Name each axis: axes=['word', 'feature'].",
         )
     found = tuple(str(name) for name in axes)
     unique(found, path)
     if shape.rank != len(found):
         raise StructureError(
-            path=path,
-            expected="values of known rank"
+            path,
+            "values of known rank"
             if shape.rank is None
             else f"one name for each axis of shape {shape}",
-            received=f"({', '.join(found)})",
-            mend="Set the shape first, with tf.ensure_shape."
+            f"({', '.join(found)})",
+            "Set the shape first, with tf.ensure_shape."
             if shape.rank is None
             else "Name each axis once.",
         )
     return found
 
 
-def unique(axes: Sequence[str], path: str, mend: str = "Rename one of the two.") -> None:
+def unique(axes: Sequence[str], path: str, fix: str = "Rename one of the two.") -> None:
     """Raises StructureError if a name occurs twice."""
     for i, name in enumerate(axes):
         if name in axes[:i]:
             raise StructureError(
-                path=path,
-                expected="axes of different names",
-                received=f"{name!r} twice in ({', '.join(axes)})",
-                mend=mend,
+                path, "axes of different names", f"{name!r} twice in ({', '.join(axes)})", fix
             )
 
 
@@ -97,10 +94,7 @@ def new(axes: Sequence[str], name: Any, path: str) -> str:
     """
     if not isinstance(name, str) or not name:
         raise DTypeError(
-            path=path,
-            expected="a name for the new axis",
-            received=repr(name),
-            mend="Pass it as axis: axis='batch'.",
+            path, "a name for the new axis", repr(name), "Pass it as axis: axis='batch'."
         )
     unique((*axes, name), path, "Choose another name.")
     return name
@@ -126,12 +120,10 @@ def number(x: Any, axis: Any, path: str) -> int:
         if -len(x.axes) <= axis < len(x.axes):
             return axis % len(x.axes)
     raise StructureError(
-        path=path,
-        expected=f"one of the {describe(x)}"
-        if x.axes
-        else "no axis, because the tensor is a scalar",
-        received=repr(axis),
-        mend="Check the spelling.",
+        path,
+        f"one of the {describe(x)}" if x.axes else "no axis, because the tensor is a scalar",
+        repr(axis),
+        "Check the spelling.",
     )
 
 
@@ -165,10 +157,10 @@ def _integer(axis: Any, path: str) -> int:
         or not isinstance(known, (int, np.integer, np.ndarray))
     ):
         raise DTypeError(
-            path=path,
-            expected="the name or the number of an axis, known while tracing",
-            received=f"a {type(axis).__qualname__}",
-            mend="Write axis='word'.",
+            path,
+            "the name or the number of an axis, known while tracing",
+            f"a {type(axis).__qualname__}",
+            "Write axis='word'.",
         )
     return int(known)
 
@@ -183,20 +175,15 @@ def mismatch_error(path: str, x: Any, y: Any, name: str | None = None) -> Struct
         name: The axis whose sizes differ; None if the names differ.
     """
     return StructureError(
-        path=path,
-        expected="the same axes" if name is None else f"the same size of axis {name!r}",
-        received=f"{describe(x)} and {describe(y)}",
-        mend="Axes of the same name are the same axis: rename one, or slice both to the same size."
+        path,
+        "the same axes" if name is None else f"the same size of axis {name!r}",
+        f"{describe(x)} and {describe(y)}",
+        "Axes of the same name are the same axis: rename one, or slice both to the same size."
         if name
         else "Rename, expand or squeeze axes until the names are equal, in any order.",
     )
 
 
-def names_error(path: str, x: Any, mend: str) -> ExtensorError:
+def names_error(path: str, x: Any, fix: str) -> ExtensorError:
     """Returns the error for an operation that would lose the names."""
-    return StructureError(
-        path=path,
-        expected="a tensor without names of axes",
-        received=describe(x),
-        mend=mend,
-    )
+    return StructureError(path, "a tensor without names of axes", describe(x), fix)

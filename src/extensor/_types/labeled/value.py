@@ -105,10 +105,10 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.with_values"))
         if not values.shape.is_compatible_with(self.values.shape):
             raise StructureError(
-                path="LabeledTensor.with_values",
-                expected=f"shape {self.values.shape}, the shape of {naming.describe(self)}",
-                received=f"shape {values.shape}",
-                mend="For another shape, create a new tensor: LabeledTensor(values, [...]).",
+                "LabeledTensor.with_values",
+                f"shape {self.values.shape}, the shape of {naming.describe(self)}",
+                f"shape {values.shape}",
+                "For another shape, create a new tensor: LabeledTensor(values, [...]).",
             )
         return self.of_parts(values, self.axes)
 
@@ -234,10 +234,10 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             return super().__bool__()
         if not hasattr(self.values, "numpy"):
             raise DTypeError(
-                path="bool(LabeledTensor)",
-                expected="an eager value",
-                received="a symbolic tensor",
-                mend="Inside a tf.function, use the tensor: `if x.values:`.",
+                "bool(LabeledTensor)",
+                "an eager value",
+                "a symbolic tensor",
+                "Inside a tf.function, use the tensor: `if x.values:`.",
             )
         return bool(self.values)
 

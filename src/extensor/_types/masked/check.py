@@ -30,10 +30,10 @@ def expect_fit(values: Any, mask: Any) -> None:
     """
     if mask.dtype != tf.bool:
         raise DTypeError(
-            path="MaskedTensor.mask",
-            expected="bool",
-            received=mask.dtype.name,
-            mend="Pass a mask that is True where a value is valid, such as `numbers > 0`.",
+            "MaskedTensor.mask",
+            "bool",
+            mask.dtype.name,
+            "Pass a mask that is True where a value is valid, such as `numbers > 0`.",
         )
     outer, inner = static_shape(mask), static_shape(values)
     if outer.rank is None or inner.rank is None:
@@ -65,8 +65,8 @@ def _shape_error(values: Any, mask: Any, received: str | None = None) -> Structu
     uniform = [s for s, _ in itertools.groupby(map(str, shorter))]
     ragged = "a ragged mask of " if hasattr(values, "row_splits") else ""
     return StructureError(
-        path="MaskedTensor.mask",
-        expected=f"{ragged}shape {uniform[0]}, or the shape of outer dimensions of the values",
-        received=received or f"shape {static_shape(mask)}",
-        mend="Give one bool for each value, row or record; a mask does not broadcast.",
+        "MaskedTensor.mask",
+        f"{ragged}shape {uniform[0]}, or the shape of outer dimensions of the values",
+        received or f"shape {static_shape(mask)}",
+        "Give one bool for each value, row or record; a mask does not broadcast.",
     )

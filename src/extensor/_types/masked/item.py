@@ -67,10 +67,10 @@ def all_valid(values: Any, rank: int | None = None) -> Any:
     if shape.rank == 1:
         return tf.ones(tf.reshape(num_rows(values), [1]), tf.bool)
     raise StructureError(
-        path="MaskedTensor.mask",
-        expected=f"a mask for values of shape {shape}",
-        received="mask=None",
-        mend="Pass a mask, because the sizes are not static.",
+        "MaskedTensor.mask",
+        f"a mask for values of shape {shape}",
+        "mask=None",
+        "Pass a mask, because the sizes are not static.",
     )
 
 
@@ -90,10 +90,10 @@ def without_nulls(values: Any, mask: Any, path: str) -> Any:
     known = static(flat)
     nulls = tf.math.count_nonzero(~flat) if known is None else int(np.count_nonzero(~known))
     error = NullError(
-        path=path,
-        expected="no nulls",
-        received="nulls" if known is None else "1 null" if nulls == 1 else f"{nulls} nulls",
-        mend="Replace them with x.fill(value), or remove their rows.",
+        path,
+        "no nulls",
+        "nulls" if known is None else "1 null" if nulls == 1 else f"{nulls} nulls",
+        "Replace them with x.fill(value), or remove their rows.",
     )
     if known is not None:
         if nulls:
@@ -180,10 +180,10 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
         return cut_rows(replaced(rows[0], mask.values, item), rows[1])
     if mask.shape.rank != 1:
         raise StructureError(
-            path="MaskedTensor.fill",
-            expected="a mask of rank 1, to fill lists or records",
-            received=f"a mask of rank {mask.shape.rank}",
-            mend="Select rows first, or fill each field.",
+            "MaskedTensor.fill",
+            "a mask of rank 1, to fill lists or records",
+            f"a mask of rank {mask.shape.rank}",
+            "Select rows first, or fill each field.",
         )
     spec: Any = rows_spec(tf.type_spec_from_value(values), "MaskedTensor.fill")
     # A list of one item is cast to a batch of one.

@@ -116,10 +116,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             fields = self.__dict__
             if name == "numpy":
                 raise MissingAttributeError(
-                    path="MaskedTensor.numpy",
-                    expected="a value without a mask",
-                    received="a MaskedTensor",
-                    mend="Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy().",
+                    "MaskedTensor.numpy",
+                    "a value without a mask",
+                    "a MaskedTensor",
+                    "Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy().",
                 )
             if name != "mask" or "values" not in fields:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -209,10 +209,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         """
         if not self._is_eager():
             raise DTypeError(
-                path="MaskedTensor.to_numpy",
-                expected="an eager dense tensor",
-                received=type(self.values).__name__,
-                mend="Call x.to_py(), which lists values of all types, or x.fill(value), which has "
+                "MaskedTensor.to_numpy",
+                "an eager dense tensor",
+                type(self.values).__name__,
+                "Call x.to_py(), which lists values of all types, or x.fill(value), which has "
                 "no mask. In a tf.function there are no arrays.",
             )
         with tf.init_scope():  # a function may be traced meanwhile
@@ -250,10 +250,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         values, mask = self._tensor("to_ragged"), self.mask
         if values.shape.rank is None or values.shape.rank < 2:
             raise StructureError(
-                path="MaskedTensor.to_ragged",
-                expected="rank 2 or more",
-                received=f"shape {values.shape}",
-                mend="For a vector, call tf.boolean_mask(x.values, x.mask).",
+                "MaskedTensor.to_ragged",
+                "rank 2 or more",
+                f"shape {values.shape}",
+                "For a vector, call tf.boolean_mask(x.values, x.mask).",
             )
         if isinstance(values, tf.RaggedTensor) or mask.shape.rank < 2:
             mask = item.elements(values, mask)
@@ -360,10 +360,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     def _tensor(self, method: str) -> Any:
         if not item.is_tensor(self.values):
             raise DTypeError(
-                path=f"MaskedTensor.{method}",
-                expected="values that are a dense or ragged tensor",
-                received=type(self.values).__name__,
-                mend="Select a field: masked['title'] has the mask of the records.",
+                f"MaskedTensor.{method}",
+                "values that are a dense or ragged tensor",
+                type(self.values).__name__,
+                "Select a field: masked['title'] has the mask of the records.",
             )
         return self.values
 
@@ -373,10 +373,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         """Raises an error; called by TensorFlow, by operations without a handler."""
         raise DTypeError(
-            path="MaskedTensor",
-            expected="a tensor, or a value that converts to one",
-            received="a MaskedTensor",
-            mend="Call x.fill(value), which has no mask; in a model, xt.keras.Masked keeps "
+            "MaskedTensor",
+            "a tensor, or a value that converts to one",
+            "a MaskedTensor",
+            "Call x.fill(value), which has no mask; in a model, xt.keras.Masked keeps "
             "it. Authors of an operation register a handler for it with xt.dispatch.implements.",
         )
 
@@ -386,11 +386,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         count = int(np.ma.count_masked(array))
         if count:
             raise NullError(
-                path="MaskedTensor",
-                expected="values without nulls, because an array has no mask",
-                received=f"{count} nulls" if count > 1 else "1 null",
-                mend="Call x.fill(value), or x.to_numpy(), an array of numpy.ma, which keeps the "
-                "mask.",
+                "MaskedTensor",
+                "values without nulls, because an array has no mask",
+                f"{count} nulls" if count > 1 else "1 null",
+                "Call x.fill(value), or x.to_numpy(), an array of numpy.ma, which keeps the mask.",
             )
         return np.array(np.ma.getdata(array), dtype, copy=bool(copy) or None)
 
@@ -425,10 +424,10 @@ def _expect_outer(mask: Any, inner: Any) -> None:
     ranks = mask.shape.rank, inner.shape.rank
     if None not in ranks and ranks[0] >= ranks[1]:
         raise DTypeError(
-            path="MaskedTensor.values",
-            expected="values without a mask, or with a mask of more dimensions",
-            received=f"a MaskedTensor with a mask of shape {inner.shape}",
-            mend="Combine the masks: MaskedTensor(x.values, x.mask & mask).",
+            "MaskedTensor.values",
+            "values without a mask, or with a mask of more dimensions",
+            f"a MaskedTensor with a mask of shape {inner.shape}",
+            "Combine the masks: MaskedTensor(x.values, x.mask & mask).",
         )
 
 

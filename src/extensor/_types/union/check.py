@@ -25,26 +25,26 @@ def expect_names(variants: Any, names: Any) -> None:
     """
     if not isinstance(variants, Mapping) or not all(isinstance(name, str) for name in variants):
         raise DTypeError(
-            path="UnionTensor.variants",
-            expected="a mapping from names to rows",
-            received=type(variants).__name__
+            "UnionTensor.variants",
+            "a mapping from names to rows",
+            type(variants).__name__
             if not isinstance(variants, Mapping)
             else "names that are not strings",
-            mend='Write {"number": [1.5], "text": ["a", "b"]}.',
+            'Write {"number": [1.5], "text": ["a", "b"]}.',
         )
     if not 0 < len(variants) <= MAX_VARIANTS:
         raise StructureError(
-            path="UnionTensor.variants",
-            expected=f"1 to {MAX_VARIANTS} variants",
-            received=f"{len(variants)}",
-            mend="Without variants there is no value; a type code has one byte.",
+            "UnionTensor.variants",
+            f"1 to {MAX_VARIANTS} variants",
+            f"{len(variants)}",
+            "Without variants there is no value; a type code has one byte.",
         )
     if sorted(names) != sorted(variants):
         raise FieldError(
-            path="UnionTensor.names",
-            expected=f"the names of the variants: {', '.join(variants)}",
-            received=", ".join(map(str, names)),
-            mend="Leave names out: the order of the variants is the order of the codes.",
+            "UnionTensor.names",
+            f"the names of the variants: {', '.join(variants)}",
+            ", ".join(map(str, names)),
+            "Leave names out: the order of the variants is the order of the codes.",
         )
 
 
@@ -69,10 +69,10 @@ def counts(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> N
     if wrong.any():
         first = int(np.argmax(wrong))
         raise RowError(
-            path=f"UnionTensor.codes, record {first}",
-            expected=f"a code from 0 to {len(names) - 1}, for the variants {', '.join(names)}",
-            received=str(numbers[first]),
-            mend="A code is the position of the variant among the variants.",
+            f"UnionTensor.codes, record {first}",
+            f"a code from 0 to {len(names) - 1}, for the variants {', '.join(names)}",
+            str(numbers[first]),
+            "A code is the position of the variant among the variants.",
         )
     for code, (name, count) in enumerate(
         zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True)
@@ -80,10 +80,10 @@ def counts(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> N
         rows = static_num_rows(variants[name])
         if rows is not None and rows != count:
             raise StructureError(
-                path=f"UnionTensor.variants[{name!r}]",
-                expected=f"{count} row{'s' * (count != 1)}, one for each code {code}",
-                received=f"{rows} row{'s' * (rows != 1)}",
-                mend="A variant has the rows of its own codes only, in their order.",
+                f"UnionTensor.variants[{name!r}]",
+                f"{count} row{'s' * (count != 1)}, one for each code {code}",
+                f"{rows} row{'s' * (rows != 1)}",
+                "A variant has the rows of its own codes only, in their order.",
             )
 
 

@@ -43,10 +43,10 @@ def _rows(name: str, result: Any, dtype: Any, argument: Any) -> Any:
     given, expected = static_num_rows(result), static_num_rows(argument)
     if None not in (given, expected) and given != expected:
         raise StructureError(
-            path=f"UnionTensor.match: {name}",
-            expected=f"a result of {expected} rows, as the argument has",
-            received=f"{given} rows",
-            mend="The function gets all rows of the variant, and returns one row for each.",
+            f"UnionTensor.match: {name}",
+            f"a result of {expected} rows, as the argument has",
+            f"{given} rows",
+            "The function gets all rows of the variant, and returns one row for each.",
         )
     return result
 
@@ -65,10 +65,10 @@ def _is_one_type(rows: list[Any]) -> bool:
     return all(first.most_specific_common_supertype([s]) is not None for s in specs[1:])
 
 
-def _wrong(union: Any, received: str, mend: str) -> FieldError:
+def _wrong(union: Any, received: str, fix: str) -> FieldError:
     return FieldError(
-        path="UnionTensor.match",
-        expected=f"a function for each of the variants {', '.join(union.names)}",
-        received=received,
-        mend=mend,
+        "UnionTensor.match",
+        f"a function for each of the variants {', '.join(union.names)}",
+        received,
+        fix,
     )

@@ -60,10 +60,10 @@ class UnionSpec:
         codes = tf.TensorSpec(shape, tf.int8) if codes is None else codes
         if codes.shape.rank is None:
             raise StructureError(
-                path="UnionTensor.Spec",
-                expected="a shape of known rank",
-                received=f"shape {codes.shape}",
-                mend="Sizes may be None; a single value has the shape [].",
+                "UnionTensor.Spec",
+                "a shape of known rank",
+                f"shape {codes.shape}",
+                "Sizes may be None; a single value has the shape [].",
             )
         self.codes = codes
         self.variants = {
@@ -111,10 +111,10 @@ class UnionSpec:
         """Returns the spec of one element along the first dimension."""
         if self.shape.rank == 0:
             raise StructureError(
-                path="UnionTensor.Spec",
-                expected="a batch to unstack",
-                received="a single value",
-                mend="Its rows are in value.variants.",
+                "UnionTensor.Spec",
+                "a batch to unstack",
+                "a single value",
+                "Its rows are in value.variants.",
             )
         return self._like(unstacked_spec(self.codes, "UnionTensor.Spec"))
 

@@ -131,10 +131,10 @@ class UnionTensor(OperatorsMixin):
         """
         if name not in self.variants:
             raise FieldError(
-                path="UnionTensor.is_variant",
-                expected=f"one of the variants {', '.join(self.names)}",
-                received=repr(name),
-                mend="Check the spelling.",
+                "UnionTensor.is_variant",
+                f"one of the variants {', '.join(self.names)}",
+                repr(name),
+                "Check the spelling.",
             )
         code = tf.constant(self.names.index(name), tf.int8)
         if isinstance(self.codes, tf.RaggedTensor):
@@ -207,10 +207,10 @@ class UnionTensor(OperatorsMixin):
         codes, variants = conversion.of_values(values)
         if not variants:
             raise StructureError(
-                path="UnionTensor.from_values",
-                expected="at least one value",
-                received="no values",
-                mend="Pass the spec: without values, the variants are not known.",
+                "UnionTensor.from_values",
+                "at least one value",
+                "no values",
+                "Pass the spec: without values, the variants are not known.",
             )
         return cls.of_parts(tf.constant(codes), variants, tuple(variants))
 
@@ -254,10 +254,10 @@ class UnionTensor(OperatorsMixin):
         is_outside = isinstance(first, int) and size is not None and not -size <= first < size
         if is_outside:
             raise RowError(
-                path="UnionTensor[...]",
-                expected=f"a position from {-size} to {size - 1}" if size else "no position",
-                received=str(first),
-                mend=f"There are {size} rows." if self.shape.rank else "This is a single value.",
+                "UnionTensor[...]",
+                f"a position from {-size} to {size - 1}" if size else "no position",
+                str(first),
+                f"There are {size} rows." if self.shape.rank else "This is a single value.",
             )
         return rearranged(self, lambda positions: positions[key])
 

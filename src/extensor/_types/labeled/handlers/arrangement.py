@@ -25,10 +25,10 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any
     order = list(range(rank))[::-1] if perm is None else naming.numbers(a, perm, "tf.transpose")
     if len(order) != rank:
         raise StructureError(
-            path="tf.transpose",
-            expected=f"an order of all {naming.describe(a)}",
-            received=f"({', '.join(a.axes[i] for i in order)})",
-            mend="Name all axes, or write x.transpose('word', ...).",
+            "tf.transpose",
+            f"an order of all {naming.describe(a)}",
+            f"({', '.join(a.axes[i] for i in order)})",
+            "Name all axes, or write x.transpose('word', ...).",
         )
     if conjugate or not isinstance(a.values, tf.Tensor):
         values = tf.transpose(a.values, order, conjugate)
@@ -43,10 +43,10 @@ def matrix_transpose(a: Any, name: Any = None, conjugate: bool = False) -> Any:
     rank = len(a.axes)
     if rank < 2:
         raise StructureError(
-            path="tf.linalg.matrix_transpose",
-            expected="at least 2 axes",
-            received=naming.describe(a),
-            mend="Add an axis with tf.expand_dims(x, 'batch').",
+            "tf.linalg.matrix_transpose",
+            "at least 2 axes",
+            naming.describe(a),
+            "Add an axis with tf.expand_dims(x, 'batch').",
         )
     return transpose(a, [*range(rank - 2), rank - 1, rank - 2], conjugate)
 
@@ -70,10 +70,10 @@ def squeeze(input: Any, axis: Any = None, *_: Any) -> Any:
     wrong += [i for i in range(len(sizes)) if axis is None and sizes[i] is None]
     if wrong:
         raise StructureError(
-            path="tf.squeeze",
-            expected=f"size 1 of axis {input.axes[wrong[0]]!r}",
-            received=naming.describe(input),
-            mend="Name the axes of size 1." if axis is None else "Slice it, or reduce it.",
+            "tf.squeeze",
+            f"size 1 of axis {input.axes[wrong[0]]!r}",
+            naming.describe(input),
+            "Name the axes of size 1." if axis is None else "Slice it, or reduce it.",
         )
     left = [name for i, name in enumerate(input.axes) if i not in dropped]
     return input.of_parts(tf.squeeze(input.values, dropped) if dropped else input.values, left)
@@ -140,10 +140,10 @@ def gather(
         params = tf.convert_to_tensor(params)
         if params.shape.rank != 1:
             raise StructureError(
-                path="tf.gather",
-                expected=f"a vector or LabeledTensor, for indices with {naming.describe(indices)}",
-                received=naming.describe(params),
-                mend="Name its axes: xt.types.LabeledTensor(params, ['word', 'feature']).",
+                "tf.gather",
+                f"a vector or LabeledTensor, for indices with {naming.describe(indices)}",
+                naming.describe(params),
+                "Name its axes: xt.types.LabeledTensor(params, ['word', 'feature']).",
             )
         return indices.of_parts(tf.gather(params, indices.values), indices.axes)
     if batch_dims:

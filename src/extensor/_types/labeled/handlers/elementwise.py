@@ -43,10 +43,10 @@ def unary(op: Any, *args: Any) -> Any:
     values = op(first.values, *others)
     if not values.shape.is_compatible_with(first.values.shape):
         raise StructureError(
-            path=name_of(op),
-            expected=f"a result of the shape of {naming.describe(first)}",
-            received=f"shape {values.shape}",
-            mend="Pass scalars for the other arguments.",
+            name_of(op),
+            f"a result of the shape of {naming.describe(first)}",
+            f"shape {values.shape}",
+            "Pass scalars for the other arguments.",
         )
     return first.of_parts(values, first.axes)
 

@@ -22,10 +22,10 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, LabeledTensor):
             raise StructureError(
-                path=path,
-                expected=f"a LabeledTensor, because the other operand has {naming.describe(other)}",
-                received=naming.describe(one),
-                mend="Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
+                path,
+                f"a LabeledTensor, because the other operand has {naming.describe(other)}",
+                naming.describe(one),
+                "Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
             )
     a, b = checked((a, b), path)
     shared = [name for name in a.axes if name in b.axes]
@@ -34,10 +34,10 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
     for name in summed:
         if name not in shared:
             raise StructureError(
-                path=path,
-                expected=f"an axis that both have, {naming.describe(a)} and {naming.describe(b)}",
-                received=repr(name),
-                mend="Sum over an axis of only one tensor with tf.reduce_sum.",
+                path,
+                f"an axis that both have, {naming.describe(a)} and {naming.describe(b)}",
+                repr(name),
+                "Sum over an axis of only one tensor with tf.reduce_sum.",
             )
     every = tuple(dict.fromkeys((*a.axes, *b.axes)))
     kept = [name for name in every if name not in summed]
@@ -53,10 +53,10 @@ def matmul(a: Any, b: Any, *options: Any) -> Any:
     given = [name for name, option in zip(names, options, strict=False) if option]
     if given:
         raise StructureError(
-            path="tf.matmul",
-            expected="False for transpose_* and adjoint_*, because axes are matched by name",
-            received=f"{given[0]}=True",
-            mend="Omit it; for an adjoint, pass tf.math.conj(x).",
+            "tf.matmul",
+            "False for transpose_* and adjoint_*, because axes are matched by name",
+            f"{given[0]}=True",
+            "Omit it; for an adjoint, pass tf.math.conj(x).",
         )
     return _dot(a, b, None, "tf.matmul")
 
@@ -68,10 +68,10 @@ def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
     is_names = isinstance(axes, (list, tuple)) and all(isinstance(name, str) for name in axes)
     if not is_names:
         raise StructureError(
-            path="tf.tensordot",
-            expected="names of axes that both tensors have",
-            received=repr(axes),
-            mend="Write axes=['feature'].",
+            "tf.tensordot",
+            "names of axes that both tensors have",
+            repr(axes),
+            "Write axes=['feature'].",
         )
     return _dot(a, b, axes, "tf.tensordot")
 
@@ -83,19 +83,19 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
     subscripts = terms.split(",")
     if "." in equation or not arrow or len(subscripts) != len(inputs):
         raise StructureError(
-            path="tf.einsum",
-            expected=f"an equation with a letter for each axis, '->', and {len(inputs)} term(s)",
-            received=repr(equation),
-            mend="Write 'wf,fu->wu'.",
+            "tf.einsum",
+            f"an equation with a letter for each axis, '->', and {len(inputs)} term(s)",
+            repr(equation),
+            "Write 'wf,fu->wu'.",
         )
     names = _names_of_letters(subscripts, inputs)
     for letter in out:
         if letter not in names:
             raise StructureError(
-                path="tf.einsum",
-                expected=f"a LabeledTensor with the axis {letter!r} of the result",
-                received="only tensors without names for this axis",
-                mend="Pass a LabeledTensor for the tensor that has this axis.",
+                "tf.einsum",
+                f"a LabeledTensor with the axis {letter!r} of the result",
+                "only tensors without names for this axis",
+                "Pass a LabeledTensor for the tensor that has this axis.",
             )
     labeled = checked([x for x in inputs if isinstance(x, LabeledTensor)], "tf.einsum")
     rest = iter(labeled)
@@ -113,18 +113,18 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
             continue
         if len(term) != len(x.axes):
             raise StructureError(
-                path="tf.einsum",
-                expected=f"one letter for each of the {naming.describe(x)}",
-                received=repr(term),
-                mend="Write one letter for each axis.",
+                "tf.einsum",
+                f"one letter for each of the {naming.describe(x)}",
+                repr(term),
+                "Write one letter for each axis.",
             )
         for letter, name in zip(term, x.axes, strict=True):
             if names.setdefault(letter, name) != name or letters.setdefault(name, letter) != letter:
                 raise StructureError(
-                    path="tf.einsum",
-                    expected="the same letter for the same name in all terms",
-                    received=f"{letter!r} for {name!r}, beside {names[letter]!r} and "
+                    "tf.einsum",
+                    "the same letter for the same name in all terms",
+                    f"{letter!r} for {name!r}, beside {names[letter]!r} and "
                     f"{letters.get(name, letter)!r}",
-                    mend="Rename an axis, or change the equation.",
+                    "Rename an axis, or change the equation.",
                 )
     return names

@@ -176,10 +176,10 @@ def _expect_positions(slice_spec: Any) -> None:
         is_array = isinstance(key, (tf.Tensor, np.ndarray)) and len(key.shape) > 0
         if is_array or isinstance(key, tf.RaggedTensor):
             raise DTypeError(
-                path="MaskedTensor[...]",
-                expected="ints, slices, ... or None",
-                received=f"{type(key).__name__} of shape {key.shape}",
-                mend="Use tf.gather for positions, tf.boolean_mask for bools.",
+                "MaskedTensor[...]",
+                "ints, slices, ... or None",
+                f"{type(key).__name__} of shape {key.shape}",
+                "Use tf.gather for positions, tf.boolean_mask for bools.",
             )
 
 

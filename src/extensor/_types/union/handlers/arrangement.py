@@ -70,10 +70,10 @@ def _unions(values: Any) -> list[Any] | None:
         merged = spec.castable_type(other._like(spec.codes))
         if merged is None:
             raise DTypeError(
-                path="tf.concat or tf.stack",
-                expected=f"unions of {spec}",
-                received=str(other),
-                mend="Give variants of one name the same type.",
+                "tf.concat or tf.stack",
+                f"unions of {spec}",
+                str(other),
+                "Give variants of one name the same type.",
             )
         spec = merged
     return [with_names(union, spec) for union in unions]

@@ -23,8 +23,8 @@ def refuse(op: Any, *args: Any) -> Any:
         return NotImplemented
     functions = ", ".join(f"{name!r}: ..." for name in union.names)
     raise UnsupportedTypeError(
-        path=name_of(op),
-        expected="a value of one type",
-        received=f"a UnionTensor of {', '.join(union.names)}",
-        mend=f"Apply a function to each variant: union.match({{{functions}}}).",
+        name_of(op),
+        "a value of one type",
+        f"a UnionTensor of {', '.join(union.names)}",
+        f"Apply a function to each variant: union.match({{{functions}}}).",
     )
