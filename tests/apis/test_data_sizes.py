@@ -1,4 +1,4 @@
-"""`xt.ragged_batch` and `xt.padded_batch`, and tf.data functions for values of different sizes."""
+"""`Dataset.ragged_batch`, `padded_batch` and other functions for values of different sizes."""
 
 import numpy as np
 import pytest
