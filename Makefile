@@ -105,7 +105,7 @@ lint: $(STAMP)  ## Check style, types and imports
 	@$(RUN) ruff format --quiet --check .
 	@echo "[lint] pyright"
 	@$(RUN) pyright
-	@echo "[lint] imports between the floors"
+	@echo "[lint] imports between the layers"
 	@$(VENV)/bin/lint-imports --no-cache --no-logo
 
 format: $(STAMP)  ## Format the code and apply the fixes of ruff
@@ -113,7 +113,7 @@ format: $(STAMP)  ## Format the code and apply the fixes of ruff
 	@$(RUN) ruff check --quiet --fix-only .
 	@$(RUN) ruff format .
 
-structure: $(STAMP)  ## Write the lists of public names and of test files, and the picture of the floors
+structure: $(STAMP)  ## Write the lists of public names and of test files, and the picture of the layers
 	@$(RUN) structure
 
 bench: $(STAMP)  ## Run the benchmarks

@@ -1,4 +1,4 @@
-"""`python -m structure`: writes docs/api.txt, docs/floors.svg and tests/README.md."""
+"""`python -m structure`: writes docs/api.txt, docs/layers.svg and tests/README.md."""
 
 from structure import api, picture, tests
 

@@ -1,4 +1,4 @@
-"""Draws docs/floors.svg, the picture of the imports.
+"""Draws docs/layers.svg, the picture of the imports.
 
 Each box is a folder or file at the top of `src/extensor`, above all that it imports. An arrow means
 "imports"; an arrow that follows from other arrows is omitted. A dashed arrow is an import upwards
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "extensor"
-FILE = ROOT / "docs" / "floors.svg"
+FILE = ROOT / "docs" / "layers.svg"
 
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 176, 50, 18, 44, 20
 
@@ -98,8 +98,8 @@ def _below(graph: Graph, package: str) -> set[str]:
     return found
 
 
-def floors(graph: Graph) -> list[list[str]]:
-    """Returns the packages of each floor, from the bottom up.
+def layers(graph: Graph) -> list[list[str]]:
+    """Returns the packages of each layer, from the bottom up.
 
     Raises:
         ValueError: If imports form a cycle.
@@ -141,7 +141,7 @@ def folded(graph: Graph) -> Graph:
 
 
 def ordered(rows: list[list[str]], graph: Graph) -> list[list[str]]:
-    """Returns the packages of each floor in an order that makes the arrows short."""
+    """Returns the packages of each layer in an order that makes the arrows short."""
     edges = {package: set(graph[package]) for package in graph}
     for package, below in graph.items():
         for other in below:
@@ -165,15 +165,15 @@ def svg() -> str:
     """Returns the picture."""
     every, upwards = with_late(imports(), imports(late=True))
     graph = folded(every)
-    rows = ordered(floors(graph), graph)
+    rows = ordered(layers(graph), graph)
     most = max(map(len, rows))
     width = 2 * _MARGIN + most * _WIDTH + (most - 1) * _GAP_X
     height = 2 * _MARGIN + len(rows) * _HEIGHT + (len(rows) - 1) * _GAP_Y
     at: dict[str, tuple[float, float]] = {}
-    for floor, row in enumerate(rows):
+    for layer, row in enumerate(rows):
         free = width - len(row) * _WIDTH - (len(row) - 1) * _GAP_X
         for i, package in enumerate(row):
-            y = height - _MARGIN - _HEIGHT - floor * (_HEIGHT + _GAP_Y)
+            y = height - _MARGIN - _HEIGHT - layer * (_HEIGHT + _GAP_Y)
             at[package] = free / 2 + i * (_WIDTH + _GAP_X), y
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '

@@ -1,4 +1,4 @@
-"""No file outside the quarantine reads a private attribute of somebody else's spec or value."""
+"""Only `_tf*.py` and `_keras*.py` read private attributes of somebody else's spec or value."""
 
 import ast
 from pathlib import Path
@@ -80,7 +80,7 @@ def defined_names(tree, names):
     ]
 
 
-def is_quarantine(path):
+def is_private_file(path):
     return path.name.startswith(("_tf_", "_keras_"))
 
 
@@ -90,7 +90,7 @@ def files():
     return {
         path.relative_to(SOURCE).as_posix(): parsed(path)
         for path in sorted(SOURCE.rglob("*.py"))
-        if not is_quarantine(path)
+        if not is_private_file(path)
     }
 
 
@@ -102,7 +102,7 @@ def private_of_others(files):
 
 
 @pytest.mark.whole("reads all source files")
-def test_private_attributes_are_read_in_the_quarantine_only(files, private_of_others):
+def test_private_attributes_are_read_in_private_files_only(files, private_of_others):
     assert len(files) > 100
     found = {}
     for name, tree in files.items():

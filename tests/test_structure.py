@@ -18,7 +18,7 @@ def test_the_list_of_public_names_is_up_to_date():
     assert api.text() == api.FILE.read_text(), "Run `make structure`, and look at what changed."
 
 
-def test_the_picture_of_the_floors_is_up_to_date():
+def test_the_picture_of_the_layers_is_up_to_date():
     assert picture.svg() == picture.FILE.read_text(), "Run `make structure`."
 
 
@@ -55,12 +55,12 @@ def test_every_folder_of_tests_is_a_folder_of_the_source():
 
 def test_a_circle_is_not_drawn():
     with pytest.raises(ValueError, match=r"an import cycle: (a -> b -> a|b -> a -> b)"):
-        picture.floors({"a": {"b"}, "b": {"a"}, "c": {"a"}})
+        picture.layers({"a": {"b"}, "b": {"a"}, "c": {"a"}})
 
 
 def test_a_folder_is_drawn_above_all_that_it_imports():
     graph = {"data": {"struct", "path"}, "struct": {"path"}, "path": set()}
-    assert picture.floors(graph) == [["path"], ["struct"], ["data"]]
+    assert picture.layers(graph) == [["path"], ["struct"], ["data"]]
     assert picture.arrows(graph) == [("data", "struct"), ("struct", "path")]
 
 

@@ -16,7 +16,7 @@ from extensor._keras import _keras_private
 
 LIBRARY = pathlib.Path(extensor.__file__).parent
 ROOM = LIBRARY / "_keras"
-QUARANTINE = ROOM / "_keras_private.py"
+PRIVATE_FILES = ROOM / "_keras_private.py"
 
 
 def test_a_model_is_saved_with_the_function_under_default_save_signature(tmp_path):
@@ -241,7 +241,7 @@ def test_the_table_lists_what_is_probed():
         "_maybe_symbolic_build",
         "_standardize_inputs",
     ]
-    source = QUARANTINE.read_text().split('"""', 2)[2]
+    source = PRIVATE_FILES.read_text().split('"""', 2)[2]
     assert all(name in source for name in listed)
 
 

@@ -1,4 +1,4 @@
-"""What the docs say about ragged tensors in plain Keras and in awkward is true of these releases."""
+"""What the docs say about ragged tensors in plain Keras and awkward is true of these releases."""
 
 import awkward as ak
 import keras

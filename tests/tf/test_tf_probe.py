@@ -51,7 +51,7 @@ from tests.samples.types import (
 
 SOURCE = Path(__file__).parents[2] / "src" / "extensor"
 READING = sorted((SOURCE / "_tf").glob("_tf_*.py"))
-QUARANTINE = [*READING, *sorted((SOURCE / "_patches").glob("_tf_*.py"))]
+PRIVATE_FILES = [*READING, *sorted((SOURCE / "_patches").glob("_tf_*.py"))]
 
 
 def fresh_masked(values=(1.0, 2.0)):
@@ -919,7 +919,7 @@ def private_names(path):
                 yield name
 
 
-def test_every_private_name_of_a_file_of_the_quarantine_is_in_its_table():
+def test_every_private_name_of_a_file_with_private_names_is_in_its_table():
     missing = {}
     for path in READING:
         imported = {name.rpartition(".")[2] for name in private_names(path)}
@@ -930,14 +930,14 @@ def test_every_private_name_of_a_file_of_the_quarantine_is_in_its_table():
     assert missing == {}
 
 
-def test_a_private_name_is_imported_by_one_file_of_the_quarantine():
-    imported = [name for path in QUARANTINE for name in set(private_names(path))]
+def test_a_private_name_is_imported_by_one_file():
+    imported = [name for path in PRIVATE_FILES for name in set(private_names(path))]
     assert imported
     assert sorted(imported) == sorted(set(imported))
 
 
-def test_no_private_name_is_used_outside_the_quarantine():
-    allowed = dict.fromkeys(QUARANTINE, "tensorflow") | dict.fromkeys(
+def test_no_private_name_is_used_outside_the_private_files():
+    allowed = dict.fromkeys(PRIVATE_FILES, "tensorflow") | dict.fromkeys(
         (SOURCE / "_keras").glob("_keras_*.py"), "keras"
     )
     files = sorted(SOURCE.rglob("*.py"))
