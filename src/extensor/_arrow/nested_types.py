@@ -15,9 +15,11 @@ import tensorflow as tf
 
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_fields
+from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
+from extensor._arrow.natural_type import natural_field
 from extensor._arrow.nulls import shown_lists
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
@@ -25,12 +27,13 @@ from extensor._counted import counted
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
-from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
+from extensor._struct.arrow_types import ArrowType, ArrowTypes, beside, fits, form_of
 from extensor._struct.common_shape import merged_shape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.dims import Dims
 from extensor._struct.masked import is_masked
+from extensor._struct.meaning import meaning_of
 from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
@@ -207,10 +210,30 @@ def write_fields(
         if kept is not None and kept.words is not None:
             field = field.with_vocabulary(kept.words)
         value = records._field(name, at)
+        if kept is not None and _means_other(kept, value, field.arrow):
+            calls.append(functools.partial(_changed, records, name, value, field.arrow, path))
+            continue
         if field.copies_strings and (size := _size_of_strings(value)) > LARGE:
             sizes[len(calls)] = size
         calls.append(functools.partial(field.write, value, at))
     return convert_columns(lambda i: calls[i](), len(calls), sizes)
+
+
+def _means_other(kept: ArrowType, value: Any, arrow: pa.DataType) -> bool:
+    """Returns whether the numbers of a field have a meaning, which is not that of a type."""
+    if kept.field.type == arrow:
+        return False
+    want = meaning_of(arrow)
+    return beside(kept.meaning, kept, want) not in (None, want) and fits(kept, value, 1)
+
+
+def _changed(records: Any, name: str, value: Any, arrow: pa.DataType, path: Path) -> pa.Array:
+    """Returns a field whose numbers have another meaning in the type that is wanted."""
+    from extensor._arrow.type_table import target_type  # the table has the classes of this file
+
+    at, natural = path / name, natural_field(records, name, value, path).type
+    column = target_type(natural, at).write(value, at)
+    return cast_column(column, arrow, at, "Correct schema=.")
 
 
 def _size_of_strings(value: Any) -> int:

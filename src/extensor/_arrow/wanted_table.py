@@ -13,6 +13,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.buffers import check_start
+from extensor._arrow.cast import cast_column
 from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
 from extensor._arrow.found_nulls import not_in_spec
 from extensor._arrow.location import splits_dtype
@@ -231,15 +232,8 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
         _validate(table, found[0], full=is_cast)
     if not is_cast:
         return column
-    try:
-        return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise DTypeError(
-            Path(field.name),
-            f"values of Arrow type {field.type}, as schema= says",
-            f"Arrow type {column.type} ({str(error).splitlines()[0]})",
-            "Correct schema=, or convert the column in the source.",
-        ) from error
+    fix = "Correct schema=, or convert the column in the source."
+    return cast_column(column, field.type, Path(field.name), fix)
 
 
 def _validate(table: pa.Table, number: int, full: bool) -> None:

@@ -258,7 +258,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             if name not in columns:
                 columns[name] = nulls_of(spec, value)
                 continue
-            meanings = self._meanings.get(name), had.get(name)
+            want = self._meanings.get(name)
+            have = arrow_types.beside(had.get(name), value._metadata.types.get(name), want)
+            meanings = want, have
             if needs_change(spec, columns[name], meanings):
                 columns[name] = changed(columns[name], *meanings, spec, Path(name))
         cast = self._with_fields(
@@ -442,7 +444,12 @@ def _made_alike(
             fields[1 - has][name] = fields[has][name]
             continue
         specs = fields[0][name], fields[1][name]
-        meanings = one._meanings.get(name), other._meanings.get(name)
+        own = [spec._meanings.get(name) for spec in both]
+        kept = [spec._metadata.types.get(name) for spec in both]
+        meanings = (
+            arrow_types.beside(own[0], kept[0], own[1]),
+            arrow_types.beside(own[1], kept[1], own[0]),
+        )
         want = target(specs, meanings)
         if want is None:
             return None

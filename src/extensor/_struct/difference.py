@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.casting import castable_type, shortened
+from extensor._struct.arrow_types import beside
 from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import fits, needs_change, retyped
 from extensor._struct.dense import DenseStructuredTensor
@@ -136,7 +137,9 @@ def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differ
         at = path / name
         kept = want.arrow_types.get(name)
         if name in have.field_specs:
-            meanings = want._meanings.get(name), have._meanings.get(name)
+            meaning = want._meanings.get(name)
+            kept_there = have._metadata.types.get(name)
+            meanings = meaning, beside(have._meanings.get(name), kept_there, meaning)
             own = have.field_specs[name], have.rank, have.arrow_types.get(name)
             yield from _of_field((spec, want.rank, kept), own, meanings, at, total)
         elif not is_nullable(spec, want.rank):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._formats.python.hints import KEPT, LEAVES, variants_in
+from extensor._formats.python.hints import KEPT, LEAVES, kind_of_arrow, variants_in
 from extensor._formats.python.variants import NULL
 from extensor._formats.python.wanted import ragged_dimensions
 from extensor._struct.spec import StructuredTensorSpec
@@ -62,7 +62,17 @@ def _hint_of(spec: Any, outer: int, name: str, arrow: Any = None) -> Any:
     if not known or shape is None or shape.rank is None:
         return _as_it_is(spec, outer)
     rank = spec.ragged_rank if isinstance(spec, tf.RaggedTensorSpec) else 0
-    return _in_lists(_leaf_hint(spec.dtype, arrow), shape, outer, rank)
+    leaf = _leaf_type(arrow)
+    if leaf is not None and pa.types.is_decimal(leaf) and leaf.precision > 18:
+        shape = shape[:-1]  # the last dimension is that of a number
+    return _in_lists(_leaf_hint(spec.dtype, leaf), shape, outer, rank)
+
+
+def _leaf_type(arrow: Any) -> Any:
+    """Returns the Arrow type of the items of lists."""
+    while arrow is not None and inner_fields(arrow):
+        arrow = inner_fields(arrow)[0].type
+    return arrow
 
 
 def _as_it_is(spec: Any, outer: int) -> Any:
@@ -121,11 +131,12 @@ def _in_lists(hint: Any, shape: Any, outer: int, ragged: int) -> Any:
 
 
 def _leaf_hint(dtype: tf.DType, arrow: Any) -> Any:
-    while arrow is not None and inner_fields(arrow):
-        arrow = inner_fields(arrow)[0].type
     for kind, known in KEPT.items():
         if arrow == known:
             return kind
+    own = None if arrow is None or not dtype.is_integer else kind_of_arrow(arrow)
+    if own is not None:
+        return typing.Annotated[own, arrow]
     for kind, known in LEAVES.items():
         if known == dtype:
             return kind

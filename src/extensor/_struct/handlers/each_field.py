@@ -21,7 +21,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
-from extensor._struct.arrow_types import are_equal
+from extensor._struct.arrow_types import are_equal, beside
 from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
@@ -259,6 +259,11 @@ def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
         for field, want in wanted.items()
     }
     types = {field: value._metadata.types[field] for field, value in best.items()}
+    for value, had in zip(dense, meanings, strict=True):
+        for field, want in wanted.items():
+            meaning = beside(had.get(field), value._metadata.types.get(field), want)
+            if meaning is not None:
+                had[field] = meaning
     return [
         DenseStructuredTensor.of_parts(
             value.rank,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,16 @@ import tensorflow as tf
 from extensor._authoring.rows import concat_rows, rows_spec
 from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
+from extensor._struct.change import dtype_of
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
 from extensor._struct.masked import combined, field_at, is_masked, records_in
+from extensor._struct.meaning import Unit
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import (
     Names,
     depth_of,
+    fields_at,
     list_at,
     names_of,
     new_field,
@@ -172,6 +175,7 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     names = names_of(st, path)
     field, outer = _own_field(st, names)
     if is_masked(field):
+        value = _as_stored(st, names, value)
         return put_items(st, names, _filled_nulls(field, value, Path(*names)))
     if outer is None:
         return st
@@ -182,6 +186,22 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
         f"Fill the records: xt.struct.fill_null(st, {str(Path(*outer))!r}, a dict of their "
         "fields). Or leave them out by xt.struct.drop_null.",
     )
+
+
+def _as_stored(st: Any, names: Names, value: Any) -> Any:
+    """Returns a value of Python as the numbers of a field: 2 is 200 for decimals of scale 2."""
+    if not names:
+        return value
+    record = fields_at(st, names[:-1]).__tf_type_spec__().record
+    is_number = not isinstance(value, (list, tuple, Mapping)) and not tf.is_tensor(value)
+    if not is_number or not isinstance(record._meanings.get(names[-1]), Unit):
+        return value
+    flat = tf.TensorSpec([None], dtype_of(record.field_specs[names[-1]]))
+    arrow = record.arrow_types[names[-1]]
+    while hasattr(arrow, "value_type"):
+        arrow = arrow.value_type
+    one = type(record)([None], {names[-1]: flat}, {names[-1]: arrow})
+    return one.cast([{names[-1]: value}])[names[-1], 0]
 
 
 def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
@@ -432,5 +452,8 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
     number = tf.where(real, tf.repeat(rows.splits[:-1], target) + position, -1)
     items = _at(rows.items, number)
 
-    items = combined(items, real) if value is None else _with_item(items, real, value, Path(*names))
+    if value is None:
+        items = combined(items, real)
+    else:
+        items = _with_item(items, real, _as_stored(st, names, value), Path(*names))
     return put_items(st, names, rows.lists(items, splits))
