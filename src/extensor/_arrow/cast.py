@@ -12,7 +12,9 @@ from extensor._struct.meaning import are_apart, meaning_of, not_the_same
 from extensor.errors import DTypeError
 
 
-def cast_column(column: Any, arrow: pa.DataType, path: Path, fix: str) -> Any:
+def cast_column(
+    column: Any, arrow: pa.DataType, path: Path, fix: str, is_typed: bool = True
+) -> Any:
     """Returns a column as another Arrow type, by Arrow's safe cast.
 
     Args:
@@ -20,12 +22,14 @@ def cast_column(column: Any, arrow: pa.DataType, path: Path, fix: str) -> Any:
         arrow: The type.
         path: The path of the column, for errors.
         fix: How to correct a cast that fails.
+        is_typed: Whether the type of the column says what its numbers count.
 
     Raises:
         DTypeError: If the cast loses information, or the numbers of the type count something else
             (also a TypeError).
     """
-    _expect_meaning(arrow, column.type, path)
+    if is_typed:
+        _expect_meaning(arrow, column.type, path)
     try:
         return column.cast(arrow)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:

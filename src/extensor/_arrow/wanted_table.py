@@ -51,6 +51,9 @@ class WantedTable:
         StructureError: If `columns` is empty, or the rank of the spec is not 1 (also a ValueError).
     """
 
+    has_times_of_numpy = False
+    """Whether the source has NumPy's times only, without zones and without times of day."""
+
     def __init__(
         self,
         columns: Iterable[PathLike] | None = None,
@@ -149,7 +152,7 @@ class WantedTable:
         schema = self.schema if self.schema is not None else self.pruned(table.schema)
         if schema.equals(table.schema):
             return table
-        columns = [_cast(table, field, validate) for field in schema]
+        columns = [_cast(table, field, validate, not self.has_times_of_numpy) for field in schema]
         # `columns` may be empty, so the number of records is given.
         return pa.Table.from_arrays(columns, schema=schema) if columns else table.select([])
 
@@ -214,7 +217,7 @@ def records_of_spec(
         return spec._cast_as(whole.to_pylist(), request)
 
 
-def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
+def _cast(table: pa.Table, field: pa.Field, validate: bool, is_typed: bool) -> pa.ChunkedArray:
     """Returns a column of a table as the type of a field; see `WantedTable.table`."""
     found = table.schema.get_all_field_indices(field.name)
     if len(found) != 1:
@@ -233,7 +236,7 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
     if not is_cast:
         return column
     fix = "Correct schema=, or convert the column in the source."
-    return cast_column(column, field.type, Path(field.name), fix)
+    return cast_column(column, field.type, Path(field.name), fix, is_typed)
 
 
 def _validate(table: pa.Table, number: int, full: bool) -> None:

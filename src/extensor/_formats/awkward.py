@@ -73,6 +73,7 @@ def from_awkward(
         columns = [(name,) for name in grid.field_names()] if columns is None else columns
         nulls = masks_of_spec(grid) if nulls is None else nulls
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    wanted.has_times_of_numpy = True
     try:
         rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
