@@ -239,7 +239,7 @@ def _changed(records: Any, name: str, value: Any, arrow: pa.DataType, path: Path
 def _size_of_strings(value: Any) -> int:
     """Returns how many bytes the strings of a value take in TensorFlow, without long ones."""
     tensors = tf.nest.flatten(value, expand_composites=True)
-    return sum(_STRING * int(tf.size(t)) for t in tensors if t.dtype == tf.string)
+    return sum(_STRING * t.shape.num_elements() for t in tensors if t.dtype == tf.string)
 
 
 def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Path) -> None:

@@ -154,7 +154,7 @@ class StructuredTensorSpec(StackableTypeSpec):
             value: A StructuredTensor with the same fields. Dense records cast to ragged, and
                 ragged records cast to dense if all rows have one length. Or Python data: dicts in
                 as many nested lists as the spec has dimensions; for dense records also one dict
-                from names to the values of all records.
+                from names to the values of all records. Or an Arrow table, or a DataFrame.
             casting_context: The context that TensorFlow passes when it casts arguments.
             extra: What becomes of fields that the spec does not have, at any depth: `"error"` (the
                 default), `"ignore"` to leave them out, or the paths of those to leave out.
@@ -183,6 +183,10 @@ class StructuredTensorSpec(StackableTypeSpec):
 
             if is_data(value):
                 return of_spec(value, self, request=request)
+            if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+                from extensor._arrow.wanted_table import records_of_spec
+
+                return records_of_spec(value, self, request)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)

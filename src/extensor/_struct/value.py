@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path, PathLike
 from extensor._struct import to_python
 from extensor._struct.arrow_types import NONE, ArrowTypes
@@ -283,18 +284,19 @@ def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) ->
             "0 fields",
             "Keep the StructuredTensor itself.",
         )
-    first = next(iter(fields.values()))
-    splits = first.row_splits
-    values = {}
-    for name, field in fields.items():
-        if not np.array_equal(field.row_splits, splits):
+    cut = {name: uncut_rows(field) for name, field in fields.items()}
+    splits = next((rows[1] for rows in cut.values() if rows is not None), None)
+    values: dict[str, Any] = {}
+    for name, rows in cut.items():
+        if rows is None or not np.array_equal(rows[1], splits):
             raise StructureError(
                 Path(name),
                 "the same rows as the other fields",
                 "rows of other lengths",
                 "Give every field the rows of the records.",
             )
-        values[name] = field.values
+        values[name] = rows[0]
+    assert splits is not None  # of the first field
     inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
     if None not in inner.as_list()[1:]:
         dense = DenseStructuredTensor(inner, values)

@@ -30,6 +30,7 @@ from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_eager import read_eagerly
 from extensor.errors import DTypeError, FormatError, StructureError
 
 _FRAME = 16
@@ -40,6 +41,7 @@ _BATCH = 4096
 _CHUNK = 1 << 20
 
 
+@read_eagerly
 def read_tfrecord(
     paths: FilePath | Iterable[FilePath],
     columns: Iterable[PathLike] | None = None,
