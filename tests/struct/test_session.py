@@ -59,8 +59,8 @@ READERS = {
     "read_tfrecord": read_tfrecord,
     "read_arrow": read_arrow,
     "from_pandas": lambda path: lambda: xt.from_pandas(xt.to_pandas(RECORDS)),
-    "nulls in lists": lambda path: lambda: xt.from_arrow(
-        xt.to_arrow(VALUES["masked in lists"]), nulls="auto"
+    "nulls in lists": lambda path: (
+        lambda: xt.from_arrow(xt.to_arrow(VALUES["masked in lists"]), nulls="auto")
     ),
 }
 

@@ -116,6 +116,8 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
 
 
 def _mend_of_shape(want: Any, have: Any) -> str:
+    if want.rank != have.rank and set(want.field_names()) == {"key", "value"}:
+        return "spec.cast(Python data), which makes a map of a dict"
     if want.rank != have.rank:
         return "give records of the same dimensions"
     if want.shape[1:].is_compatible_with(have.shape[1:]):
