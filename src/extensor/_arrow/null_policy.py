@@ -226,10 +226,12 @@ def _no_place(text: str, places: list[str]) -> FieldError:
     return FieldError(
         f"nulls, {text}",
         f"one of the paths {listed}",
-        text,
+        text or "'', the records themselves",
         f"Did you mean {' or '.join(near)}?"
         if near
-        else "Check the spelling; items of a list are path[*].",
+        else "Check the spelling; items of a list are path[*]."
+        if text
+        else "Name a field, or give one policy for all; the field named '' is '\"\"'.",
     )
 
 

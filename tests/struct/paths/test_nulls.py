@@ -217,8 +217,8 @@ def test_lists_of_lists_are_padded_by_a_list():
         (lambda t: S.pad(t, "steps.l", 3, value=2**40), DTypeError, "steps.l"),
         (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.m", 0), NullError, "steps.m"),
         (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.x", 0), FieldError, "steps.x"),
-        (lambda t: S.unique(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
-        (lambda t: S.group_by(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
+        (lambda t: S.unique(S.pad(t, "steps", 3), "steps", by="m"), NullError, "steps.m"),
+        (lambda t: S.group_by(S.pad(t, "steps", 3), "steps", by="m"), NullError, "steps.m"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_error(call, error, path):
@@ -323,7 +323,8 @@ def test_null_keys_are_counted_and_null_values_are_not(path, function):
     assert function(S.constant(shaped(found), nulls="mask"), at, by=by).to_py()
     found = [{"k": k, "v": 1.0} for k in (1, None, 2, None)]
     records = S.constant(shaped(found), nulls="mask")
-    with pytest.raises(NullError, match=rf"^{by}: .* got 2 nulls\."):
+    whole = xt.Path(*xt.Path.of(at), *xt.Path.of(by))
+    with pytest.raises(NullError, match=rf"^{whole}: .* got 2 nulls\."):
         function(records, at, by=by)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{by}: .*nulls:\] \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{whole}: .*nulls:\] \[2\]"):
         tf.function(lambda records: function(records, at, by=by))(records)

@@ -221,7 +221,11 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
             _joined_metadata(values),
         )
     if isinstance(first, (*_DENSE, tf.RaggedTensor)):
-        return tf.concat(list(values), 0)
+        try:
+            return tf.concat(list(values), 0)
+        except (ValueError, tf.errors.InvalidArgumentError):
+            _expect_one_inner_shape(values, name)
+            raise
     if all(is_masked(v) and records_in(v) is not None for v in values) and (
         len({value.mask.shape.rank for value in values}) == 1
     ):
@@ -232,6 +236,19 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
     spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
     rows = zip(*(box(spec, value, 1) for value in values), strict=True)
     return unbox(spec, [_concatenated_boxes(boxes) for boxes in rows])
+
+
+def _expect_one_inner_shape(values: Sequence[Any], name: str) -> None:
+    """Raises StructureError if the elements of tensors differ in shape."""
+    inner = [value.shape[1:] for value in values]
+    for i, shape in enumerate(inner):
+        if not shape.is_compatible_with(inner[0]):
+            raise StructureError(
+                name,
+                f"values of shape {inner[0]}, as in the first records",
+                f"shape {shape} in item {i}",
+                "Pad or cut the lists to one length, or read them as lists of any length.",
+            )
 
 
 def _inside(name: str, field: str | None) -> str:
