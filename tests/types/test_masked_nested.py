@@ -222,3 +222,37 @@ def test_a_key_of_tensors_says_what_to_call(null_lists, key):
     for whole in (key, (slice(None), key)):
         with pytest.raises(xt.errors.DTypeError, match=r"MaskedTensor\[.*tf.gather.*boolean_mask"):
             null_lists[whole]
+
+
+def lists_of(data, nulls):
+    return xt.struct.constant([{"l": each} for each in data], nulls=nulls)["l"]
+
+
+ROWS = [[{"v": 1}, {"v": 2}], [], [{"v": 3}]]
+ITEM_KEYS = {
+    "ragged positions": tf.ragged.constant([[1, 0], [], [0]]),
+    "ragged bools": tf.ragged.constant([[True, False], [], [True]], tf.bool),
+    "positions": tf.constant([2, 0]),
+    "an array": np.array([2, 0]),
+    "a list": [2, 0],
+    "bools": [True, False, True],
+}
+
+
+@pytest.mark.parametrize("key", ITEM_KEYS)
+@pytest.mark.parametrize("nulls", [{"l": "mask"}, {"l[*]": "mask"}, {"l": "mask", "l[*]": "mask"}])
+def test_records_with_masks_take_the_keys_of_records(nulls, key):
+    found = lists_of(ROWS, nulls)[ITEM_KEYS[key]]
+    assert isinstance(found, xt.types.MaskedTensor)
+    assert found.to_py() == lists_of(ROWS, "error")[ITEM_KEYS[key]].to_py()
+
+
+def test_null_lists_and_null_items_stay_null():
+    positions = tf.ragged.constant([[1, 0], [], [0]])
+    data = [[{"v": 1}, {"v": 2}], None, [{"v": 3}]]
+    lists = lists_of(data, {"l": "mask"})
+    want = [[{"v": 2}, {"v": 1}], None, [{"v": 3}]]
+    assert lists[positions].to_py() == tf.gather(lists, positions, batch_dims=1).to_py() == want
+    items = lists_of([[{"v": 1}, None], [], [{"v": 3}]], {"l[*]": "mask"})
+    want = [[None, {"v": 1}], [], [{"v": 3}]]
+    assert items[positions].to_py() == tf.gather(items, positions, batch_dims=1).to_py() == want
