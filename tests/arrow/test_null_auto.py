@@ -38,7 +38,7 @@ def null_places(rows, arrow, place=""):
     rows = [row for row in rows if row is not None]
     if pa.types.is_struct(arrow):
         for field in arrow.fields:
-            at = xt.Path.parse(place.replace("[*]", "")).names if place else ()
+            at = xt.Path.parse(place).names if place else ()
             inner = str(xt.Path(*at, field.name))
             found |= null_places([row[field.name] for row in rows], field.type, inner)
     elif pa.types.is_nested(arrow):

@@ -19,6 +19,7 @@ from extensor._arrow.found_nulls import not_in_spec
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
+from extensor._arrow.nulls import nulls_of
 from extensor._arrow.read import nulls_in_table, read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._arrow.times_of_text import table_with_times
@@ -210,7 +211,7 @@ def records_of_spec(
     for field in wanted.schema:
         absent = field.name not in table.schema.names and field.name in spec.field_names()
         if absent and is_nullable(spec.record.field_specs[field.name], 1):
-            whole = whole.append_column(field, pa.nulls(table.num_rows, field.type))
+            whole = whole.append_column(field, nulls_of(field.type, table.num_rows))
     try:
         return wanted.records(whole)
     except DTypeError:  # Arrow refuses types of which not all values fit
