@@ -28,7 +28,7 @@ from extensor._data.dataset_graph import Steps, graph_of
 from extensor._data.feed import Feed, Pass
 from extensor._data.position import Begun
 from extensor._memory import tensor_at
-from extensor._raised import marked
+from extensor._raised import marked, raise_marked
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 from extensor.errors import StructureError
 
@@ -56,13 +56,14 @@ def _dataset(feed: Any, parts: int | None, count: int | None) -> tf.data.Dataset
     with tf.init_scope():
         graph = graph_of(feed.spec, _steps(), parts is None, count is not None)
         own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
-        dataset, untuned = graph.datasets(
-            feed.spec,
-            own,
-            tf.constant(feed.recipe),
-            np.iinfo(np.int64).max if parts is None else parts,
-            count or 0,
-        )
+        with tf.device("CPU:0"):
+            variants = graph(
+                own,
+                tf.constant(feed.recipe),
+                tf.constant(np.iinfo(np.int64).max if parts is None else parts, tf.int64),
+                tf.constant(count or 0, tf.int64),
+            )
+    dataset, untuned = (tf.data.experimental.from_variant(each, feed.spec) for each in variants)
     _streams[number] = feed
     weakref.finalize(owner, _streams.pop, number).atexit = False
     feeds[dataset] = feeds[untuned] = feed
@@ -88,7 +89,11 @@ def _untuned_class(kind: type) -> Any:
 
     @functools.wraps(plain.reduce)
     def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return plain.reduce(getattr(self, _UNTUNED), *args, **kwargs)
+        try:
+            return plain.reduce(getattr(self, _UNTUNED), *args, **kwargs)
+        except tf.errors.OpError as error:
+            raise_marked(error.message)
+            raise
 
     methods = {"__iter__": iterate, "reduce": reduce, "__module__": kind.__module__}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
@@ -240,6 +245,10 @@ class _Calls:
 
         Calls can come later because an iterator is not found if a function captured the dataset,
         such as the function of interleave.
+
+        A scan of all objects finds the iterators. TensorFlow makes those of datasets that users
+        derive, by map or zip, and calls nothing of ours then: weak references to them would take a
+        patch that runs for each iterator of any dataset.
 
         Does nothing in a forked process. It has none of the calling threads, so deleting iterators
         would wait forever.

@@ -42,7 +42,7 @@ from extensor._keras.lowering import (
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.pruned_input import forget_uses, pruned_input
 from extensor._keras.python_input import as_batch
-from extensor._raised import as_raised
+from extensor._raised import raise_marked
 from extensor.errors import DTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
@@ -281,8 +281,7 @@ class Trainer(OwnBuild, keras.Model):
             try:
                 yield
             except tf.errors.OpError as error:
-                if (own := as_raised(error.message)) is not None:
-                    raise own from None
+                raise_marked(error.message)
                 if not isinstance(error, tf.errors.InvalidArgumentError):
                     raise
                 given: Any = {} if self._call_spec is None else self._call_spec.specs

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._counted import counted
-from extensor._memory import ALIGNMENT, aligned_empty, array_over, shared_tensor
+from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
 from extensor._tf import ragged_tensor
@@ -24,9 +24,7 @@ Key = tuple[Any, ...]
 
 _INTS = (int, np.integer)
 
-_INT = np.dtype(np.int32)
-_LIMIT = np.iinfo(_INT).max
-_ALIGNED = ALIGNMENT // _INT.itemsize
+_LIMIT = np.iinfo(np.int32).max
 
 
 def pick(value: Any, positions: Key, at: Path) -> Any:
@@ -297,12 +295,7 @@ class Positions(Key):
 @functools.lru_cache(256)
 def _bounds_of(ranges: tuple[tuple[int, int, int], ...]) -> list[tf.Tensor]:
     """Returns the begins, the ends and the strides of ranges, each as an eager tensor."""
-    # Each begins at a multiple of the alignment, in one block of memory.
-    count = len(ranges)
-    stride = -(-count // _ALIGNED) * _ALIGNED
-    rows = aligned_empty(3 * stride, _INT).reshape(3, stride)[:, :count]
-    rows[:] = list(zip(*ranges, strict=True))
-    return list(map(shared_tensor, rows))
+    return list(map(tf.constant, np.array(ranges, np.int32).reshape(-1, 3).T))
 
 
 def slicer(positions: Key, shape: tf.TensorShape) -> Callable[..., Any] | None:
