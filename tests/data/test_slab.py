@@ -15,7 +15,7 @@ from tests.samples import arrow_records
 from tests.samples.tables import tables
 
 # `xt.data.parquet` is the function; the module has the same name.
-PARQUET = importlib.import_module("extensor._data.parquet")
+PLAN = importlib.import_module("extensor._data.plan")
 
 
 def batches(records, size, spec, *, is_traced):
@@ -61,7 +61,7 @@ def test_only_a_long_stream_traces_functions(tmp_path, monkeypatch, size):
     numbers = list(range(2560))
     table = pa.table({"number": numbers, "text": [f"text {i}" for i in numbers]})
     pq.write_table(table, tmp_path / "it.parquet", row_group_size=size)
-    monkeypatch.setattr(PARQUET, "_SLAB_ROWS", size)
+    monkeypatch.setattr(PLAN, "PART_ROWS", size)
     dataset = xt.data.parquet(str(tmp_path / "it.parquet"), size)
     found = [n for batch in dataset for n in batch["number"].numpy().tolist()]
     assert found == numbers

@@ -21,8 +21,8 @@ from extensor._formats.json.text import json_text
 from extensor._path import Path, quoted
 from extensor._progress import progress_bar
 from extensor._streams.formats import SUFFIXES, known_format
+from extensor._streams.read import opened
 from extensor._streams.sink import write_stream
-from extensor._streams.source import opened
 from extensor.errors import ExtensorError, NullError
 
 _Command = Callable[..., Any]

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
+from extensor._data.options import Options
 from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Shuffle
 from extensor._path import PathLike
@@ -80,9 +79,6 @@ def batches(
     [3 4]
     [5]
     """
-    plan = OrderedPlan(
-        "xt.data.batches", None, None, batch_size, drop_remainder, shuffle, shard, epochs
-    )
     if not callable(source) and not isinstance(source, Iterable):
         raise DTypeError(
             "xt.data.batches: source",
@@ -97,10 +93,21 @@ def batches(
             repr(schema)[:80],
             "Give batch.schema of one of them.",
         )
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-    assert wanted.schema is not None
-    return ordered(plan, _Source(source, schema), wanted.schema, wanted, is_auto, state)
+    options = Options(
+        batch_size,
+        columns,
+        schema,
+        drop_remainder,
+        row_splits_dtype,
+        nulls,
+        shuffle,
+        shard,
+        epochs,
+        state,
+    )
+    plan = OrderedPlan("xt.data.batches", None, None, options)
+    assert options.wanted.schema is not None
+    return ordered(plan, _Source(source, schema), options.wanted.schema, options)
 
 
 class _Source:

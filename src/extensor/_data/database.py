@@ -8,8 +8,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
+from extensor._data.options import Options
 from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Shuffle
 from extensor._formats.sql import result_of
@@ -88,14 +87,23 @@ def database(
     [2]
     """
     query = in_order(query, order_by, quote='"')
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(order_by), *rest)
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-    found = wanted.schema
+    options = Options(
+        batch_size,
+        columns,
+        schema,
+        drop_remainder,
+        row_splits_dtype,
+        nulls,
+        shuffle,
+        shard,
+        epochs,
+        state,
+    )
+    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(order_by), options)
+    found = options.wanted.schema
     if found is None:
         result = result_of(query, connection, params)
-        found = wanted.pruned(next(result))
+        found = options.wanted.pruned(next(result))
         result.close()
 
     def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -103,7 +111,7 @@ def database(
         next(result)  # the schema
         yield from result
 
-    return ordered(plan, opened, found, wanted, is_auto, state)
+    return ordered(plan, opened, found, options)
 
 
 def in_order(query: str, order_by: Any, quote: str) -> str:

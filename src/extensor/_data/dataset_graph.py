@@ -61,7 +61,7 @@ class Graph:
         self._untraced = _UNTRACED
 
     def datasets(
-        self, spec: Any, own: tf.Tensor, recipe: tf.Tensor, parts: int, count: int
+        self, spec: Any, own: tf.Tensor, serialized: tf.Tensor, parts: int, count: int
     ) -> list[tf.data.Dataset]:
         """Returns a dataset of a feed, and the same without tuning.
 
@@ -69,11 +69,11 @@ class Graph:
             spec: The spec of the elements. It equals that of the graph, and says more: whether
                 strings are text.
             own: Numbers by which the functions find the feed.
-            recipe: The recipe of the feed.
+            serialized: The serialized form of the feed.
             parts: The number of parts.
             count: The number of elements, if it is known.
         """
-        arguments = own, recipe, np.int64(parts), np.int64(count)
+        arguments = own, serialized, np.int64(parts), np.int64(count)
         if self._untraced > 0 or not tf.executing_eagerly():
             self._untraced -= 1
             made = self._made(*arguments)
@@ -96,7 +96,7 @@ class Graph:
         function = tf.function(made, autograph=False)
         return function.get_concrete_function(own, tf.TensorSpec([], tf.string), number, number)
 
-    def _made(self, own: Any, recipe: Any, parts: Any, count: Any) -> list[tf.data.Dataset]:
+    def _made(self, own: Any, serialized: Any, parts: Any, count: Any) -> list[tf.data.Dataset]:
         numbers = tf.raw_ops.RangeDataset(
             start=np.int64(0),
             stop=parts,
@@ -108,7 +108,7 @@ class Graph:
         held = tf.raw_ops.ScanDataset(
             input_dataset=numbers,
             initial_state=[own],
-            other_arguments=[own, recipe],
+            other_arguments=[own, serialized],
             f=self._steps.hold,
             preserve_cardinality=True,
             **structure,
@@ -119,7 +119,7 @@ class Graph:
             )
         elements = tf.raw_ops.FlatMapDataset(
             input_dataset=held,
-            other_arguments=[own, recipe],
+            other_arguments=[own, serialized],
             f=self._steps.load,
             **_structure_of(self._spec),
         )

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
+from extensor._data.options import Options
 from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Shuffle
 from extensor._formats.firestore.read import batches_of, expect_query
@@ -74,10 +73,7 @@ def firestore(
         MissingDependencyError, QueryError, AccessError, ServerError, NullError: As in
             `read_firestore`, during iteration.
     """
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.firestore", None, None, *rest)
     expect_query(source, "xt.data.firestore")
-    names, is_auto = listed(columns)
     if schema is None:
         raise DTypeError(
             "xt.data.firestore: schema",
@@ -85,11 +81,23 @@ def firestore(
             "None",
             "Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
         )
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    options = Options(
+        batch_size,
+        columns,
+        schema,
+        drop_remainder,
+        row_splits_dtype,
+        nulls,
+        shuffle,
+        shard,
+        epochs,
+        state,
+    )
+    plan, wanted = OrderedPlan("xt.data.firestore", None, None, options), options.wanted
     assert wanted.schema is not None
 
     def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
         nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
         return batches_of(source, fields, nulls, id_field, timeout)
 
-    return ordered(plan, opened, wanted.schema, wanted, is_auto, state)
+    return ordered(plan, opened, wanted.schema, options)

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
-import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
-from extensor._data.plan import Passes
-from extensor._data.planned import Format, Group, Groups, makes_again, planned, whole
+from extensor._data.files import dataset_of_files
+from extensor._data.options import Options
 from extensor._data.position import Shuffle
-from extensor._files.files import File, FilePath, files_at
-from extensor._formats.json.source import SUFFIXES, Text
-from extensor._formats.json.stream import (
-    Block,
-    batches_as,
-    blocks,
-    num_records,
-    table_of,
-    with_types_of,
-)
+from extensor._files.files import FilePath
 from extensor._path import PathLike
-
-# The approximate size in bytes of the lines that are read at once.
-_BLOCK = 1 << 18
 
 
 def json(
@@ -89,76 +74,16 @@ def json(
     [b'Tea' b'Bread']
     [b'Soup']
     """
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, _files_at(paths), wanted, is_auto, passes)
-
-
-def _files_at(paths: Any) -> list[File]:
-    return files_at(paths, SUFFIXES)
-
-
-def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
-    record: pa.DataType = pa.struct([])
-    groups: list[Group] = []
-    for file in files:
-        found: list[Group] = []
-        for block in blocks(file, _BLOCK):
-            text = _text(file, block)
-            if wanted.schema is None:
-                table = table_of(text, block.line)
-                record = with_types_of(record, table.schema, text, block.line)
-                rows = table.num_rows
-            else:
-                rows = num_records(text, block.line)
-            at = None if block.start is None else (block.start, block.line)
-            name = f"lines from {block.line + 1} on" if at else "its records"
-            found.append(Group(file, name, rows, len(block.data), at))
-        groups += found if found and found[0].at else _one(found)
-    if wanted.schema is not None:
-        return Groups(wanted.schema, groups, _typed)
-    every = wanted.pruned(pa.schema(record.fields))
-
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
-        for text, line in _texts(group):
-            for batch in batches_as(table_of(text, line), record, group.file.path):
-                yield from wanted.table(pa.Table.from_batches([batch])).to_batches()
-
-    return Groups(every, groups, lambda schema: batches if schema is every else _typed(schema))
-
-
-_FORMAT = makes_again(Format("json", _opened), _files_at)
-
-
-def _one(groups: list[Group]) -> list[Group]:
-    """Returns the blocks of a file as one group."""
-    rows, nbytes = sum(each.rows for each in groups), sum(each.nbytes for each in groups)
-    return [group._replace(rows=rows, nbytes=nbytes) for group in groups[:1]]
-
-
-def _typed(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
-    wanted = WantedTable(schema=schema)
-
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
-        for text, line in _texts(group):
-            for batch in table_of(text, line, wanted).to_batches():
-                yield whole(batch, schema)
-
-    return batches
-
-
-def _texts(group: Group) -> Iterator[tuple[Text, int]]:
-    """Yields the texts of a group, each with the number of lines before it."""
-    if group.at is None:
-        for block in blocks(group.file, _BLOCK):
-            yield _text(group.file, block), block.line
-        return
-    start, line = group.at
-    with group.file.open() as stream:
-        stream.seek(start)
-        yield Text(group.file.path, stream.read_buffer(int(group.nbytes))), line
-
-
-def _text(file: File, block: Block) -> Text:
-    return Text(file.path, pa.py_buffer(block.data))
+    options = Options(
+        batch_size,
+        columns,
+        schema,
+        drop_remainder,
+        row_splits_dtype,
+        nulls,
+        shuffle,
+        shard,
+        epochs,
+        state,
+    )
+    return dataset_of_files("json", paths, options)

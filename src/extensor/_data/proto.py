@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
-import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.chosen_columns import leaf_paths
-from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
-from extensor._arrow.write import to_arrow
-from extensor._data.argument import listed
-from extensor._data.plan import Passes
-from extensor._data.planned import Format, Group, Groups, makes_again, planned
+from extensor._data.files import dataset_of_files
+from extensor._data.options import Options
 from extensor._data.position import Shuffle
-from extensor._data.serialized import groups_of_messages, serialized
-from extensor._files.files import File, FilePath, files_at
+from extensor._files.files import FilePath
 from extensor._formats.protobuf.descriptors import descriptor_of
-from extensor._formats.protobuf.read import from_proto, spec_from_proto
-from extensor._path import Path, PathLike
-from extensor.errors import ExtensorError
+from extensor._formats.protobuf.read import spec_from_proto
+from extensor._path import PathLike
 
 
 def proto(
@@ -93,58 +86,26 @@ def proto(
     [b'a' b'b']
     [b'c']
     """
-    names, is_auto = listed(columns)
-    descriptor = descriptor_of(message)
+    options = Options(
+        batch_size,
+        columns,
+        None,
+        drop_remainder,
+        None,
+        None,
+        shuffle,
+        shard,
+        epochs,
+        state,
+    )
+    descriptor, names = descriptor_of(message), options.wanted.columns
     spec = spec_from_proto(descriptor, names, schema, nulls, row_splits_dtype, max_depth)
+    options.wanted = WantedTable(None, spec)
     own = {
         "message": descriptor,
         "columns": names,
-        "types": schema if schema is None else WantedTable(None, schema).schema,
+        "schema": None if schema is None else WantedTable(None, schema).schema,
         "policies": nulls,
         "max_depth": max_depth,
     }
-    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, files_at(paths), WantedTable(None, spec), is_auto, passes, **own)
-
-
-def _opened(
-    files: Sequence[File],
-    wanted: WantedTable,
-    message: Any,
-    columns: Any,
-    types: Any,
-    policies: Any,
-    max_depth: int | None,
-) -> Groups:
-    every = wanted.schema
-    assert every is not None
-
-    def reader(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
-        names, nulls = columns, policies
-        if schema is not every:
-            names = [str(Path(*names)) for names in leaf_paths(schema)]
-            nulls = policies_of(policies, names)
-        reads: Any = (message, names, types, nulls, wanted.row_splits_dtype, max_depth)
-        spec_from_proto(*reads)  # raises for what does not fit
-
-        def batches(group: Group) -> Iterator[pa.RecordBatch]:
-            for name_of, each in serialized(group):
-                yield to_arrow(_records(each, name_of, reads), schema)
-
-        return batches
-
-    return Groups(every, groups_of_messages(files), reader)
-
-
-_FORMAT = makes_again(Format("proto", _opened), files_at)
-
-
-def _records(each: tf.Tensor, name_of: Callable[[int], str], reads: Any) -> Any:
-    try:
-        return from_proto(each, *reads)
-    except ExtensorError as error:
-        if error.received is None:
-            raise
-        raise type(error)(
-            error.path, error.expected, f"{error.received} (counted from {name_of(0)})", error.fix
-        ) from error
+    return dataset_of_files("proto", paths, options, **own)

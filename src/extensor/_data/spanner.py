@@ -8,9 +8,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
 from extensor._data.database import in_order, unordered
+from extensor._data.options import Options
 from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Shuffle
 from extensor._formats.spanner.read import result_of
@@ -81,12 +80,21 @@ def spanner(
             `read_spanner`; those that depend on contents during iteration.
     """
     query = in_order(query, order_by, quote="`")
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(order_by), *rest)
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-    given: Any = (query, params, param_types, wanted, timeout)
-    found = wanted.schema
+    options = Options(
+        batch_size,
+        columns,
+        schema,
+        drop_remainder,
+        row_splits_dtype,
+        nulls,
+        shuffle,
+        shard,
+        epochs,
+        state,
+    )
+    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(order_by), options)
+    given: Any = (query, params, param_types, options.wanted, timeout)
+    found = options.wanted.schema
     if found is None:
         tables = result_of(source, *given)
         found = next(tables).schema
@@ -96,4 +104,4 @@ def spanner(
         for table in result_of(source, *given):
             yield from table.to_batches()
 
-    return ordered(plan, opened, found, wanted, is_auto, state)
+    return ordered(plan, opened, found, options)

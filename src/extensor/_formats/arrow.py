@@ -255,46 +255,6 @@ def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.Rec
         )
 
 
-class ArrowFiles:
-    """Arrow IPC files, IPC streams or Feather files of one schema, read batch by batch.
-
-    Attributes:
-        schema: The schema of all files.
-        num_records: None: only the batches themselves tell their numbers of records.
-
-    Raises:
-        FormatError: If a file is not Arrow's, or is damaged (also a ValueError); if a batch is, in
-            the pass over the batches.
-        StructureError: If the files have different schemas (also a ValueError).
-    """
-
-    num_records: int | None = None
-
-    def __init__(self, files: list[File]) -> None:
-        self._files = files
-        self.schema: pa.Schema = None
-        for file in files:
-            with readable(file.path), opened(file) as stream, reader_of(file.path, stream) as found:
-                leaf_paths(found.schema)  # raises for a name that is not UTF-8
-                if self.schema is not None and not found.schema.equals(self.schema):
-                    raise StructureError(
-                        file.path,
-                        f"the columns of {files[0].path}: {_text(self.schema)}",
-                        _text(found.schema),
-                        "Read files of different schemas one by one.",
-                    )
-                self.schema = found.schema
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the records of all files, in order."""
-        for file in self._files:
-            name = file.path
-            with readable(name), opened(file) as stream, reader_of(name, stream) as reader:
-                for batch in batches_in(name, stream, reader):
-                    batch.validate(full=True)
-                    yield batch
-
-
 def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None) -> Any:
     """Returns the reader of a file or stream.
 
@@ -318,10 +278,21 @@ def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None)
     return reader
 
 
-def batches_in(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
-    """Yields the batches of a reader."""
+def batches_in(
+    name: str, stream: pa.NativeFile, reader: Any, numbers: Iterable[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a reader; of a file with a footer, those of some numbers.
+
+    Args:
+        name: The name of the file, for errors.
+        stream: The file.
+        reader: The reader.
+        numbers: The numbers of the batches, as far as there are such; None for all.
+    """
     if isinstance(reader, pa.RecordBatchFileReader):
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+        count = reader.num_record_batches
+        chosen = range(count) if numbers is None else numbers
+        yield from (reader.get_batch(i) for i in chosen if i < count)
     else:
         yield from _of_stream(name, stream, reader)
 

@@ -323,32 +323,26 @@ def ends_of_records(file: File) -> np.ndarray[Any, Any] | None:
         return np.array(ends, np.int64)
 
 
-def records_between(file: File, start: int, end: int, count: int) -> Iterator[tf.Tensor]:
-    """Yields the bytes of some records of a file that is not compressed.
+def records_in(part: bytes, name: str) -> Iterator[tf.Tensor]:
+    """Yields the records in a part of a file that is not compressed, some thousand at a time.
 
     Args:
-        file: The file.
-        start: Where the first record begins.
-        end: Where the last record ends.
-        count: The number of records.
+        part: The bytes of some records.
+        name: Where they are, for errors.
 
     Raises:
-        FormatError: If the file is damaged or truncated.
+        FormatError: If they are damaged or truncated.
     """
-    with file.open() as opened:
-        opened.seek(start)
-        part: Any = opened.read(end - start)
     # TensorFlow checks the sums of records, and reads files from their beginning only.
     with tempfile.NamedTemporaryFile() as copy:
         copy.write(part)
         copy.flush()
         try:
-            dataset = tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK)
-            yield from dataset.take(count).batch(_BATCH)
+            yield from tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK).batch(_BATCH)
         except tf.errors.DataLossError as error:
             raise FormatError(
-                file.path,
-                f"complete records of a TFRecord file in the bytes {start} to {end}",
+                name,
+                "complete records of a TFRecord file",
                 "a damaged or truncated one",
                 "Write the file again.",
             ) from error
