@@ -8,8 +8,8 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from extensor._data.files import dataset_of_files
-from extensor._data.options import Options
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._files.files import FilePath
 from extensor._path import PathLike
 
@@ -37,9 +37,9 @@ def json(
     Args:
         paths: One file, folder or glob pattern, or several; their records are concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_json`. "auto" for
-            all fields, except that models of `xt.keras` read only those that they use, as in
-            `parquet`. None for all fields, always.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
         schema: The spec of the records, or a pyarrow Schema, as in `read_json`. Default: that of
             all records.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
@@ -49,9 +49,11 @@ def json(
         nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
             MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
             path. More in `xt.from_arrow`.
-        shuffle: How to shuffle, an `xt.data.Shuffle`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own lines only, after the first pass. "service" as in `parquet`.
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
 
@@ -74,16 +76,6 @@ def json(
     [b'Tea' b'Bread']
     [b'Soup']
     """
-    options = Options(
-        batch_size,
-        columns,
-        schema,
-        drop_remainder,
-        row_splits_dtype,
-        nulls,
-        shuffle,
-        shard,
-        epochs,
-        state,
-    )
-    return dataset_of_files("json", paths, options)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return dataset_of_files("json", paths, wanted, passes)

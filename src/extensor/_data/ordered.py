@@ -20,9 +20,9 @@ from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
 from extensor._data.feed import Feed
 from extensor._data.files import dataset_of_feed
-from extensor._data.options import Options
 from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, taken
-from extensor._data.position import Positioned
+from extensor._data.position import Passes, Positioned
+from extensor._data.wanted import Wanted
 from extensor._pruning.fields import FieldsUsed
 from extensor.errors import StructureError
 
@@ -38,7 +38,7 @@ class OrderedPlan(Positioned):
         identity: What differs between sources, as data that JSON can represent.
         unordered: What the source lacks to have one order, as the end of a sentence; None if it has
             one.
-        options: The arguments that all functions of `xt.data` have.
+        passes: The arguments.
     """
 
     by_service = False
@@ -46,8 +46,8 @@ class OrderedPlan(Positioned):
     schema: pa.Schema
     """The schema of the records."""
 
-    def __init__(self, name: str, identity: Any, unordered: str | None, options: Options) -> None:
-        super().__init__(options.passes)
+    def __init__(self, name: str, identity: Any, unordered: str | None, passes: Passes) -> None:
+        super().__init__(passes)
         self._name = name
         self._identity = identity
         self._unordered = unordered
@@ -103,7 +103,8 @@ def ordered(
     plan: OrderedPlan,
     opened: Opened,
     schema: pa.Schema,
-    options: Options,
+    wanted: Wanted,
+    passes: Passes,
 ) -> tf.data.Dataset:
     """Returns a dataset of the records of a source that is read from its beginning.
 
@@ -111,12 +112,12 @@ def ordered(
         plan: What is read when.
         opened: Begins to read the source.
         schema: The schema of the records.
-        options: The arguments that all functions of `xt.data` have.
+        wanted: Which records the dataset yields.
+        passes: Which batches its passes have.
     """
     plan.schema = schema
-    wanted = options.wanted
     feed = OrderedFeed(plan, opened, schema, wanted.row_splits_dtype, wanted.nulls)
-    return dataset_of_feed(feed, options)
+    return dataset_of_feed(feed, wanted, passes)
 
 
 class OrderedFeed(Feed):

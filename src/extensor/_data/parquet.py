@@ -8,8 +8,8 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from extensor._data.files import dataset_of_files
-from extensor._data.options import Options
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._files.files import FilePath
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
@@ -38,10 +38,9 @@ def parquet(
         paths: One file, folder or glob pattern, or several, of one schema; their records are
             concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_parquet`; other fields are not decoded.
-            "auto" for all fields, except that `fit`, `evaluate` and `predict` of a model of
-            `xt.keras` read only the fields that the model and the functions of `map` use. None for
-            all fields, always.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. Other fields are not decoded.
         schema: The spec of the records, or a pyarrow Schema, as in `read_parquet`: a nullable
             column that some of the files do not have is null there. Default: the schema of the
             files, which must agree.
@@ -55,8 +54,8 @@ def parquet(
         shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
             another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own row groups only. "service" if the workers of a tf.data
-            service divide the records; the cardinality is unknown then.
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
 
@@ -82,16 +81,6 @@ def parquet(
     """
     if isinstance(columns, FieldsUsed):
         columns = smallest_columns(ParquetPlan(paths), columns)
-    options = Options(
-        batch_size,
-        columns,
-        schema,
-        drop_remainder,
-        row_splits_dtype,
-        nulls,
-        shuffle,
-        shard,
-        epochs,
-        state,
-    )
-    return dataset_of_files("parquet", paths, options)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return dataset_of_files("parquet", paths, wanted, passes)

@@ -50,6 +50,7 @@ class Passes(NamedTuple):
         shuffle: How to shuffle; None for the order of the source.
         shard: The number of this shard, and the number of shards; None for one shard.
         epochs: The number of epochs in a pass.
+        state: Where the first pass begins.
     """
 
     batch_size: Any
@@ -57,6 +58,7 @@ class Passes(NamedTuple):
     shuffle: Any
     shard: Any
     epochs: Any
+    state: Any = None
 
 
 class Begun:
@@ -132,7 +134,7 @@ class Positioned:
     """
 
     def __init__(self, passes: Passes) -> None:
-        size, self.drop_remainder, shuffle, shard, epochs = passes
+        size, self.drop_remainder, shuffle, shard, epochs, _ = passes
         self.batch_size = _positive(size, "batch_size", "Give the number of records a batch.")
         self.epochs = _positive(epochs, "epochs", "Give the number of epochs in a pass.")
         self.shuffle = _checked_shuffle(shuffle)

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.files import dataset_of_files
-from extensor._data.options import Options
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._files.files import FilePath
 from extensor._formats.protobuf.descriptors import descriptor_of
 from extensor._formats.protobuf.read import spec_from_proto
@@ -43,9 +43,9 @@ def proto(
         paths: One file, folder or glob pattern, or several; their messages are concatenated.
         message: The class of the messages, or its descriptor.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `from_proto`; other fields are not decoded.
-            "auto" for all fields, except that models of `xt.keras` read only those that they use,
-            as in `parquet`. None for all fields, always.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. Other fields are not decoded.
         schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
@@ -54,10 +54,11 @@ def proto(
         nulls: What a field becomes that a message does not have. Default: an empty list. Or a
             policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default
             value of the field.
-        shuffle: How to shuffle, an `xt.data.Shuffle`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own messages only, after the first pass. "service" as in
-            `parquet`.
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
@@ -86,21 +87,11 @@ def proto(
     [b'a' b'b']
     [b'c']
     """
-    options = Options(
-        batch_size,
-        columns,
-        None,
-        drop_remainder,
-        None,
-        None,
-        shuffle,
-        shard,
-        epochs,
-        state,
-    )
-    descriptor, names = descriptor_of(message), options.wanted.columns
+    descriptor, asked = descriptor_of(message), Wanted(columns)
+    names = asked.columns
     spec = spec_from_proto(descriptor, names, schema, nulls, row_splits_dtype, max_depth)
-    options.wanted = WantedTable(None, spec)
+    wanted = Wanted("auto" if asked.is_auto else None, spec)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     own = {
         "message": descriptor,
         "columns": names,
@@ -108,4 +99,4 @@ def proto(
         "policies": nulls,
         "max_depth": max_depth,
     }
-    return dataset_of_files("proto", paths, options, **own)
+    return dataset_of_files("proto", paths, wanted, passes, **own)
