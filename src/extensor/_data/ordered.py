@@ -149,10 +149,10 @@ class OrderedFeed(Feed):
         """None: the number of records is not known."""
         return None
 
-    def with_fields(self, paths: FieldsUsed) -> OrderedFeed:
+    def with_fields(self, fields: FieldsUsed) -> OrderedFeed:
         """Returns the same batches with some of their fields."""
-        schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
-        nulls = policies_of(self.conversion.nulls, paths)
+        schema = pruned_schema(self.schema, chosen_columns(fields, self.schema))
+        nulls = policies_of(self.conversion.nulls, fields)
         return OrderedFeed(self.plan, self.opened, schema, self.conversion.splits, nulls)
 
     def open(self, epoch: int, step: int) -> OrderedPass:

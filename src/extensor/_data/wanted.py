@@ -23,8 +23,7 @@ class Wanted(WantedTable):
     ) -> None:
         self.is_auto = isinstance(columns, str) and columns == "auto"
         """Whether models choose the fields."""
-        if self.is_auto:
-            columns = None
-        elif isinstance(columns, Iterable) and not isinstance(columns, (str, bytes)):
-            columns = list(columns)
-        super().__init__(columns, schema, nulls, row_splits_dtype)
+        names: Any = None if self.is_auto else columns
+        if isinstance(names, Iterable) and not isinstance(names, (str, bytes)):
+            names = list(names)
+        super().__init__(names, schema, nulls, row_splits_dtype)

@@ -186,25 +186,10 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
     Raises:
         FormatError: If the file is in none of the formats, damaged, or truncated.
     """
-    with readable(name):
-        start = stream.read(6)
-        stream.seek(0)
-        _expect_no_feather_1(name, start)
-        make: Any = pa.ipc.open_file if start == _FILE else pa.ipc.open_stream
-        with make(stream) as reader:
-            schema = reader.schema
-        if start == _FILE:
-            _check_footer(name, stream, schema)
-        leaf_paths(schema)
-        names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
-        numbers = [i for i, field in enumerate(schema.names) if field in names]
-        chosen = None if len(numbers) == len(schema) else numbers
-        options = pa.ipc.IpcReadOptions(included_fields=chosen)
-        stream.seek(0)
-        with make(stream, options=options) as reader:
-            if start == _FILE:
-                return reader.read_all()
-            return pa.Table.from_batches(list(_of_stream(name, stream, reader)), reader.schema)
+    with readable(name), reader_of_wanted(name, stream, wanted) as reader:
+        if isinstance(reader, pa.RecordBatchFileReader):
+            return reader.read_all()
+        return pa.Table.from_batches(list(_of_stream(name, stream, reader)), reader.schema)
 
 
 def _expect_no_feather_1(name: str, start: bytes) -> None:
@@ -276,6 +261,27 @@ def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None)
     if fields is None:  # else the schema lacks the other columns
         _check_footer(name, stream, reader.schema)
     return reader
+
+
+@contextlib.contextmanager
+def reader_of_wanted(name: str, stream: pa.NativeFile, wanted: WantedTable) -> Generator[Any]:
+    """Yields the reader of a file or stream that has at least the columns that are wanted.
+
+    Raises:
+        FormatError: As `reader_of`.
+        FieldError, StructureError, DTypeError: As `WantedTable.pruned`.
+    """
+    with reader_of(name, stream) as reader:
+        schema = reader.schema
+        leaf_paths(schema)  # raises for a name that is not UTF-8
+        names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
+        fields = [i for i, field in enumerate(schema.names) if field in names]
+        if not fields or len(fields) == len(schema):
+            yield reader
+            return
+    stream.seek(0)
+    with reader_of(name, stream, fields) as reader:
+        yield reader
 
 
 def batches_in(

@@ -10,7 +10,14 @@ import pyarrow as pa
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, files_at
-from extensor._formats.arrow import SUFFIXES, batches_in, opened, readable, reader_of
+from extensor._formats.arrow import (
+    SUFFIXES,
+    batches_in,
+    opened,
+    readable,
+    reader_of,
+    reader_of_wanted,
+)
 from extensor._streams.source import Group, Source, with_columns_of
 from extensor.errors import StructureError
 
@@ -44,18 +51,16 @@ class ArrowSource(Source):
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of a file; see `Source`."""
-        file, names = groups[0].file, self.schema.names
-        with readable(file.path), opened(file) as stream:
-            with reader_of(file.path, stream) as reader:
-                found: pa.Schema = reader.schema
-            stream.seek(0)
-            fields = [i for i, name in enumerate(found.names) if name in names]
-            chosen = None if len(fields) == len(found) or not fields else fields
-            with reader_of(file.path, stream, chosen) as reader:
-                numbers = None if groups[0].at is None else [group.at for group in groups]
-                for batch in batches_in(file.path, stream, reader, numbers):
-                    batch.validate(full=True)
-                    yield with_columns_of(batch, self.schema)
+        file, wanted = groups[0].file, WantedTable(schema=self.schema)
+        with (
+            readable(file.path),
+            opened(file) as stream,
+            reader_of_wanted(file.path, stream, wanted) as reader,
+        ):
+            numbers = None if groups[0].at is None else [group.at for group in groups]
+            for batch in batches_in(file.path, stream, reader, numbers):
+                batch.validate(full=True)
+                yield with_columns_of(batch, self.schema)
 
 
 def _groups(file: File, stream: pa.NativeFile, schema: pa.Schema) -> list[Group]:

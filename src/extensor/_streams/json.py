@@ -12,7 +12,6 @@ from extensor._files.files import File, files_at
 from extensor._formats.json.source import SUFFIXES, Text
 from extensor._formats.json.stream import (
     Block,
-    batches_as,
     blocks,
     num_records,
     table_of,
@@ -33,7 +32,6 @@ class JsonSource(Source):
     def __init__(self, paths: Any, wanted: WantedTable, block: int | None = None) -> None:
         super().__init__(files_at(paths, SUFFIXES))
         self._block = block or BLOCK
-        self._wanted = wanted
         record: pa.DataType = pa.struct([])
         self.groups = []
         for file in self.files:
@@ -52,21 +50,9 @@ class JsonSource(Source):
             self.groups += found if found and found[0].at else _joined(found)
         given = wanted.schema
         self.schema = given if given is not None else wanted.pruned(pa.schema(record.fields))
-        self._record = record if given is None else None
-
-    def pruned(self, schema: pa.Schema) -> Source:
-        """Returns the same records with some of their fields; see `Source`."""
-        found: Any = super().pruned(schema)
-        found._record = None
-        return found
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of lines of a file; see `Source`."""
-        if self._record is not None:
-            for text, line in self._texts(groups):
-                for batch in batches_as(table_of(text, line), self._record, text.name):
-                    yield from self._wanted.table(pa.Table.from_batches([batch])).to_batches()
-            return
         wanted = WantedTable(schema=self.schema)
         for text, line in self._texts(groups):
             for batch in table_of(text, line, wanted).to_batches():

@@ -16,7 +16,7 @@ from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.maps import map_paths
 from extensor._formats.json.source import Text, compression_of, texts_of
-from extensor._formats.json.types import InexactError, converted, joined
+from extensor._formats.json.types import InexactError, joined
 from extensor.errors import DTypeError, ExtensorError, FormatError
 
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -119,25 +119,6 @@ def with_types_of(record: pa.DataType, schema: pa.Schema, text: Text, line: int)
         return joined(record, found)
     except InexactError:
         raise _conflict(text, line, record, found) from None
-
-
-def batches_as(table: pa.Table, record: pa.DataType, name: str) -> Iterator[pa.RecordBatch]:
-    """Yields the records of a table as those of a type.
-
-    Raises:
-        FormatError: If they do not fit the type, because the file of this name was changed (also a
-            ValueError).
-    """
-    try:
-        for batch in table.to_batches():
-            yield pa.RecordBatch.from_struct_array(converted(batch.to_struct_array(), record))
-    except (InexactError, pa.ArrowException) as error:
-        raise FormatError(
-            name,
-            "the records whose types were found out before",
-            "others: the file was written to",
-            "Open the file again.",
-        ) from error
 
 
 def num_records(text: Text, line: int) -> int:
