@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extensor._arrow.wanted_table import WantedTable
@@ -23,7 +22,4 @@ class Wanted(WantedTable):
     ) -> None:
         self.is_auto = isinstance(columns, str) and columns == "auto"
         """Whether models choose the fields."""
-        names: Any = None if self.is_auto else columns
-        if isinstance(names, Iterable) and not isinstance(names, (str, bytes)):
-            names = list(names)
-        super().__init__(names, schema, nulls, row_splits_dtype)
+        super().__init__(None if self.is_auto else columns, schema, nulls, row_splits_dtype)

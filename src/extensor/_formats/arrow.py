@@ -73,8 +73,6 @@ def read_arrow(
     >>> xt.read_arrow(path, columns=["minutes"])
     <StructuredTensor shape=(1,) {minutes: int32[*]} [{minutes: [5, 2]}]>
     """
-    if columns is not None and not isinstance(columns, (str, bytes)):
-        columns = columns if isinstance(columns, os.PathLike) else list(columns)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     parts: list[tuple[str, pa.Table]] = []
     for name, table in _tables(source, wanted):

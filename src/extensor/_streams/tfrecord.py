@@ -13,8 +13,7 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._files.files import files_at
-from extensor._formats.tfrecord.files import message_of
-from extensor._formats.tfrecord.inferred import inferred
+from extensor._formats.tfrecord.files import message_of, wanted_features
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser, with_nullable
 from extensor._path import Path, PathLike
@@ -48,31 +47,23 @@ class TFRecordSource(Source):
     ) -> None:
         super().__init__(files_at(paths))
         self.groups = groups_of_records(self.files, block)
-        given = wanted.schema
-        if keys and given is None:
+        if wanted.schema is None and not self.num_records:
             raise StructureError(
-                "keys", "a schema", "none", "Give schema=, whose paths keys= names."
+                ", ".join(file.path for file in self.files),
+                "at least one record, to find out the schema",
+                "none",
+                "TFRecord files have no schema: write records, or give schema=.",
             )
         if message is None:
-            message = _message(self.groups if given is None else self.groups[:1])
-        if given is None:
-            if not self.num_records:
-                raise StructureError(
-                    ", ".join(file.path for file in self.files),
-                    "at least one record, to find out the schema",
-                    "none",
-                    "TFRecord files have no schema: write records, or give schema=.",
-                )
-            records = _Records(self.groups)
-            found, lists = inferred(records, message, records.name, find_text)
-            given = wanted.pruned(found)
-            kept = set(given.names)
-            context = [path for path in lists if path[0] in kept] if message == SEQUENCE else ()
-        self.schema = given
-        self._wanted = wanted = with_nullable(wanted, given)
+            message = _message(self.groups if wanted.schema is None else self.groups[:1])
+        records = _Records(self.groups)
+        self.schema, context = wanted_features(
+            wanted, records, message, records.name, keys, context, find_text
+        )
+        self._wanted = wanted = with_nullable(wanted, self.schema)
         self._message, self._keys, self._context = message, keys or {}, context
         # Raises for what names no field.
-        self._parser = Parser(wanted.spec(given), message, wanted.nulls, keys, context)
+        self._parser = Parser(wanted.spec(self.schema), message, wanted.nulls, keys, context)
 
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with some of their fields; see `Source`."""

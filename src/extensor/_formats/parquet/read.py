@@ -86,22 +86,13 @@ def read_parquet(
     """
     if isinstance(columns, FieldsUsed):
         columns = smallest_columns(ParquetPlan(paths), columns)
-    wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
     tables = [table_of(plan, file, file.row_groups) for file in plan.files]
     tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
     return wanted.records(pa.concat_tables(tables))
-
-
-def _listed(columns: Any) -> Any:
-    # An iterator gives the columns of the first file only.
-    return (
-        columns
-        if isinstance(columns, (str, bytes, Path, Sequence)) or columns is None
-        else (list(columns) if isinstance(columns, Iterable) else columns)
-    )
 
 
 def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.Table:

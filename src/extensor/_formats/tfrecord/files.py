@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.batches import count_of
@@ -94,7 +95,6 @@ def read_tfrecord(
     """
     expect_message(message)
     whole = WantedTable(columns, schema, nulls, row_splits_dtype)
-    wanted = with_nullable(whole, whole.schema)
     files = files_at(paths)
     parts = [_serialized(file) for file in files]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
@@ -108,17 +108,13 @@ def read_tfrecord(
         message, lacking = message_of(serialized, name_of)
     else:
         lacking = np.zeros(0, np.int64)
-    if schema is not None:
-        spec = wanted_spec(wanted, schema, row_splits_dtype)
-    elif keys:
-        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
+    messages = _with_bar(serialized, progress)
+    found, context = wanted_features(whole, messages, message, name_of, keys, context)
+    wanted = with_nullable(whole, found)
+    if schema is None:
+        spec: Any = wanted.spec(found)
     else:
-        with progress_bar("read_tfrecord, schema", progress, ends[-1]) as advance:
-            found, lists = inferred(_counted(serialized.numpy(), advance), message, name_of)
-        wanted = with_nullable(whole, whole.pruned(found))
-        spec = wanted.spec(found)
-        names = set(spec.field_names())
-        context = [path for path in lists if path[0] in names] if message == SEQUENCE else ()
+        spec = wanted_spec(wanted, schema, row_splits_dtype)
     parser = Parser(spec, message, wanted.nulls, keys, context)
     if message == SEQUENCE and lacking.size:
         number = parser.first_with_lists_in_context(tf.gather(serialized, lacking))
@@ -132,10 +128,47 @@ def read_tfrecord(
     return whole.settled(parser.records(serialized, name_of))
 
 
-def _counted(messages: Iterable[bytes], advance: Callable[[int], Any]) -> Iterator[bytes]:
-    for message in messages:
-        yield message
-        advance(1)
+def _with_bar(serialized: tf.Tensor, progress: bool | None) -> Iterator[bytes]:
+    count = int(tf.size(serialized))
+    with progress_bar("read_tfrecord, schema", progress, count) as advance:
+        for message in serialized.numpy():
+            yield message
+            advance(1)
+
+
+def wanted_features(
+    wanted: WantedTable,
+    messages: Iterable[bytes],
+    message: str,
+    name_of: Callable[[int], str],
+    keys: Mapping[PathLike, str] | None,
+    context: Iterable[PathLike],
+    find_text: bool = False,
+) -> tuple[pa.Schema, Iterable[PathLike]]:
+    """Returns the schema of the records, and the paths of lists in the context.
+
+    Args:
+        wanted: The arguments `columns` and `schema`.
+        messages: The serialized messages, which are parsed if no schema is given.
+        message: `EXAMPLE` or `SEQUENCE`.
+        name_of: Returns the name of a record by its number, for errors.
+        keys: The names of features by path, which need a schema.
+        context: The paths that the caller gave.
+        find_text: As in `inferred`.
+
+    Raises:
+        StructureError: If there are keys and no schema (also a ValueError).
+        FieldError: If a column does not exist (also a KeyError).
+        The errors of `inferred`.
+    """
+    if wanted.schema is not None:
+        return wanted.schema, context
+    if keys:
+        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
+    found, lists = inferred(messages, message, name_of, find_text)
+    schema = wanted.pruned(found)
+    is_sequence = message == SEQUENCE
+    return schema, [path for path in lists if is_sequence and path[0] in schema.names]
 
 
 def write_tfrecord(
