@@ -25,7 +25,7 @@ def test_a_pass_over_a_file_that_changes_gives_it_whole_or_an_error():
 def case(seed):
     dice = random.Random(seed)
     # A pass is several times what is read ahead.
-    importlib.import_module("extensor._data.parquet")._SLAB_ROWS = dice.choice([100, 400])
+    importlib.import_module("extensor._data.plan").PART_ROWS = dice.choice([100, 400])
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "row_group_size": dice.choice([None, 100, 1000]),

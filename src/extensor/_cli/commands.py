@@ -20,8 +20,8 @@ from extensor._formats.json.text import json_text
 from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._streams.formats import SUFFIXES, known_format
+from extensor._streams.read import opened
 from extensor._streams.sink import write_stream
-from extensor._streams.source import opened
 from extensor.errors import NullError
 
 _Command = Callable[..., Any]

@@ -37,8 +37,8 @@ def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any
 
     An eager op that makes a dataset costs about half a millisecond, because TensorFlow builds a
     function for each call. This function is built once for all datasets of a spec. Its arguments
-    are numbers by which the steps find the feed, the recipe of the feed, the number of parts, and
-    the number of elements if it is known.
+    are numbers by which the steps find the feed, its serialized form, the number of parts, and the
+    number of elements if it is known.
 
     Args:
         spec: The spec of the elements.
@@ -47,7 +47,7 @@ def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any
         is_counted: Whether the number of elements is known.
     """
 
-    def datasets(own: Any, recipe: Any, parts: Any, count: Any) -> list[tf.Tensor]:
+    def datasets(own: Any, serialized: Any, parts: Any, count: Any) -> list[tf.Tensor]:
         numbers = tf.raw_ops.RangeDataset(
             start=np.int64(0),
             stop=parts,
@@ -59,7 +59,7 @@ def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any
         held = tf.raw_ops.ScanDataset(
             input_dataset=numbers,
             initial_state=[own],
-            other_arguments=[own, recipe],
+            other_arguments=[own, serialized],
             f=steps.hold,
             preserve_cardinality=True,
             **structure,
@@ -70,7 +70,7 @@ def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any
             )
         elements = tf.raw_ops.FlatMapDataset(
             input_dataset=held,
-            other_arguments=[own, recipe],
+            other_arguments=[own, serialized],
             f=steps.load,
             **_structure_of(spec),
         )

@@ -104,8 +104,6 @@ def from_pandas(
                 "Leave it out for the first of them.",
             )
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
-    if columns is not None and not isinstance(columns, (str, bytes, Path)):
-        columns = list(columns)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     table, splits = _Frame(pd, frame, wanted, conflicts, levels).table()
     records = wanted.records(table)
