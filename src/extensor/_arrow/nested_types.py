@@ -61,6 +61,7 @@ class StructType(ColumnType):
         self._checked: tuple[Path | None, list[Path]] = None, []
         self._dims = dims
         self._arrow_types: ArrowTypes | None = None
+        self._inner_type: Callable[[pa.DataType, Path], ColumnType] | None = None
         self.copies_strings = any(field.copies_strings for field in fields.values())
 
     @functools.cached_property
@@ -90,7 +91,9 @@ class StructType(ColumnType):
         fields = arrow.fields
         names = names_of(fields, path)
         types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
-        return cls(arrow, dict(zip(names, types, strict=True)), dims)
+        made = cls(arrow, dict(zip(names, types, strict=True)), dims)
+        made._inner_type = inner_type
+        return made
 
     def spec(self, count: int | None, location: Location) -> DenseStructuredTensorSpec:
         """Returns the spec of dense records of rank 1."""
@@ -167,7 +170,7 @@ class StructType(ColumnType):
         if not isinstance(value, DenseStructuredTensor) or value.rank != 1:
             return super()._write(value, path)
         self._expect_fields(value.field_names(), path)
-        columns = write_fields(value, list(self.fields.items()), path)
+        columns = write_fields(value, list(self.fields.items()), path, self._inner_type)
         expect_same_size(self.fields, columns, path)
         count = len(columns[0]) if columns else int(value.shape[0])
         return pa.Array.from_buffers(self.arrow, count, [None], children=columns)
@@ -193,7 +196,10 @@ class StructType(ColumnType):
 
 
 def write_fields(
-    records: Any, types: Sequence[tuple[str, ColumnType]], path: Path
+    records: Any,
+    types: Sequence[tuple[str, ColumnType]],
+    path: Path,
+    type_of: Callable[[pa.DataType, Path], ColumnType] | None = None,
 ) -> list[pa.Array]:
     """Returns fields of records as columns; those with many strings in parallel.
 
@@ -201,6 +207,8 @@ def write_fields(
         records: Dense records of rank 1.
         types: The name and the type of each field to write.
         path: The path of the records, for errors.
+        type_of: Returns the type to write for an Arrow type, where numbers have another meaning in
+            the types that are given. None if they are the types of the records.
     """
     known = records._metadata.types
     calls: list[Callable[[], pa.Array]] = []
@@ -210,8 +218,9 @@ def write_fields(
         if kept is not None and kept.words is not None:
             field = field.with_vocabulary(kept.words)
         value = records._field(name, at)
-        if kept is not None and _means_other(kept, value, field.arrow):
-            calls.append(functools.partial(_changed, records, name, value, field.arrow, path))
+        if type_of is not None and kept is not None and _means_other(kept, value, field.arrow):
+            own = type_of(natural_field(records, name, value, path).type, at)
+            calls.append(functools.partial(_changed, own, value, field.arrow, at))
             continue
         if field.copies_strings and (size := _size_of_strings(value)) > LARGE:
             sizes[len(calls)] = size
@@ -227,13 +236,9 @@ def _means_other(kept: ArrowType, value: Any, arrow: pa.DataType) -> bool:
     return beside(kept.meaning, kept, want) not in (None, want) and fits(kept, value, 1)
 
 
-def _changed(records: Any, name: str, value: Any, arrow: pa.DataType, path: Path) -> pa.Array:
-    """Returns a field whose numbers have another meaning in the type that is wanted."""
-    from extensor._arrow.type_table import target_type  # the table has the classes of this file
-
-    at, natural = path / name, natural_field(records, name, value, path).type
-    column = target_type(natural, at).write(value, at)
-    return cast_column(column, arrow, at, "Correct schema=.")
+def _changed(own: ColumnType, value: Any, arrow: pa.DataType, path: Path) -> pa.Array:
+    """Returns a field, written as its own type and cast to another one."""
+    return cast_column(own.write(value, path), arrow, path, "Correct schema=.")
 
 
 def _size_of_strings(value: Any) -> int:

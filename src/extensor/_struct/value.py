@@ -285,7 +285,7 @@ def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) ->
             "Keep the StructuredTensor itself.",
         )
     cut = {name: uncut_rows(field) for name, field in fields.items()}
-    splits = next((rows[1] for rows in cut.values() if rows is not None), None)
+    splits: Any = next((rows[1] for rows in cut.values() if rows is not None), None)
     values: dict[str, Any] = {}
     for name, rows in cut.items():
         if rows is None or not np.array_equal(rows[1], splits):
@@ -296,7 +296,6 @@ def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) ->
                 "Give every field the rows of the records.",
             )
         values[name] = rows[0]
-    assert splits is not None  # of the first field
     inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
     if None not in inner.as_list()[1:]:
         dense = DenseStructuredTensor(inner, values)
