@@ -15,9 +15,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.component_names import leaf_names
+from extensor._keras.component_names import tensor_name
 from extensor._keras.lowering import contains, is_extension, raised
 from extensor._path import Path
+from extensor._struct.component import components
 from extensor.errors import UnsupportedTypeError
 
 # The model whose step is compiled already.
@@ -195,6 +196,6 @@ def _names(part: Any, path: Path) -> Any:
         for i, item in enumerate(part):
             yield from _names(item, path / str(i))
     elif is_extension(part):
-        yield from leaf_names(tf.type_spec_from_value(part), path)
+        yield from (tensor_name(one, path) for one in components(tf.type_spec_from_value(part)))
     else:
         yield str(path)

@@ -19,7 +19,7 @@ from extensor._keras.lowering import (
 )
 from extensor._keras.spec_key import key_of_spec, with_word
 from extensor._protocol.box import boxed_specs
-from extensor._pruning.components import components
+from extensor._pruning.components import components, is_fixed
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._tf import restructured
 
@@ -83,14 +83,16 @@ def of_fields(records: Any, names: list[str]) -> tuple[Any, Any]:
     spec = spec_of_value(records)
     parts = components(spec)
     # The form is not known of a field of a type that is not known here.
-    names = [*names, *(part.names[0] for part in parts if part.is_fixed)]
+    names = [*names, *(part.names[0] for part in parts if is_fixed(part))]
     kept = [name for name in records.field_names() if name in names]
-    has_count = any(not part.rows and part.names[0] in kept and not part.is_fixed for part in parts)
+    has_count = any(
+        not part.lists and part.names[0] in kept and not is_fixed(part) for part in parts
+    )
     if len(kept) == len(records.field_names()) or not has_count:
         return records, None
     narrow = records.with_only(*kept)
     narrow_spec = spec_of_value(narrow)
-    uses = [VALUE if part.names[0] in kept else NOTHING if part.rows else SHAPE for part in parts]
+    uses = [VALUE if part.names[0] in kept else NOTHING if part.lists else SHAPE for part in parts]
     key = with_word(word_of_fields(uses, key_of_spec(narrow_spec)), key_of_spec(spec))
     return narrow, {key: tuple(boxed_specs(narrow_spec))}
 

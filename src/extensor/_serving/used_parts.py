@@ -14,7 +14,7 @@ from extensor._data.fields_used import uses_by
 from extensor._path import Path
 from extensor._pruning.components import checked_uses, components, filled
 from extensor._pruning.fields import FieldsUsed
-from extensor._serving.named_nest import named_leaves
+from extensor._serving.named_nest import signature_leaves
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 
@@ -51,7 +51,7 @@ class UsedParts:
     @property
     def unused(self) -> list[Path]:
         """The paths of the fields that the function does not use, in the order of the specs."""
-        places = [names for names, _ in named_leaves(self._structure)]
+        places = [names for names, _ in signature_leaves(self._structure)]
         found = zip(places, self._specs, self._narrow, strict=True)
         return [path for at, *both in found for path in _left_out(both[0], both[1], Path(*at))]
 
