@@ -13,7 +13,7 @@ from extensor._struct import component
 from extensor._struct.component import OPAQUE, ROW_SPLITS, ComponentTensor, Steps
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._tf import component_specs
 
 
@@ -25,11 +25,11 @@ def components(spec: Any) -> tuple[ComponentTensor, ...]:
 def _is_known(spec: Any) -> bool:
     if isinstance(spec, DenseStructuredTensorSpec):
         return bool(spec.field_specs)
-    if isinstance(spec, RaggedStructuredTensorSpec):
-        return not spec.is_row
     if isinstance(spec, tf.RaggedTensorSpec):
         return spec.ragged_rank > 0 and isinstance(component_specs(spec)[0], tf.TensorSpec)
-    return is_masked(spec) and isinstance(spec.mask, tf.TensorSpec)
+    if is_masked(spec):
+        return isinstance(spec.mask, tf.TensorSpec)
+    return isinstance(spec, RaggedStructuredTensorSpec)
 
 
 def is_opaque(part: ComponentTensor) -> bool:
@@ -65,7 +65,7 @@ def leaf_paths(spec: Any, names: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yields the path of each field without fields of its own, also in masked records."""
     while is_masked(spec):
         spec = spec.values
-    while isinstance(spec, RaggedStructuredTensorSpec):
+    while isinstance(spec, ListSpec):
         spec = spec.values_spec
     if isinstance(spec, DenseStructuredTensorSpec) and spec.field_specs:
         for name, inner in spec.field_specs.items():

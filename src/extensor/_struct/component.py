@@ -17,7 +17,7 @@ from extensor._declare.derived_spec import DerivedSpec, parts_of
 from extensor._protocol.named_leaves import Names, name_of_key, named_leaves
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked, is_union
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedRowSpec, RaggedStructuredTensorSpec
 from extensor._tf import VariableSpec, component_specs, describes
 
 ITEMS, ROW_SPLITS = "items", "row_splits"
@@ -124,9 +124,9 @@ def _components(spec: Any, steps: Steps, opens: Callable[[Any], bool]) -> Iterat
 
 def steps_below(spec: Any) -> list[tuple[Steps, Any]]:
     """Returns the specs of a value's components, each with the steps to it."""
+    if isinstance(spec, RaggedRowSpec):
+        return [((), spec.values_spec)]
     if isinstance(spec, RaggedStructuredTensorSpec):
-        if spec.is_row:
-            return [((), spec.values_spec)]
         return [((_ITEMS,), spec.values_spec), ((_ROW_SPLITS,), spec.component_specs[1])]
     specs = component_specs(spec)
     if isinstance(spec, tf.RaggedTensorSpec):

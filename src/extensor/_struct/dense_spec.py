@@ -28,7 +28,7 @@ from extensor._struct.extents import remember
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
 from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ragged_spec_of
 from extensor._struct.spec import (
     StructuredTensorSpec,
     nothing_to_unstack,
@@ -377,7 +377,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         for _ in range(self.rank):
             record = record.unstacked()
         records = record._ragged_row(row_splits_dtype).stacked(None)
-        rows = RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+        rows = ragged_spec_of(self._shape, records, row_splits_dtype)
         return rows._with_dims(self._dims)
 
     def _with_record(self, record: DenseStructuredTensorSpec) -> DenseStructuredTensorSpec:

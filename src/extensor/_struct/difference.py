@@ -18,7 +18,7 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
 from extensor._struct.masked import is_masked, is_nullable
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError
 
@@ -124,7 +124,7 @@ def _mend_of_shape(want: Any, have: Any) -> str:
 
 def flat_spec(spec: Any) -> Any:
     """Returns the spec of all records in one dimension."""
-    while isinstance(spec, RaggedStructuredTensorSpec):
+    while isinstance(spec, ListSpec):
         spec = spec.values_spec
     for _ in range(1, spec.rank):
         spec = spec.unstacked().unstacked().stacked(None)

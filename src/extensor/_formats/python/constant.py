@@ -32,6 +32,7 @@ from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.masked import is_masked, is_union, records_in
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.ragged_spec import RaggedRowSpec
 from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -237,7 +238,7 @@ def of_spec(
 
 def _with_metadata(value: Any, spec: Any) -> Any:
     """Returns records with the metadata of a spec, which is not part of its equality."""
-    if getattr(spec, "is_row", False):
+    if isinstance(spec, RaggedRowSpec):
         return _with_metadata(value, spec.values_spec)._with_hint(spec)
     if is_masked(value) and records_in(value) is not None:
         return type(value).of_parts(_with_metadata(value.values, spec.values), value.mask)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.times_of_text import is_time
 from extensor._formats.python import kinds
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import stacked, unstacked
 
@@ -157,8 +157,8 @@ def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
 def ragged_dimensions(spec: Any) -> int:
     """Returns the number of ragged dimensions; they follow the first dimension."""
     count = 0
-    while isinstance(spec, RaggedStructuredTensorSpec):
-        count += not spec.is_row
+    while isinstance(spec, ListSpec):
+        count += isinstance(spec, RaggedStructuredTensorSpec)
         spec = spec.values_spec
     return count
 
