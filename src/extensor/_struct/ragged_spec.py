@@ -22,15 +22,14 @@ from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._protocol.tree import compatible, merged
 from extensor._struct.code import dtype_code, shape_code
+from extensor._struct.columns import Cuts, is_cut_by_type
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dims import Dims, checked_dims, named
 from extensor._struct.extents import remember
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.spec import (
-    Cuts,
     StructuredTensorSpec,
-    is_cut_by_type,
     of_any_count,
     saved_parts,
     spec_or_none,
