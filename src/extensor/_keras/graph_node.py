@@ -295,8 +295,9 @@ def _form_of_fields(whole: Any) -> Any:
     if not is_whole(whole):
         return whole
     spec, taken = whole.dtype.spec, _fields_of(whole)
-    for index, name in enumerate(component_names(spec, whole.name)):
-        if index not in taken:
-            Field(index, name)(whole)
-    (key,) = lowered_spec(spec)
-    return {key: tuple(taken[index] for index in range(len(taken)))}
+    ((key, specs),) = lowered_spec(spec).items()
+    if len(taken) < len(specs):
+        for index, name in enumerate(component_names(spec, whole.name)):
+            if index not in taken:
+                Field(index, name)(whole)
+    return {key: tuple(taken[index] for index in range(len(specs)))}

@@ -236,11 +236,11 @@ def _parts(lowered: dict[str, Any]) -> tuple[_Form, tf.TypeSpec, tuple[Any, ...]
 def _raised(lowered: dict[str, Any]) -> Any:
     form, spec, tensors = _parts(lowered)
     uses = list(map(int, form.uses))
-    if form.tensors == BOXES:
-        if not form.narrow_key:
-            return unbox(spec, list(tensors))
+    if form.narrow_key:
         narrow_spec = spec_of_key(form.narrow_key)
         return filled(spec, uses, narrow_spec, unbox(narrow_spec, list(tensors)))
+    if form.tensors == BOXES:
+        return unbox(spec, list(tensors))
     if form.tensors == _CONCAT:
         return concat_tensors.to_value(spec, tensors)
     if uses:

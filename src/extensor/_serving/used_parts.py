@@ -70,7 +70,7 @@ def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
     """Returns a spec of records with the fields at some paths. Masked records stay whole."""
     if not isinstance(spec, StructuredTensorSpec) or () in paths:
         return spec
-    record = spec.record
+    record = spec._record
     fields: dict[str, Any] = {}
     for name, inner in record.field_specs.items():
         below = [path[1:] for path in paths if path[0] == name]
@@ -86,8 +86,8 @@ def _left_out(spec: Any, narrow: Any, path: Path) -> Iterator[Path]:
     """Yields the path of each field of a spec that another spec lacks."""
     if not isinstance(spec, StructuredTensorSpec) or narrow is spec:
         return
-    fields = narrow.record.field_specs
-    for name, inner in spec.record.field_specs.items():
+    fields = narrow._record.field_specs
+    for name, inner in spec._record.field_specs.items():
         if name in fields:
             yield from _left_out(inner, fields[name], path / name)
         else:

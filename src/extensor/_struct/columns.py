@@ -7,7 +7,6 @@ only TensorFlow's own kernels, and keeps their gradients.
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -51,24 +50,34 @@ class Cuts(NamedTuple):
         )
 
 
-class Columns(abc.ABC):
-    """What has the rows of values of one type: converts between values and columns."""
+class Columns:
+    """What has the rows of values of one type: converts between values and columns.
 
-    @abc.abstractmethod
+    By default, these are the columns of the components.
+    """
+
+    component_specs: Any
+    to_components: Any
+    from_components: Any
+    _parts: list[Columns]
+
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
         """Returns the spec of each column.
 
         Args:
             rows: The rows that the values are in. The specs are those of the cut columns.
         """
+        return [column for part in self._parts for column in part._column_specs(rows)]
 
-    @abc.abstractmethod
     def _to_columns(self, value: Any) -> list[Any]:
         """Returns the columns of a value."""
+        pairs = zip(self._parts, tf.nest.flatten(self.to_components(value)), strict=True)
+        return [column for part, component in pairs for column in part._to_columns(component)]
 
-    @abc.abstractmethod
     def _from_columns(self, columns: Iterator[Any]) -> Any:
         """Returns the value of the next columns. Consumes these columns."""
+        components = [part._from_columns(columns) for part in self._parts]
+        return self.from_components(tf.nest.pack_sequence_as(self.component_specs, components))
 
 
 def columns_of(spec: Any, path: Path) -> Columns:
@@ -117,21 +126,9 @@ class _Components(Columns):
     """A value whose components have its rows."""
 
     def __init__(self, spec: Any, path: Path) -> None:
-        self._spec = spec
+        self.component_specs = spec.component_specs
+        self.to_components, self.from_components = spec.to_components, spec.from_components
         self._parts = [columns_of(part, path) for part in tf.nest.flatten(spec.component_specs)]
-
-    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
-        return [column for part in self._parts for column in part._column_specs(rows)]
-
-    def _to_columns(self, value: Any) -> list[Any]:
-        components = tf.nest.flatten(self._spec.to_components(value))
-        pairs = zip(self._parts, components, strict=True)
-        return [column for part, component in pairs for column in part._to_columns(component)]
-
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
-        components = [part._from_columns(columns) for part in self._parts]
-        specs = self._spec.component_specs
-        return self._spec.from_components(tf.nest.pack_sequence_as(specs, components))
 
 
 class _Boxes(Columns):

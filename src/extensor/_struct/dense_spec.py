@@ -184,7 +184,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(self._shape, self._field_specs, types, dims)
 
     @property
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """This spec itself."""
         return self
 
@@ -329,7 +329,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             fields[name] = joined
         return DenseStructuredTensorSpec(shape, fields, *metadata)
 
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         fields = value._columns
         return DenseStructuredTensorSpec(
@@ -353,12 +353,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
-            return DenseStructuredTensor.of_parts(rank, {}, components[0], None, self._metadata)
+            return DenseStructuredTensor._of_parts(rank, {}, components[0], None, self._metadata)
         fields = dict(zip(self._order, components, strict=True))
         if not self._is_sorted:
             fields = {name: fields[name] for name in self._field_specs}
         hint = self if self._has_extra_information else None
-        records = DenseStructuredTensor.of_parts(rank, fields, None, hint, self._metadata)
+        records = DenseStructuredTensor._of_parts(rank, fields, None, hint, self._metadata)
         remember(records)
         return records
 

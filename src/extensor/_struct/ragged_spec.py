@@ -50,10 +50,12 @@ class ListSpec(StructuredTensorSpec):
 
     _values_spec: StructuredTensorSpec
     _row_splits_dtype: tf.DType
-    _components: tuple[tf.TypeSpec, ...]
 
     def __init__(
-        self, shape: Any, values_spec: StructuredTensorSpec, row_splits_dtype: tf.DType
+        self,
+        shape: Any,
+        values_spec: StructuredTensorSpec,
+        row_splits_dtype: tf.DType = tf.int64,
     ) -> None:
         self._shape = known_rank(shape, _NAME)
         if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
@@ -84,9 +86,9 @@ class ListSpec(StructuredTensorSpec):
         return self._row_splits_dtype
 
     @property
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """The spec that holds the fields, below any ragged dimensions."""
-        return self._values_spec.record
+        return self._values_spec._record
 
     @abc.abstractmethod
     def _like(self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType) -> ListSpec:
@@ -153,11 +155,6 @@ class ListSpec(StructuredTensorSpec):
         joined = type(self)(shape, with_row_splits_dtype(values, dtype), dtype)
         return joined._with_dims(self._dims or spec._dims)
 
-    @property
-    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
-        """The specs of the values and the row splits; for one row, of the values' components."""
-        return self._components
-
     def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
         own = self._row_splits_dtype  # all inner row splits have the same dtype
         values = self._values_spec.unstacked()._ragged_row(own).stacked(None)
@@ -211,22 +208,15 @@ class RaggedRowSpec(ListSpec):
     `tf.RaggedTensorSpec` of ragged rank 0.)
     """
 
-    def __init__(
-        self,
-        shape: Any,
-        values_spec: StructuredTensorSpec,
-        row_splits_dtype: tf.DType = tf.int64,
-        dims: Any = None,
-    ) -> None:
-        super().__init__(shape, values_spec, row_splits_dtype)
-        if dims is not None:
-            self._values_spec = values_spec._with_dims(checked_dims(dims, self.rank, _NAME))
-        self._components = self._values_spec.component_specs
-
     @property
     def value_type(self) -> type:
         """The type of the values."""
         return self._values_spec.value_type
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the components of the values."""
+        return self._values_spec.component_specs
 
     @property
     def _dims(self) -> Dims:
@@ -250,9 +240,9 @@ class RaggedRowSpec(ListSpec):
     def _cast_records(self, value: Any) -> Any:
         return self._values_spec.cast(value)._with_hint(self)
 
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
-        return self._like(value.shape, self._values_spec.refined(value), self._row_splits_dtype)
+        return self._like(value.shape, self._values_spec._refined(value), self._row_splits_dtype)
 
     def to_components(self, value: Any) -> tuple[Any, ...]:
         """Returns the components of the values."""
@@ -335,9 +325,11 @@ class RaggedStructuredTensorSpec(ListSpec):
         dims: Any = None,
     ) -> Any:
         """Returns a new spec; that of one row, if the shape is that of the values."""
-        shape = known_rank(shape, _NAME)
+        if not isinstance(shape, tf.TensorShape):  # to copy one takes half of the time
+            shape = known_rank(shape, _NAME)
         if isinstance(values_spec, StructuredTensorSpec) and shape.rank == values_spec.rank:
-            return RaggedRowSpec(shape, values_spec, row_splits_dtype, dims)
+            row = RaggedRowSpec(shape, values_spec, row_splits_dtype)
+            return row if dims is None else row._with_dims(checked_dims(dims, shape.rank, _NAME))
         return super().__new__(cls)
 
     def __init__(
@@ -368,6 +360,11 @@ class RaggedStructuredTensorSpec(ListSpec):
     def value_type(self) -> type:
         """RaggedStructuredTensor."""
         return RaggedStructuredTensor
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the values and the row splits."""
+        return self._components
 
     @property
     def _dims(self) -> Dims:
@@ -418,12 +415,12 @@ class RaggedStructuredTensorSpec(ListSpec):
         splits = tf.cast(value._row_splits, self._row_splits_dtype)
         splits = cast_value(self._components[1], splits, path)
         values = self._values_spec._cast_castable(value._values)
-        cast = RaggedStructuredTensor.of_parts(values, splits)
+        cast = RaggedStructuredTensor._of_parts(values, splits)
         return cast._with_dims(self._dims or value._dims)
 
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
-        values = of_any_count(self._values_spec.refined(value.values))
+        values = of_any_count(self._values_spec._refined(value.values))
         return self._like(value.shape, values, self._row_splits_dtype)
 
     def to_components(self, value: Any) -> tuple[Any, ...]:
@@ -432,7 +429,7 @@ class RaggedStructuredTensorSpec(ListSpec):
 
     def from_components(self, components: tuple[Any, ...]) -> Any:
         """Returns the RaggedStructuredTensor with the given components."""
-        records = RaggedStructuredTensor.of_parts(components[0], components[1], self._name)
+        records = RaggedStructuredTensor._of_parts(components[0], components[1], self._name)
         remember(records)
         return records
 

@@ -17,7 +17,7 @@ from extensor._path import Path, PathLike
 from extensor._protocol.stackable_spec import StackableTypeSpec, stacks_by_components
 from extensor._protocol.tree import reshaped
 from extensor._struct.cast_request import STRICT, CastRequest
-from extensor._struct.columns import Columns, Cuts, columns_of
+from extensor._struct.columns import Columns, columns_of
 from extensor._struct.dims import Dims
 from extensor._struct.records import Records
 from extensor.errors import (
@@ -100,16 +100,16 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
     @property
     @abc.abstractmethod
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """The spec that holds the fields, below any ragged dimensions."""
 
     @abc.abstractmethod
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
-        return tuple(self.record.field_specs)
+        return tuple(self._record.field_specs)
 
     def field_spec(self, path: PathLike) -> tf.TypeSpec:
         """Returns the spec of a field of the records below any ragged dimensions.
@@ -131,13 +131,13 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """
         spec: Any = self
         done: list[str] = []
-        for name in resolve(path, self.record.field_specs):
+        for name in resolve(path, self._record.field_specs):
             spec = unmasked(spec)
             if not isinstance(spec, StructuredTensorSpec):
                 raise no_such_field(Path(*done, name), ())
-            if name not in spec.record.field_specs:
+            if name not in spec._record.field_specs:
                 raise no_such_field(Path(*done, name), spec.field_names())
-            spec = spec.record.field_specs[name]
+            spec = spec._record.field_specs[name]
             done.append(name)
         return spec
 
@@ -275,7 +275,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         ['title']
         """
         path = Path() if path is None else path
-        for name, spec in self.record.field_specs.items():
+        for name, spec in self._record.field_specs.items():
             if isinstance(spec, StructuredTensorSpec):
                 yield from spec.leaves(path / name)
             else:
@@ -284,7 +284,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
     def _field_paths(self, path: Path | None = None) -> Iterator[Path]:
         """Yields the path of every field, each before the fields inside it."""
         path = Path() if path is None else path
-        for name, field in self.record.field_specs.items():
+        for name, field in self._record.field_specs.items():
             yield path / name
             spec: Any = unmasked(field)
             if isinstance(spec, StructuredTensorSpec):
@@ -295,7 +295,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         return self._once("_meanings_by_path", lambda: dict(self._find_units(Path())))
 
     def _find_units(self, path: Path) -> Iterator[tuple[Path, Any]]:
-        record = self.record
+        record = self._record
         for name, meaning in record._meanings.items():
             yield path / name, meaning
         for name, field in record.field_specs.items():
@@ -320,22 +320,12 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
     # Records in lists are boxed by their columns: see `columns`.
 
     @functools.cached_property
-    def _component_columns(self) -> list[Columns]:
-        names = sorted(self.field_names()) or [""]
-        pairs = zip(names, self.component_specs, strict=True)
+    def _parts(self) -> list[Columns]:
+        pairs = zip(sorted(self.field_names()) or [""], self.component_specs, strict=True)
         return [columns_of(spec, Path(name)) for name, spec in pairs]
 
-    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
-        return [column for part in self._component_columns for column in part._column_specs(rows)]
-
-    def _to_columns(self, value: Any) -> list[Any]:
-        pairs = zip(self._component_columns, self.to_components(value), strict=True)
-        return [column for part, component in pairs for column in part._to_columns(component)]
-
     def _from_columns(self, columns: Iterator[Any]) -> Any:
-        return self.from_components(
-            tuple([part._from_columns(columns) for part in self._component_columns])
-        )
+        return self.from_components(tuple([part._from_columns(columns) for part in self._parts]))
 
 
 def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:

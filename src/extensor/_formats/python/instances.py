@@ -1,5 +1,8 @@
 """to_objects: records as objects of a class."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import dataclasses
@@ -46,16 +49,16 @@ def _tagged(value: Any) -> Any:
     """Returns a value with each row of a union in a record, whose field names the variant."""
     if is_union(value):
         rows = {
-            name: DenseStructuredTensor.of_parts(1, {_TAG + name: _tagged(part)})
+            name: DenseStructuredTensor._of_parts(1, {_TAG + name: _tagged(part)})
             for name, part in value.variants.items()
         }
         return value.of_parts(value.codes, rows, value.names)
     if is_masked(value):
         return type(value).of_parts(_tagged(value.values), value.mask)
     if isinstance(value, RaggedStructuredTensor):
-        return RaggedStructuredTensor.of_parts(_tagged(value.values), value.row_splits)
+        return RaggedStructuredTensor._of_parts(_tagged(value.values), value.row_splits)
     if isinstance(value, DenseStructuredTensor):
-        return value.map_parts(lambda part, _: _tagged(part))
+        return value._map_parts(lambda part, _: _tagged(part))
     return value
 
 

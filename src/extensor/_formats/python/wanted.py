@@ -1,5 +1,8 @@
 """What a spec wants of a column of Python values."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -143,7 +146,7 @@ def _union(spec: Any, outer: int, arrow: Any) -> Any:
 
 
 def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
-    record: Any = spec.record
+    record: Any = spec._record
     kept = getattr(record, "arrow_types", {})
     wanted: Any = Fields(
         {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
