@@ -32,8 +32,9 @@ class FieldsUsed(Sequence[str]):
         fields = fields_of(spec, parts)
         self._sizes = _sizes(parts, fields)
         # All fields in an opaque value are needed for it; one of those in a list for its rows.
-        used = [one for *one, use in zip(parts, fields, uses, strict=True) if use == VALUE]
-        needed = [own for part, own in used if len(own) == 1 or is_opaque(part)]
+        all_uses = zip(parts, fields, uses, strict=True)
+        used = [(part, own) for part, own, use in all_uses if use == VALUE]
+        needed = {own for part, own in used if len(own) == 1 or is_opaque(part)}
         self._fields = frozenset[Path]().union(*needed)
         self._choices = [own for _, own in used if own not in needed]
         lists = [part.lists for part in parts]

@@ -102,7 +102,7 @@ class ListSpec(StructuredTensorSpec):
         return self._cmp_key()
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Any:
+    def deserialize(cls, serialization: Any) -> ListSpec:
         """Returns the spec that `serialize` described.
 
         Raises:
