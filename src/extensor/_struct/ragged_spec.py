@@ -48,6 +48,9 @@ _NAME = "RaggedStructuredTensorSpec"  # in errors and in the repr, which is code
 class ListSpec(StructuredTensorSpec):
     """Describes records that are in lists, or one list of them: what both specs here share."""
 
+    _NUMBERS_OF_PARTS = (3,)
+    """How many parts a serialization may have."""
+
     _values_spec: StructuredTensorSpec
     _row_splits_dtype: tf.DType
 
@@ -109,7 +112,7 @@ class ListSpec(StructuredTensorSpec):
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        return cls(*saved_parts(cls, serialization, 3, 4))
+        return cls(*saved_parts(cls, serialization, *cls._NUMBERS_OF_PARTS))
 
     def __repr__(self) -> str:
         values = self._values_spec._with_dims(())
@@ -316,6 +319,8 @@ class RaggedStructuredTensorSpec(ListSpec):
     >>> spec.field_names(), spec.unstacked().shape
     (('minutes',), TensorShape([None]))
     """
+
+    _NUMBERS_OF_PARTS = (3, 4)
 
     def __new__(
         cls,
