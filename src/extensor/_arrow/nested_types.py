@@ -150,7 +150,7 @@ class StructType(ColumnType):
         extra = Metadata(self._types(fields, columns), self._dims)
         # The shape, because finding it from the fields takes longer than making one.
         shape = tf.TensorShape([count])
-        return DenseStructuredTensor.of_parts(1, fields, rows, None, extra, shape)
+        return DenseStructuredTensor._of_parts(1, fields, rows, None, extra, shape)
 
     def _types(self, fields: dict[str, Any], columns: Sequence[pa.Array]) -> ArrowTypes:
         """Returns the Arrow types of fields, with the values of their dictionaries."""
@@ -327,7 +327,7 @@ class ListType(ColumnType):
         """Returns the values of all lists, cut into rows."""
         inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
-            return with_item_dim(RaggedStructuredTensor.of_parts(inner, row_splits), self._dim)
+            return with_item_dim(RaggedStructuredTensor._of_parts(inner, row_splits), self._dim)
         return cut(inner, row_splits, location)
 
     def _write(self, value: Any, path: Path) -> pa.Array:

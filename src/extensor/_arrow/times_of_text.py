@@ -158,7 +158,9 @@ def records_with_times(records: Any, spec: Any) -> Any:
 def _replaced(records: Any, wanted: pa.Schema) -> Any:
     if isinstance(records, RaggedStructuredTensor):
         values = _replaced(records.values, wanted)
-        return RaggedStructuredTensor.of_parts(values, records.row_splits)._with_dims(records._dims)
+        return RaggedStructuredTensor._of_parts(values, records.row_splits)._with_dims(
+            records._dims
+        )
     times = [field.name for field in wanted if _holds_time(field.type)]
     names = [name for name in records.field_names() if name in times]
     own = schema_from_spec(flat_spec(records.__tf_type_spec__()))

@@ -213,7 +213,7 @@ def records_of_spec(
     whole = table_with_times(table, wanted.schema) if request.reads_times else table
     for field in wanted.schema:
         absent = field.name not in table.schema.names and field.name in spec.field_names()
-        if absent and is_nullable(spec.record.field_specs[field.name], 1):
+        if absent and is_nullable(spec._record.field_specs[field.name], 1):
             whole = whole.append_column(field, nulls_of(field.type, table.num_rows))
     try:
         return wanted.records(whole)

@@ -1,5 +1,8 @@
 """Slabs: many batches that are converted at once and cut by TensorFlow without a copy."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
@@ -74,7 +77,7 @@ class _Cut:
         if isinstance(value, tf.RaggedTensor):
             cut: Any = self._cut(value)
         elif isinstance(value, RaggedStructuredTensor):
-            cut = RaggedStructuredTensor.of_parts(value, self._row_splits(value.row_splits.dtype))
+            cut = RaggedStructuredTensor._of_parts(value, self._row_splits(value.row_splits.dtype))
         elif not isinstance(value, StructuredTensor) and is_union(value):
             # Its variants have rows of their own, which its boxes cut by the codes.
             cut = value.of_parts(self._cut(value.codes), value.variants, value.names)

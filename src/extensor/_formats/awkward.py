@@ -20,7 +20,7 @@ from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, NullError, UnsupportedTypeError
@@ -63,7 +63,7 @@ def from_awkward(
     ak = needed("awkward", "awkward", "from_awkward")
     if not isinstance(array, ak.Array):
         raise _no_records(type(array).__name__)
-    while isinstance(schema, RaggedStructuredTensorSpec) and schema.rank > 1:
+    while isinstance(schema, ListSpec) and schema.rank > 1:
         row_splits_dtype = row_splits_dtype or schema.row_splits_dtype
         schema = schema.values_spec
     grid = None

@@ -1,5 +1,8 @@
 """Layers like those of Keras, for values that Keras's own layers do not accept."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -148,7 +151,7 @@ def _split(part: Any, sizes: Any, static: tf.TensorShape) -> Any:
 
 def _cut(steps: Any, row_splits: Any) -> Any:
     if isinstance(steps, StructuredTensor):
-        return RaggedStructuredTensor.of_parts(steps, row_splits)
+        return RaggedStructuredTensor._of_parts(steps, row_splits)
     return tf.RaggedTensor.from_row_splits(steps, row_splits, validate=False)
 
 

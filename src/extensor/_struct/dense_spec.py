@@ -28,7 +28,7 @@ from extensor._struct.extents import remember
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
 from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ragged_spec_of
 from extensor._struct.spec import (
     StructuredTensorSpec,
     nothing_to_unstack,
@@ -184,7 +184,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(self._shape, self._field_specs, types, dims)
 
     @property
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """This spec itself."""
         return self
 
@@ -331,7 +331,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             fields[name] = joined
         return DenseStructuredTensorSpec(shape, fields, *metadata)
 
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         fields = value._columns
         return DenseStructuredTensorSpec(
@@ -355,12 +355,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
-            return DenseStructuredTensor.of_parts(rank, {}, components[0], None, self._metadata)
+            return DenseStructuredTensor._of_parts(rank, {}, components[0], None, self._metadata)
         fields = dict(zip(self._order, components, strict=True))
         if not self._is_sorted:
             fields = {name: fields[name] for name in self._field_specs}
         hint = self if self._has_extra_information else None
-        records = DenseStructuredTensor.of_parts(rank, fields, None, hint, self._metadata)
+        records = DenseStructuredTensor._of_parts(rank, fields, None, hint, self._metadata)
         remember(records)
         return records
 
@@ -379,7 +379,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         for _ in range(self.rank):
             record = record.unstacked()
         records = record._ragged_row(row_splits_dtype).stacked(None)
-        rows = RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+        rows = ragged_spec_of(self._shape, records, row_splits_dtype)
         return rows._with_dims(self._dims)
 
     def _with_record(self, record: DenseStructuredTensorSpec) -> DenseStructuredTensorSpec:

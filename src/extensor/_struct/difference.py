@@ -19,7 +19,7 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
 from extensor._struct.masked import is_masked, is_nullable
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError
 
@@ -107,12 +107,12 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
             _mend_of_shape(want, have),
         )
         return
-    if total and have.record.rank < want.record.rank:
+    if total and have._record.rank < want._record.rank:
         yield Difference(path, "records in a dense shape", "ragged records", "spec.cast(records)")
         return
-    if want.record.rank != have.record.rank:  # dense and ragged records
+    if want._record.rank != have._record.rank:  # dense and ragged records
         want, have = flat_spec(want), flat_spec(have)
-    yield from _of_fields(want.record, have.record, path, total)
+    yield from _of_fields(want._record, have._record, path, total)
 
 
 def _mend_of_shape(want: Any, have: Any) -> str:
@@ -127,7 +127,7 @@ def _mend_of_shape(want: Any, have: Any) -> str:
 
 def flat_spec(spec: Any) -> Any:
     """Returns the spec of all records in one dimension."""
-    while isinstance(spec, RaggedStructuredTensorSpec):
+    while isinstance(spec, ListSpec):
         spec = spec.values_spec
     for _ in range(1, spec.rank):
         spec = spec.unstacked().unstacked().stacked(None)
@@ -231,10 +231,10 @@ def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None
         values = without_extra(value.values, spec, request, at)
         if values is value.values:
             return value
-        return RaggedStructuredTensor.of_parts(values, value.row_splits)._with_dims(value._dims)
+        return RaggedStructuredTensor._of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
         return value
-    wanted = spec.record.field_specs
+    wanted = spec._record.field_specs
     kept = [n for n in value.field_names() if n in wanted or not request.drops(at / n)]
     if len(kept) < len(value.field_names()):
         value = value._selected(kept)
@@ -245,4 +245,4 @@ def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None
     }
     if all(nested[name] is value._columns[name] for name in nested):
         return value
-    return value.map_parts(lambda part, name: nested.get(name, part))
+    return value._map_parts(lambda part, name: nested.get(name, part))

@@ -50,10 +50,10 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
         return value
     if isinstance(value, RaggedStructuredTensor):
         values = with_units_of(spec, value.values, path)
-        return RaggedStructuredTensor.of_parts(values, value.row_splits)._with_dims(value._dims)
+        return RaggedStructuredTensor._of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
         return value
-    record = spec.record
+    record = spec._record
     wanted, had = record._meanings, value._meanings()
     types = dict(value._metadata.types)
 
@@ -68,5 +68,5 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
         types[name] = record._metadata.types[name]
         return changed(part, wanted[name], had[name], field, path / name)
 
-    made = value.map_parts(of_field)
+    made = value._map_parts(of_field)
     return made._with_metadata(made._metadata._replace(types=types))

@@ -1,5 +1,8 @@
 """Records from values with the same rows, one for each field."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -88,7 +91,7 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
         for name, value in parts.items()
     }
     below = comparison and comparison.below()
-    return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1, below), splits)
+    return RaggedStructuredTensor._of_parts(_zipped(inner, depth - 1, below), splits)
 
 
 def _ragged_levels(value: Any) -> int:

@@ -1,5 +1,8 @@
 """python_class: specs as dataclasses."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import dataclasses
@@ -22,7 +25,7 @@ from extensor.errors import FieldError, UnsupportedTypeError
 
 def python_class(spec: StructuredTensorSpec, name: str = "Record") -> type:
     """Returns a dataclass with the fields of a spec; see `StructuredTensorSpec.python_class`."""
-    record = spec.record
+    record = spec._record
     fields: list[Any] = []
     for field, each in record.field_specs.items():
         if not field.isidentifier() or keyword.iskeyword(field):

@@ -64,10 +64,10 @@ def _tagged(value: Any, arrow: Any = None) -> Any:
     if is_masked(value):
         return type(value).of_parts(_tagged(value.values, arrow), value.mask)
     if isinstance(value, RaggedStructuredTensor):
-        return RaggedStructuredTensor.of_parts(_tagged(value.values), value.row_splits)
+        return RaggedStructuredTensor._of_parts(_tagged(value.values), value.row_splits)
     if isinstance(value, DenseStructuredTensor):
         types = value.__tf_type_spec__().arrow_types
-        return value.map_parts(lambda part, name: _tagged(part, types.get(name)))
+        return value._map_parts(lambda part, name: _tagged(part, types.get(name)))
     return value
 
 
@@ -83,7 +83,7 @@ def _variant_types(arrow: Any) -> dict[str, pa.DataType]:
 def _row(name: str, part: Any, arrow: Any) -> DenseStructuredTensor:
     """Returns the rows of a variant as records."""
     name = _TAG + name
-    records = DenseStructuredTensor.of_parts(1, {name: _tagged(part, arrow)})
+    records = DenseStructuredTensor._of_parts(1, {name: _tagged(part, arrow)})
     if arrow is None:
         return records
     kept = ArrowType(pa.field(name, arrow), form_of(part, 1))

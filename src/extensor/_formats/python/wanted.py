@@ -1,5 +1,8 @@
 """What a spec wants of a column of Python values."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,7 +15,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.times_of_text import is_time
 from extensor._formats.python import kinds
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import stacked, unstacked
 
@@ -143,7 +146,7 @@ def _union(spec: Any, outer: int, arrow: Any) -> Any:
 
 
 def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
-    record: Any = spec.record
+    record: Any = spec._record
     kept = getattr(record, "arrow_types", {})
     wanted: Any = Fields(
         {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
@@ -157,8 +160,8 @@ def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
 def ragged_dimensions(spec: Any) -> int:
     """Returns the number of ragged dimensions; they follow the first dimension."""
     count = 0
-    while isinstance(spec, RaggedStructuredTensorSpec):
-        count += not spec.is_row
+    while isinstance(spec, ListSpec):
+        count += isinstance(spec, RaggedStructuredTensorSpec)
         spec = spec.values_spec
     return count
 

@@ -4,6 +4,9 @@ Each layer for lists works on this form. So null items, null lists and outer dim
 in one place.
 """
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -180,7 +183,7 @@ class Lists:
             results.set_shape([self.sizes[0], *results.shape[1:]])
         for row_splits in reversed(self.outer):
             results = (
-                RaggedStructuredTensor.of_parts(results, row_splits)
+                RaggedStructuredTensor._of_parts(results, row_splits)
                 if isinstance(results, StructuredTensor)
                 else tf.RaggedTensor.from_row_splits(results, row_splits, validate=False)
             )

@@ -1,5 +1,8 @@
 """RecordFeatures: the preprocessing of whole records."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import warnings
@@ -158,7 +161,7 @@ class RecordFeatures(Layer):
         if isinstance(value, RaggedStructuredTensor):
             inner = self._of(value.values)
             if isinstance(inner, StructuredTensor):
-                return RaggedStructuredTensor.of_parts(inner, value.row_splits)
+                return RaggedStructuredTensor._of_parts(inner, value.row_splits)
             return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
         if not isinstance(value, DenseStructuredTensor):
             raise UnsupportedTypeError(
@@ -187,7 +190,7 @@ class RecordFeatures(Layer):
                     values = MaskedTensor(values, value.mask).fill(0)
                 return MaskedTensor.of_parts(values, value.mask)
             if isinstance(value, RaggedStructuredTensor):
-                return RaggedStructuredTensor.of_parts(field(value.values, path), value.row_splits)
+                return RaggedStructuredTensor._of_parts(field(value.values, path), value.row_splits)
             if isinstance(value, DenseStructuredTensor):
                 return self._records(value, path)
             if isinstance(value, UnionTensor):

@@ -282,7 +282,7 @@ def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
             if meaning is not None:
                 had[field] = meaning
     return [
-        DenseStructuredTensor.of_parts(
+        DenseStructuredTensor._of_parts(
             value.rank,
             {
                 field: changed(
@@ -313,7 +313,7 @@ def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
         splits.append(value.row_splits[1:] + begin)
         begin = begin + value.row_splits[-1]
     records = concatenated([value.values for value in ragged], name)
-    result = RaggedStructuredTensor.of_parts(records, tf.concat(splits, 0))
+    result = RaggedStructuredTensor._of_parts(records, tf.concat(splits, 0))
     return result._with_dims(_first_dims(values))
 
 
@@ -349,7 +349,7 @@ def _parts(records: Any) -> _Parts:
 
 def _of_parts(rank: int, parts: _Parts, extra: Metadata) -> DenseStructuredTensor:
     fields = {name: part for name, part in parts.items() if name is not None}
-    return DenseStructuredTensor.of_parts(rank, fields, parts.get(None), None, extra)
+    return DenseStructuredTensor._of_parts(rank, fields, parts.get(None), None, extra)
 
 
 def _flat(value: Any, sizes: list[Any]) -> Any:
@@ -402,7 +402,7 @@ def _list_lengths(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
 
 def _have_units(both: Sequence[Any], field: str) -> bool:
     """Returns whether the numbers of a field have units in both collections."""
-    specs = [value.__tf_type_spec__().record for value in both]
+    specs = [value.__tf_type_spec__()._record for value in both]
     return all(field in spec._meanings for spec in specs)
 
 

@@ -70,13 +70,13 @@ def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
 
 def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
     if isinstance(value, RaggedStructuredTensor):
-        return RaggedStructuredTensor.of_parts(
+        return RaggedStructuredTensor._of_parts(
             _filled(op, value.values, dtype, at), value.row_splits, value._name
         )
     if isinstance(value, DenseStructuredTensor):
         if value._rows is not None:
             return value
-        return value.map_parts(lambda part, name: _filled(op, part, dtype, at / name))
+        return value._map_parts(lambda part, name: _filled(op, part, dtype, at / name))
     if is_masked(value):
         return type(value).of_parts(_filled(op, value.values, dtype, at), value.mask)
     if is_union(value):

@@ -192,7 +192,7 @@ def _as_stored(st: Any, names: Names, value: Any) -> Any:
     """Returns a value of Python as the numbers of a field: 2 is 200 for decimals of scale 2."""
     if not names:
         return value
-    record = fields_at(st, names[:-1]).__tf_type_spec__().record
+    record = fields_at(st, names[:-1]).__tf_type_spec__()._record
     is_number = not isinstance(value, (list, tuple, Mapping)) and not tf.is_tensor(value)
     if not is_number or not isinstance(record._meanings.get(names[-1]), Unit):
         return value
