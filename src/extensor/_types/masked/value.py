@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.check import expect_fit, static_shape
+from extensor._types.masked.check import expect_fit, static_shape, with_rows
 from extensor._types.masked.spec import MaskedSpec
 from extensor._types.masked.text import is_eager, shown
 from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
@@ -38,8 +38,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             ragged lists. Default: all are valid.
 
     Raises:
-        StructureError: If the static shapes do not match (also a ValueError). In a graph, check
-            dynamic shapes with `tf.ensure_shape`.
+        StructureError: If the rows of the mask are not those of the values (also a ValueError).
+            Where a graph does not know them, running it raises an InvalidArgumentError instead;
+            `of_parts` makes a value without this check.
         DTypeError: If the mask is not bool, or the values have a mask of no more dimensions (also
             a TypeError).
 
@@ -79,6 +80,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             if not is_tensor_like(part):
                 setattr(self, name, _tensor_of(part, name))
         expect_fit(self.values, self.mask)
+        self.mask = with_rows(self.mask, self.values)
 
     @classmethod
     def of_parts(cls, values: Any, mask: Any) -> MaskedTensor:
@@ -234,7 +236,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         [[1, 2], [None, None], [3, None]]
         """
         mask = tf.ones_like(ragged, tf.bool)
-        return cls(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
+        return cls.of_parts(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
 
     def to_ragged(self) -> tf.RaggedTensor:
         """Returns rows of only the valid values.
