@@ -59,6 +59,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     # The types that a handler accepts as other operands; other types handle the call themselves.
     __tf_dispatch_types__ = (tf.Tensor, tf.RaggedTensor)
 
+    __pandas_priority__ = 5000  # more than that of a DataFrame: its operators call those of here
+
     Spec = MaskedSpec
 
     values: Any
@@ -403,6 +405,20 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         args, kwargs = tf.nest.map_structure(_as_array, (list(args), kwargs))
         return func(*args, **kwargs)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        # NumPy's functions get arrays. An operator with an array on its left keeps the mask.
+        left = inputs[0]
+        if method == "__call__" and not isinstance(left, MaskedTensor) and ufunc in _REFLECTED:
+            return getattr(self, _REFLECTED[ufunc])(left)
+        arrays, kwargs = tf.nest.map_structure(_as_array, (list(inputs), kwargs))
+        return getattr(ufunc, method)(*arrays, **kwargs)
+
+    def __float__(self) -> float:
+        return float(np.asarray(self))
+
+    def __int__(self) -> int:
+        return int(np.asarray(self))
+
     def _is_eager(self) -> bool:
         """Returns whether the values are a dense tensor that is known, with its mask."""
         is_dense = isinstance(self.values, tf.Tensor)
@@ -419,6 +435,28 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             with contextlib.suppress(Exception):  # the code of other types; a repr never fails
                 text += f" {shown(self)}"
         return f"{text}>"
+
+
+# The methods for the operators of NumPy's arrays, which call these functions.
+_REFLECTED: dict[Any, str] = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+}
 
 
 def _expect_outer(mask: Any, inner: Any) -> None:
