@@ -254,7 +254,7 @@ WAYS = {
         same_text=False, choice=False,
     ),
     "masked records at a mask": Way(
-        lambda x, m, v: masked(Dense([None], {"x": x}), x)[positive(m)],
+        lambda x, m, v: Dense([None], {"r": masked(Dense([None], {"x": x}), x)})["r", positive(m)],
         (of(3), of(3)), [(of(3), of(2))], same_text=False, choice=False,
     ),
     "a field at a mask of columns": Way(
@@ -269,7 +269,7 @@ WAYS = {
     "lists at positions": Way(
         lambda x, n, v: lists(x)["l"][ints(n)],
         (rows(2, 2), rows(2, 0)), [(rows(2, 2), rows(2)), (rows(2, 2), rows(2, 0, 0))],
-        same_text=False, choice=False,
+        checks=2, same_text=False, choice=False,
     ),
     "a mask alone": Way(
         lambda x, m, v: masked(x, m, v),
@@ -482,8 +482,6 @@ SHARED = {
     "filtered by a path": lambda r: S.filter_by(r.with_updates(n=r["x"] > r["y"]), (), "n"),
     "filtered tags": lambda r: S.filter_by(r, "tags", r["tags"] * 2.0 > 1.0),
     "records at a mask of a field": lambda r: r[r["x"] * 2.0 > r["y"]],
-    "lists at a mask of a field": lambda r: r["l"][r["l.a"] > r["l.b"]],
-    "tags at positions": lambda r: r["tags"][tf.zeros_like(r["tags"], tf.int32)],
     "a mask of another field alone": lambda r: Masked(r["x"], tf.exp(r["y"]) > 1.0),
     "a field of a type without a shape": lambda r: r.with_updates(p=Place(r["y"] * 2.0)),
     "in a branch": lambda r: tf.cond(
@@ -507,6 +505,18 @@ def test_rows_that_are_known_to_be_shared_need_no_op(name):
     function = tf.function(SHARED[name], input_signature=[spec], autograph=False)
     assert not [node.name for node in all_ops(function) if node.op == "Assert"]
     assert function(RECORDS).to_py() == SHARED[name](RECORDS).to_py()
+
+
+def test_ragged_keys_of_the_same_records_are_not_compared():
+    spec = xt.spec_of(RECORDS).unstacked().stacked(None)
+
+    def checks(function):
+        traced = tf.function(function, input_signature=[spec], autograph=False)
+        return sum(op.op == "Assert" for op in all_ops(traced))
+
+    plain = checks(lambda r: tf.ragged.boolean_mask(r["l.a"], r["l.a"] * 2.0 > 1.0))
+    assert checks(lambda r: r["l"][r["l.a"] * 2.0 > 1.0]) <= plain
+    assert checks(lambda r: r["l"][tf.zeros_like(r["l.a"], tf.int32)]) == 1  # each row has them
 
 
 @pytest.mark.whole("traces many functions")

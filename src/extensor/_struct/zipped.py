@@ -82,10 +82,7 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
                 "Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
             )
     splits = ragged[0][1]
-    inner = {
-        name: uncut(value, splits, Path(name), comparison)
-        for name, value in parts.items()
-    }
+    inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
     below = comparison and comparison.below()
     return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1, below), splits)
 

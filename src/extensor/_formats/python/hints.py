@@ -74,6 +74,7 @@ def kind_of_arrow(arrow: pa.DataType) -> Any:
             return kind
     return None
 
+
 LISTS = (
     list,
     tuple,

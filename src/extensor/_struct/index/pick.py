@@ -183,6 +183,9 @@ class _Picker:
             )
         if positions.dtype == tf.bool:
             self._expect_same_rows(value, positions, positions.shape.rank - 1)
+            splits = value.nested_row_splits[: positions.ragged_rank]
+            if len(splits) == positions.ragged_rank:  # so that TensorFlow does not compare them
+                positions = functools.reduce(ragged_tensor, reversed(splits), positions.flat_values)
             return tf.ragged.boolean_mask(value, positions)
         if positions.shape.rank > 2:
             self._expect_same_rows(value, positions, 1)

@@ -231,7 +231,6 @@ def _bools(mask: Any) -> Any:
 def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
     """Returns a mask for the items of lists as a vector, if it has one bool for each item."""
 
-
     def unlike(received: str) -> StructureError:
         return StructureError(
             at or "the records",
@@ -244,10 +243,14 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
         value, _ = unmasked(value, 1)
         own, rows = getattr(mask, "row_splits", None), getattr(value, "row_splits", None)
         if (own is None) != (rows is None) and mask.shape.rank != 1:
-            mask, value = (with_rows(r.items, r.splits) for r in (rows_of(mask, 1), rows_of(value, 1)))
+            mask, value = (
+                with_rows(r.items, r.splits) for r in (rows_of(mask, 1), rows_of(value, 1))
+            )
             own, rows = mask.row_splits, value.row_splits
         shapes = tf.TensorShape(mask.shape), tf.TensorShape(value.shape)
-        is_other = shapes[0].rank in range(rank) or not shapes[0][:rank].is_compatible_with(shapes[1][:rank])
+        is_other = shapes[0].rank in range(rank) or not shapes[0][:rank].is_compatible_with(
+            shapes[1][:rank]
+        )
         if is_other or (own is not rows and hasattr(own, "numpy") and hasattr(rows, "numpy")
             and not np.array_equal(np.asarray(own), np.asarray(rows))
         ):  # fmt: skip
