@@ -1,6 +1,7 @@
 """Masks inside masks: how they are shown and filled. Masked values in NumPy and pandas."""
 
 import ast
+import operator
 import re
 
 import numpy as np
@@ -145,6 +146,10 @@ FUNCTIONS = {
     "concatenate": lambda x: np.concatenate([x, x]), "percentile": lambda x: np.percentile(x, 50),
     "Series": lambda x: pd.Series(x).to_numpy(), "isna": pd.isna, "cut": lambda x: pd.cut(x, 2),
     "DataFrame": lambda x: pd.DataFrame({"x": x})["x"].to_numpy(),
+    "exp": lambda x: np.exp(x / 1e6), "isnan": np.isnan, "add": lambda x: np.add(x, 1),
+    "add itself": lambda x: np.add(x, x), "add.reduce": np.add.reduce,
+    "maximum.outer": lambda x: np.maximum.outer(x, x),
+    "float": lambda x: np.array([float(v) for v in x]), "int": lambda x: np.array(list(map(int, x))),
 }  # fmt: skip
 
 
@@ -164,8 +169,18 @@ def test_numpy_gets_values_without_nulls_and_never_hidden_ones(name, values, dat
         else:
             np.testing.assert_array_equal(found, expected, strict=True)
         return
-    with pytest.raises(NullError, match=rf"{(~mask).sum()} null.*x\.fill.*x\.to_numpy\(\)"):
+    count = 1 if name in ("float", "int") else (~mask).sum()  # of single numbers
+    with pytest.raises(NullError, match=rf"{count} null.*x\.fill.*x\.to_numpy\(\)"):
         function(masked)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "lt", "ge", "eq"])
+@pytest.mark.parametrize("kind", [np.array, pd.Series])
+def test_an_operator_with_an_array_or_a_series_on_the_left_keeps_the_mask(kind, name):
+    operator_of = getattr(operator, name)
+    numbers, masked = kind([1.0, 2.0, 3.0]), MaskedTensor([2.0, 4.0, 2.0], [True, False, True])
+    expected = operator_of(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 2.0])).tolist()
+    assert operator_of(numbers, masked).to_py() == [expected[0], None, expected[2]]
 
 
 def test_no_error_sends_a_masked_value_to_its_hidden_values():

@@ -14,9 +14,9 @@ from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
 from extensor._struct import arrow_types, index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
-from extensor._struct.comparison import Comparison
+from extensor._authoring.comparison import Comparison
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
-from extensor._struct.extents import remember
+from extensor._authoring.extents import remember
 from extensor._struct.field import (
     as_field,
     expect_fields,
@@ -25,7 +25,6 @@ from extensor._struct.field import (
     spec_of_field,
     spec_of_items,
 )
-from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_partition import splits_of
@@ -322,7 +321,6 @@ class DenseStructuredTensor(StructuredTensor):
         shape = merged_shape(self.shape, kept, added, at)
         if comparison is not None:
             old = self._columns or {"": self._rows}
-            added = {n: with_own_rows(v, at / n, comparison.of_field(n)) for n, v in added.items()}
             added = compared(self.shape, old, added, at, comparison)
         fields = {**self._columns, **added}
         extra = self._metadata.after_updates(self._columns, fields, updates)
@@ -368,6 +366,10 @@ class DenseStructuredTensor(StructuredTensor):
         if self.shape.is_fully_defined():
             return tf.zeros(self.shape, tf.bool)
         return tf.zeros(outer_sizes(self, self._rank), tf.bool)
+
+    def _row_parts(self) -> list[Any]:
+        """Returns the values that have a row for each record."""
+        return [*self._columns.values()] if self._rows is None else [self._rows]
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         found: set[tf.DType] = set()
@@ -453,6 +455,5 @@ def _of_one_shape(
     """
     found = common_shape(shape, fields)
     if comparison is not None and found.rank:
-        fields = {n: with_own_rows(v, Path(n), comparison) for n, v in fields.items()}
         fields = compared(shape, {}, fields, Path(), comparison)
     return fields, found

@@ -38,7 +38,7 @@ def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: boo
         return dense
     from extensor._types.masked.value import MaskedTensor
 
-    return MaskedTensor(dense, mask)
+    return MaskedTensor.of_parts(dense, mask)
 
 
 def _rows(records: Any) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
-from extensor._struct.extents import remember
+from extensor._authoring.extents import remember
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
 from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata

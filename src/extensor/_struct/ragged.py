@@ -16,10 +16,9 @@ from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
-from extensor._struct.comparison import Comparison
+from extensor._authoring.comparison import Comparison
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
-from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
     checked_row_splits,
@@ -141,7 +140,7 @@ class RaggedStructuredTensor(StructuredTensor):
         >>> xt.RaggedStructuredTensor.from_value_rowids(steps, [0, 0, 2], nrows=4)["minutes"]
         <tf.RaggedTensor [[5, 20], [], [8], []]>
         """
-        splits = row_partition.splits_of_rowids(value_rowids, nrows)
+        splits = row_partition.splits_of_rowids(value_rowids, nrows, validate)
         return cls.from_row_splits(values, splits, validate)
 
     @classmethod
@@ -327,7 +326,7 @@ class RaggedStructuredTensor(StructuredTensor):
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _uncut(self, value: Any, at: Path, comparison: Comparison | None) -> Any:
-        return uncut(with_own_rows(value, at, comparison), self._row_splits, at, comparison)
+        return uncut(value, self._row_splits, at, comparison)
 
     # The rows are taken off once, not again for each level of the path.
 

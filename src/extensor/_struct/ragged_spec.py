@@ -25,7 +25,7 @@ from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.columns import Cuts, is_cut_by_type
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dims import Dims, checked_dims, named
-from extensor._struct.extents import remember
+from extensor._authoring.extents import remember
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.spec import (

@@ -122,7 +122,7 @@ class Lists:
             inner = tuple(range(1, mask.shape.rank))
             if inner:
                 neutral = "" if items.dtype == tf.string else 0
-                items = MaskedTensor(items, mask).fill(neutral)
+                items = MaskedTensor.of_parts(items, mask).fill(neutral)
             valid = _both(valid, tf.reduce_any(mask, inner) if inner else mask)
         if valid is None:
             return self

@@ -187,7 +187,7 @@ class RecordFeatures(Layer):
             if isinstance(value, MaskedTensor):
                 values = field(value.values, path)
                 if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
-                    values = MaskedTensor(values, value.mask).fill(0)
+                    values = MaskedTensor.of_parts(values, value.mask).fill(0)
                 return MaskedTensor.of_parts(values, value.mask)
             if isinstance(value, RaggedStructuredTensor):
                 return RaggedStructuredTensor._of_parts(field(value.values, path), value.row_splits)
@@ -229,7 +229,7 @@ class RecordFeatures(Layer):
             plain = combined(Lists.of(value, path).of_records(), "mean", 0.0)
         else:
             for mask in masks:
-                plain = MaskedTensor(plain, mask).fill(0)
+                plain = MaskedTensor.of_parts(plain, mask).fill(0)
         if depth is not None and plain.shape.rank > 2:
             return tf.reduce_mean(plain, axis=range(1, plain.shape.rank - 1))
         size = plain.shape[1:].num_elements()

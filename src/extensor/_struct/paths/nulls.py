@@ -15,7 +15,15 @@ from extensor._protocol.casting import cast_value
 from extensor._struct.change import dtype_of
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
-from extensor._struct.masked import combined, field_at, is_masked, records_in
+from extensor._struct.masked import (
+    combined,
+    field_at,
+    in_masks,
+    is_masked,
+    records_in,
+    with_nulls_masked,
+    without_null_variant,
+)
 from extensor._struct.meaning import Unit
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import (
@@ -67,7 +75,7 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     array([False,  True])
     """
     names, depth = _place(st, path)
-    value, (own, _) = value_at(st, names), _own_field(st, names)
+    value, own = with_nulls_masked(value_at(st, names)), _own_field(st, names)[0]
     if is_masked(own):
         depth = max(depth, own.mask.shape.rank)
     if is_masked(value) and not is_masked(value.values) and value.mask.shape.rank == depth:
@@ -129,6 +137,7 @@ def _each(value: Any, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
         The values; a bool for each of them, or None if none may be null; and a function that puts
         the dimensions back, in which lists outside of the field stay null.
     """
+    value = with_nulls_masked(value)
     if depth == 0:
         value, valid = unmasked(value, 0)
         return as_row(value), None if valid is None else tf.reshape(valid, [1]), only_row
@@ -176,7 +185,8 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     field, outer = _own_field(st, names)
     if is_masked(field):
         value = _as_stored(st, names, value)
-        return put_items(st, names, _filled_nulls(field, value, Path(*names)))
+        filled = _filled_nulls(field, value, Path(*names))
+        return put_items(st, names, without_null_variant(filled))
     if outer is None:
         return st
     raise NullError(
@@ -216,7 +226,7 @@ def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
         if is_masked(value):
             value, outer = records_in(value), names[:count]
         value = value_at(value, (name,))
-    return value, outer
+    return with_nulls_masked(value), outer
 
 
 def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
@@ -292,7 +302,7 @@ def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
     names, value, depth = list_at(st, path)
     if by is not None:
         return put(st, names, _without_null(value, by, Path(*names)))
-    items = value
+    items = value = with_nulls_masked(value)
     while is_masked(items) and shape_of(items.mask).rank != depth + 1:  # null lists
         items = items.values
     if not is_masked(items):
@@ -300,7 +310,8 @@ def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
     rows = rows_of(value, depth)
     values, mask = unmasked(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
-    return put_items(st, names, selected(replace(rows, items=values), kept, mask))
+    values = without_null_variant(selected(replace(rows, items=values), kept, mask))
+    return put_items(st, names, values)
 
 
 def _without_null(value: Any, by: PathLike, at: Path) -> Any:
@@ -324,14 +335,22 @@ def _without_null(value: Any, by: PathLike, at: Path) -> Any:
             f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
         )
     depth = records.rank - 1
-    keys = rows_of(field_at(value, inner, Path(*at, *inner)), depth).items
+    keys = rows_of(with_nulls_masked(field_at(value, inner, Path(*at, *inner))), depth).items
     valid = unmasked(keys, 1)[1]
     if valid is None:
         return value
     rows = rows_of(value, depth)
-    items = _without_masks(unmasked(rows.items, 1)[0], inner)
+    items = unmasked(rows.items, 1)[0]
     kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
-    return selected(replace(rows, items=items), kept, valid)
+    result = selected(replace(rows, items=_without_masks(items, inner)), kept, valid)
+    return in_masks(result, lambda made: _without_null_variant(made, inner))
+
+
+def _without_null_variant(records: Any, names: Names) -> Any:
+    """Returns records, in which a field that is a union has no variant of nulls."""
+    value = value_at(records, names)
+    new = without_null_variant(value)
+    return records if new is value else put(records, names, new)
 
 
 def _without_masks(records: Any, names: Names) -> Any:
