@@ -20,6 +20,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras._keras_private import has_mask, set_call_arguments
+from extensor._keras.call_spec import CallSpec
 from extensor._keras.component_tensors import float_dtypes, to_tensors
 from extensor._keras.field_shapes import with_field_shapes
 from extensor._keras.graph_node import (
@@ -28,6 +29,7 @@ from extensor._keras.graph_node import (
     with_fields,
     with_whole_values,
 )
+from extensor._keras.input_check import ArgumentUnits
 from extensor._keras.lowering import (
     contains,
     is_extension,
@@ -67,6 +69,7 @@ class TakesValues:
     """Lets the `call` of a Keras layer take and return extension values."""
 
     _value_count = 0  # of the values in graphs that the layer returned
+    _units: Any = None  # the ArgumentUnits of the first call
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -143,6 +146,10 @@ class TakesValues:
         args, kwargs = map_leaves(_as_keras_tensor, (args, kwargs))
         changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
         return layer_call if changed is function else lambda *_, **__: whole(changed(*tensors))
+
+    def specs_of_units(self, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Returns the specs of the first call, whose units later calls get."""
+        return CallSpec.of_call(self, args, kwargs).specs
 
     def _whole(self, outputs: Any) -> Any:
         """Returns outputs with each value replaced by a `WholeValue`."""
@@ -279,7 +286,12 @@ def _call_with_values(
     token = _in_keras.set(None)
     try:
         masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
-        outputs = method(layer, *raised(args), **_raised_by_name(kwargs), **masks)
+        args, kwargs = raised(args), _raised_by_name(kwargs)
+        if layer._units is None and lower is _lowered:
+            layer._units = ArgumentUnits(method, layer.specs_of_units(args, kwargs))
+        if lower is _lowered and layer._units.specs:
+            args, kwargs = layer._units.of_arguments(args, kwargs)
+        outputs = method(layer, *args, **kwargs, **masks)
     finally:
         _in_keras.reset(token)
     return lower(layer, outputs)
