@@ -164,6 +164,7 @@ SECOND = {
     "by name": lambda call, records: call(SPEC.cast(RECORDS), second=records),
     "by name only": lambda call, records: call(SPEC.cast(RECORDS), third=records),
     "in *args": lambda call, records: call(SPEC.cast(RECORDS), None, records),
+    "in *args after others": lambda call, records: call(SPEC.cast(RECORDS), None, None, records),
     "in **kwargs": lambda call, records: call(SPEC.cast(RECORDS), fourth=records),
 }
 
@@ -221,7 +222,7 @@ def test_lists_are_cast_to_a_dense_field_where_values_tell_their_lengths():
     outer = xt.keras.Model(narrow, model(narrow))
     values = xt.DenseStructuredTensor([2], {"f": [[1, 2], [3, 4]]})
     np.testing.assert_array_equal(outer(values), [[1, 2], [3, 4]])
-    with pytest.raises(errors.StructureError, match="rows of the same length"):
+    with pytest.raises(errors.DTypeError, match=r"f: expected .* Fix: spec\.cast\(records\)"):
         model(lists.with_updates(f=tf.ragged.constant([[1], [3, 4]])))
 
 

@@ -142,9 +142,11 @@ BOTH = {  # the records of both, one after another
 FIRST = {  # the records of the first, as the second
     "cast": lambda a, b: xt.spec_of(b).cast(a),
     "cast of a declared type": lambda a, b: xt.spec_of(Box(b)).cast(Box(a)).records,
-    "cast without other fields": lambda a, b: xt.spec_of(Box(masked(b)))
-    .cast(Box(masked(a.with_updates(more=[1, 2, 3]))), extra="ignore")
-    .records.values,
+    "cast without other fields": lambda a, b: (
+        xt.spec_of(Box(masked(b)))
+        .cast(Box(masked(a.with_updates(more=[1, 2, 3]))), extra="ignore")
+        .records.values
+    ),
     "cond": in_graph(lambda a, b: tf.cond(a["n"][0] == 0, lambda: a, lambda: b)),
     "switch_case": in_graph(
         lambda a, b: tf.switch_case(tf.cast(a["n"][0], tf.int32), [lambda: a, lambda: b])

@@ -8,13 +8,14 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._keras.graph_node import is_symbolic
-from extensor._keras.lowering import contains, is_extension, lowered, own_spec
+from extensor._keras.lowering import contains, is_extension, lowered, map_leaves, own_spec
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
+from extensor._protocol.tree import rebuilt
 from extensor._struct.difference import mismatch
 from extensor._struct.spec import has_records, units_of
 from extensor._struct.units import have_other_units, with_units_of
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 
 
 def check_input(expected: Any, received: Any, model: str) -> None:
@@ -50,19 +51,26 @@ def cast_input(expected: Any, given: Any, is_declared: bool) -> Any:
             is_one = type(expected) in (list, tuple) and len(expected) == 1
             return cast_input(expected[0], given, is_declared) if is_one else given
         # Whether lists fit a dense field is known for values only.
-        is_known = is_declared and tf.executing_eagerly() and not is_placeholder(given)
-        if not is_cast(expected, own_spec(given), is_declared, total=not is_known):
-            return given
-        if is_placeholder(given):
-            return given  # the model casts the values
-        return expected.cast(given) if is_declared else with_units_of(expected, given)
+        is_known = is_declared and tf.executing_eagerly()
+        spec = own_spec(given)
+        if not is_cast(expected, spec, is_declared, total=not is_known) or is_placeholder(given):
+            return given  # a model that gets a placeholder casts its values
+        if not is_declared:
+            return with_units_of(expected, given)
+        try:
+            return expected.cast(given)
+        except StructureError:
+            if is_cast(expected, spec, is_declared):
+                raise
+            return given  # `check_input` lists the fields with other sizes
     if isinstance(expected, dict) and isinstance(given, dict):
         return {n: cast_input(expected.get(n), item, is_declared) for n, item in given.items()}
-    if type(given) in (list, tuple) and len(given) == 1 and isinstance(expected, tf.TypeSpec):
+    is_one = type(given) in (list, tuple) and len(given) == 1
+    if is_one and isinstance(expected, tf.TypeSpec):
         return type(given)([cast_input(expected, given[0], is_declared)])
     if _are_lists(expected, given):
         pairs = zip(expected, given, strict=True)
-        return type(given)([cast_input(*each, is_declared) for each in pairs])
+        return rebuilt(given, [cast_input(*each, is_declared) for each in pairs])
     return given
 
 
@@ -99,7 +107,7 @@ def is_placeholder(given: Any) -> bool:
 
 
 def _are_lists(one: Any, other: Any) -> bool:
-    are_lists = all(type(each) in (list, tuple) for each in (one, other))
+    are_lists = all(isinstance(each, (list, tuple)) for each in (one, other))
     return are_lists and len(one) == len(other)
 
 
@@ -108,10 +116,15 @@ class ArgumentUnits:
 
     Args:
         call: The method `call` of the layer's class.
-        specs: The specs of the arguments of the first call. Those without units do not count.
+        args: The positional arguments of the first call, without the layer.
+        kwargs: The other arguments.
+        known: The specs of some of the arguments, if the model was saved after its first call.
     """
 
-    def __init__(self, call: Any, specs: dict[str, Any]) -> None:
+    def __init__(self, call: Any, args: Any, kwargs: dict[str, Any], known: Any) -> None:
+        given = inspect.signature(call).bind_partial(None, *args, **kwargs).arguments
+        specs = {name: map_leaves(_spec_or_none, value) for name, value in given.items()}
+        specs.update(known)
         self.specs = {name: spec for name, spec in specs.items() if contains(spec, _has_units)}
         kinds = inspect.Parameter
         self.names: list[str] = []
@@ -136,14 +149,18 @@ class ArgumentUnits:
             for name, value in zip(self.names, args, strict=False)
         ]
         rest = self.specs.get(self.rest, ())
-        own += cast_input(rest, tuple(args[count:]), is_declared=False)
+        more = args[count:]
+        own += [cast_input(*each, is_declared=False) for each in zip(rest, more, strict=False)]
+        own += more[len(rest) :]
         others = self.specs.get(self.others, {})
         return own, {
-            name: cast_input(self.specs[name] if name in self.specs else others[name], value, False)
-            if name in self.specs or name in others
-            else value
+            name: cast_input(self.specs.get(name, others.get(name)), value, is_declared=False)
             for name, value in kwargs.items()
         }
+
+
+def _spec_or_none(leaf: Any) -> Any:
+    return own_spec(leaf) if is_extension(leaf) else None
 
 
 def _has_units(spec: Any) -> bool:

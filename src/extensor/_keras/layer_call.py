@@ -20,7 +20,6 @@ import keras
 import tensorflow as tf
 
 from extensor._keras._keras_private import has_mask, set_call_arguments
-from extensor._keras.call_spec import CallSpec
 from extensor._keras.component_tensors import float_dtypes, to_tensors
 from extensor._keras.field_shapes import with_field_shapes
 from extensor._keras.graph_node import (
@@ -147,9 +146,9 @@ class TakesValues:
         changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
         return layer_call if changed is function else lambda *_, **__: whole(changed(*tensors))
 
-    def specs_of_units(self, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Returns the specs of the first call, whose units later calls get."""
-        return CallSpec.of_call(self, args, kwargs).specs
+    def known_specs(self) -> dict[str, Any]:
+        """Returns the specs of arguments that are known before the first call, by name."""
+        return {}
 
     def _whole(self, outputs: Any) -> Any:
         """Returns outputs with each value replaced by a `WholeValue`."""
@@ -288,7 +287,7 @@ def _call_with_values(
         masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
         args, kwargs = raised(args), _raised_by_name(kwargs)
         if layer._units is None and lower is _lowered:
-            layer._units = ArgumentUnits(method, layer.specs_of_units(args, kwargs))
+            layer._units = ArgumentUnits(method, args, kwargs, layer.known_specs())
         if lower is _lowered and layer._units.specs:
             args, kwargs = layer._units.of_arguments(args, kwargs)
         outputs = method(layer, *args, **kwargs, **masks)

@@ -19,7 +19,9 @@ from extensor._tf._tf_data import data_nest
 def concatenate(plain: Any) -> Any:
     def _concatenate(input_dataset: Any, dataset_to_concatenate: Any, name: Any = None) -> Any:
         """Calls TensorFlow's function after casting the elements to their common type."""
-        return plain(*cast_together([input_dataset, dataset_to_concatenate], "Dataset.concatenate"), name)
+        return plain(
+            *cast_together([input_dataset, dataset_to_concatenate], "Dataset.concatenate"), name
+        )
 
     return _concatenate
 
