@@ -146,7 +146,7 @@ class TakesValues:
         changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
         return layer_call if changed is function else lambda *_, **__: whole(changed(*tensors))
 
-    def known_specs(self) -> dict[str, Any]:
+    def _known_specs(self) -> dict[str, Any]:
         """Returns the specs of arguments that are known before the first call, by name."""
         return {}
 
@@ -287,7 +287,7 @@ def _call_with_values(
         masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
         args, kwargs = raised(args), _raised_by_name(kwargs)
         if layer._units is None and lower is _lowered:
-            layer._units = ArgumentUnits(method, args, kwargs, layer.known_specs())
+            layer._units = ArgumentUnits(method, args, kwargs, layer._known_specs())
         if lower is _lowered and layer._units.specs:
             args, kwargs = layer._units.of_arguments(args, kwargs)
         outputs = method(layer, *args, **kwargs, **masks)

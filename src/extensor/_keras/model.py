@@ -112,7 +112,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
                 self._check_call(name, expected, args, kwargs)
         return args, kwargs
 
-    def known_specs(self) -> dict[str, Any]:
+    def _known_specs(self) -> dict[str, Any]:
         """Returns the specs of the first call, also of a model that was saved after it."""
         return {} if self._call_spec is None else self._call_spec.specs
 
