@@ -162,6 +162,11 @@ def spec_of_value(value: Any) -> tf.TypeSpec:
     return any_batch_size(own_spec(value))
 
 
+def spec_of_nest(structure: Any) -> Any:
+    """Returns a nest with the spec of each extension value; other leaves as they are."""
+    return map_leaves(lambda leaf: spec_of_value(leaf) if is_extension(leaf) else leaf, structure)
+
+
 def own_spec(value: Any) -> tf.TypeSpec:
     """Returns the spec of a value or placeholder."""
     return remembered_spec(value) or spec_of_field(value)

@@ -8,18 +8,24 @@ from __future__ import annotations
 import abc
 import difflib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._protocol.stackable_spec import StackableTypeSpec, stacks_by_components
-from extensor._protocol.tree import reshaped
+from extensor._protocol.tree import rebuilt, reshaped
 from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.columns import Columns, columns_of
 from extensor._struct.dims import Dims
 from extensor._struct.records import Records
+from extensor._tf import (
+    component_specs,
+    describes_extension,
+    from_components,
+    to_components,
+)
 from extensor.errors import (
     FieldError,
     ProtocolError,
@@ -303,9 +309,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         for name, meaning in record._meanings.items():
             yield path / name, meaning
         for name, field in record.field_specs.items():
-            spec: Any = unmasked(field)
-            if isinstance(spec, StructuredTensorSpec):
-                yield from spec._find_units(path / name)
+            yield from _units_in(field, path / name)
 
     def _repr_html_(self) -> str:
         from extensor._struct.display.html import of_spec
@@ -396,6 +400,59 @@ def saved_parts(cls: type, serialization: Any, *numbers: int) -> Any:
         f"{len(serialization)} parts",
         "Load the data with the version of extensor that saved it, or a newer version.",
     )
+
+
+def parts_of_spec(spec: Any) -> dict[str, Any]:
+    """Returns the specs of the components of an extension type by name, or by place.
+
+    Records have fields instead, and tensors have no parts.
+    """
+    if isinstance(spec, StructuredTensorSpec) or not describes_extension(spec):
+        return {}
+    return _named(component_specs(spec))
+
+
+def _named(components: Any) -> dict[str, Any]:
+    if isinstance(components, Mapping):
+        return {str(name): part for name, part in components.items()}
+    return {f"[{i}]": part for i, part in enumerate(tf.nest.flatten(components))}
+
+
+def parts_of_value(value: Any) -> dict[str, Any]:
+    """Returns the components of an extension value, by the names of `parts_of_spec`."""
+    return _named(to_components(tf.type_spec_from_value(value), value))
+
+
+def with_parts(value: Any, parts: dict[str, Any]) -> Any:
+    """Returns an extension value with other components, by the names of `parts_of_spec`."""
+    spec = tf.type_spec_from_value(value)
+    own = component_specs(spec)
+    if isinstance(own, Mapping):
+        return from_components(spec, rebuilt(own, parts.values()))
+    return from_components(spec, tf.nest.pack_sequence_as(own, list(parts.values())))
+
+
+def has_records(spec: Any) -> bool:
+    """Returns whether a spec is that of records, or of an extension value with records in it."""
+    is_records = isinstance(spec, StructuredTensorSpec)
+    return is_records or any(map(has_records, parts_of_spec(spec).values()))
+
+
+def units_of(spec: Any) -> dict[Path, Any]:
+    """Returns the meaning of the numbers in all records of a value, by path."""
+    spec = unmasked(spec)
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._units()
+    return dict(_units_in(spec, Path())) if isinstance(spec, tf.TypeSpec) else {}
+
+
+def _units_in(spec: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    spec = unmasked(spec)
+    if isinstance(spec, StructuredTensorSpec):
+        yield from spec._find_units(path)
+        return
+    for name, part in parts_of_spec(spec).items():
+        yield from _units_in(part, path / name)
 
 
 def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:

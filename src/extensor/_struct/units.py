@@ -5,38 +5,48 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from extensor._path import Path
 from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.spec import StructuredTensorSpec, spec_or_none, unmasked
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    parts_of_spec,
+    parts_of_value,
+    spec_or_none,
+    units_of,
+    with_parts,
+)
 
 
 def have_other_units(want: Any, have: Any) -> bool:
-    """Returns whether the numbers of a field of records have other units than in another spec.
+    """Returns whether numbers in the records of a value have other units than in another spec.
 
     Args:
         want: A spec.
         have: Another spec, or a value.
     """
-    want, have = unmasked(want), unmasked(spec_or_none(have))
-    if not isinstance(want, StructuredTensorSpec) or not isinstance(have, StructuredTensorSpec):
-        return False
-    wanted, had = want._units(), have._units()
+    return want is not None and _have_other_units(want, spec_or_none(have))
+
+
+@functools.lru_cache(maxsize=1024)
+def _have_other_units(want: Any, have: Any) -> bool:
+    wanted, had = units_of(want), units_of(have)
     return wanted != had and any(wanted.get(at, unit) != unit for at, unit in had.items())
 
 
 def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
-    """Returns records with the numbers of their fields changed to the units that a spec has.
+    """Returns a value with the numbers in its records changed to the units that a spec has.
 
     Fields that the spec does not have stay as they are.
 
     Args:
-        spec: The spec of records.
-        value: Records, or the value of a field.
+        spec: The spec of records, or of an extension value with records in it.
+        value: The records, or the extension value.
         path: The path of the value, for errors.
 
     Raises:
@@ -47,7 +57,7 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
     if is_masked(value):
         return type(value).of_parts(with_units_of(spec, value.values, path), value.mask)
     if not isinstance(spec, StructuredTensorSpec):
-        return value
+        return _with_units_in_parts(spec, value, path)
     if isinstance(value, RaggedStructuredTensor):
         values = with_units_of(spec, value.values, path)
         return RaggedStructuredTensor._of_parts(values, value.row_splits)._with_dims(value._dims)
@@ -70,3 +80,12 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
 
     made = value._map_parts(of_field)
     return made._with_metadata(made._metadata._replace(types=types))
+
+
+def _with_units_in_parts(spec: Any, value: Any, path: Path) -> Any:
+    if is_union(spec) or not units_of(spec):
+        return value
+    wanted, parts = parts_of_spec(spec), parts_of_value(value)
+    return with_parts(
+        value, {n: with_units_of(wanted.get(n), part, path / n) for n, part in parts.items()}
+    )

@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from extensor._types.masked.check import static_shape
 from extensor.authoring import (
-    batch_of,
     cast_value,
     concat_rows,
     cut_rows,
@@ -221,13 +220,6 @@ def reached(values: Any, mask: Any, value: Any) -> tuple[Any, Any]:
         mask = tf.logical_and(values.mask, aligned(values.mask, mask))
         values = values.values
     return values, mask
-
-
-def stacked(values: list[Any]) -> Any:
-    """Returns a batch of values of one stackable type."""
-    if all(map(is_tensor, values)):
-        return tf.stack(values)
-    return batch_of(type(values[0]), values)
 
 
 def without_none(plain: Any, spec: Any, depth: int) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._types.masked import item
 from extensor._types.masked.value import MaskedTensor
-from extensor.authoring import batch_item, concat_rows, cut_rows, take_rows
+from extensor.authoring import batch_item, concat_rows, cut_rows, stack_rows, take_rows
 from extensor.dispatch import implements
 from extensor.errors import DTypeError
 
@@ -267,7 +267,7 @@ def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     if not all(map(item.is_tensor, parts)):
         if place != 0:
             return NotImplemented
-        return MaskedTensor.of_parts(item.stacked(parts), tf.stack(masks))
+        return MaskedTensor.of_parts(stack_rows(parts), tf.stack(masks))
     return MaskedTensor.of_parts(tf.stack(parts, place), tf.stack(masks, place))
 
 
