@@ -59,7 +59,8 @@ class Columns:
     component_specs: Any
     to_components: Any
     from_components: Any
-    _parts: Any  # a list of Columns
+    _parts: Any
+    """The Columns of each component."""
 
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
         """Returns the spec of each column.

@@ -264,9 +264,8 @@ def _neutral(spec: Any, depth: int) -> Any:
     shape = static_shape(spec)
     if shape.rank is not None and shape.rank > depth:
         return [_neutral(spec, depth + 1)] * (shape[depth] or 0)
-    record = getattr(spec, "record", None)
-    if record is not None:
-        return {name: _neutral(s, record.rank) for name, s in record.field_specs.items()}
+    if hasattr(spec, "field_names"):
+        return {name: _neutral(spec.field_spec((name,)), depth) for name in spec.field_names()}
     if hasattr(spec, "mask"):
         return None
     return "" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype().item()
