@@ -288,8 +288,9 @@ def _call_with_values(
         args, kwargs = raised(args), _raised_by_name(kwargs)
         if layer._units is None and lower is _lowered:
             layer._units = ArgumentUnits(method, args, kwargs, layer._known_specs())
-        if lower is _lowered and layer._units.specs:
-            args, kwargs = layer._units.of_arguments(args, kwargs)
+        units: Any = layer._units
+        if lower is _lowered and units.specs:
+            args, kwargs = units.of_arguments(args, kwargs)
         outputs = method(layer, *args, **kwargs, **masks)
     finally:
         _in_keras.reset(token)

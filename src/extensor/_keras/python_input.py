@@ -58,10 +58,11 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             "Give xt.from_arrow(table), or spec.cast(records) with the spec of the records.",
         )
     if is_table:
+        table: Any = data
         try:
-            return records_of_spec(data, specs, STRICT)
+            return records_of_spec(table, specs, STRICT)
         except ExtensorError:
-            data = data.to_pylist()  # the spec decides about types and nulls
+            data = table.to_pylist()  # the spec decides about types and nulls
     return specs.cast(list(data))
 
 

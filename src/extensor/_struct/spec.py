@@ -147,7 +147,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
             done.append(name)
         return spec
 
-    def cast(
+    def cast(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, value: Any, casting_context: Any = None, *, extra: Any = "error", times: Any = None
     ) -> Any:
         """Returns records of this spec that are equivalent to `value`.
