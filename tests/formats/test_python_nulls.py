@@ -176,7 +176,7 @@ def test_the_error_for_nulls_lists_up_to_fifty_fields_and_masks_all_of_them():
         shown, _, others = listed.partition(" and ")
         assert shown.split(", ") == [f"{name} (1)" for name in fields[: min(count, 50)]]
         assert others == ("10 more" if count == 60 else "")
-        nulls = eval(line.removeprefix("nulls="))  # noqa: S307
+        nulls = eval(line.removeprefix("nulls="))
         rest = {"*": "auto"} if count == 60 else {}
         assert nulls == {**dict.fromkeys(fields[: min(count, 50)], "mask"), **rest}
         assert xt.struct.constant(records, nulls=nulls).to_py() == records

@@ -10,13 +10,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison
+from extensor._authoring.extents import remember
 from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
 from extensor._struct import arrow_types, index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
-from extensor._authoring.comparison import Comparison
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
-from extensor._authoring.extents import remember
 from extensor._struct.field import (
     as_field,
     expect_fields,

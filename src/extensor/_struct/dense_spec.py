@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.extents import remember
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
@@ -24,7 +25,6 @@ from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
-from extensor._authoring.extents import remember
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
 from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata

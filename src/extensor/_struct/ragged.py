@@ -10,13 +10,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
-from extensor._authoring.comparison import Comparison
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
 from extensor._struct.row_partition import splits_of

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._authoring.extents import remember
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import alone_or_list, box, boxed_specs, expect_type, unbox
@@ -23,7 +24,6 @@ from extensor._protocol.tree import compatible, merged
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dims import Dims, checked_dims, named
-from extensor._authoring.extents import remember
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.spec import (

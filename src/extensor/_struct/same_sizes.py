@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison, after, equal_splits
+from extensor._authoring.extents import extents, learn, size_at, sizes_of
 from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
 from extensor._protocol.run_time_check import LATER, asserted
@@ -22,8 +24,6 @@ from extensor._struct.common_shape import (
     row_splits_at,
     rows_of_many_lengths,
 )
-from extensor._authoring.comparison import Comparison, after, equal_splits
-from extensor._authoring.extents import extents, learn, size_at, sizes_of
 from extensor._struct.field import shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records

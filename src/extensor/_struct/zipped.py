@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from extensor._authoring.comparison import Comparison
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
-from extensor._authoring.comparison import Comparison
 from extensor._struct.dense import zipped
 from extensor._struct.field import as_field, expect_fields, shape_of
 from extensor._struct.ragged import RaggedStructuredTensor
