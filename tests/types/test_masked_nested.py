@@ -149,7 +149,8 @@ FUNCTIONS = {
     "exp": lambda x: np.exp(x / 1e6), "isnan": np.isnan, "add": lambda x: np.add(x, 1),
     "add itself": lambda x: np.add(x, x), "add.reduce": np.add.reduce,
     "maximum.outer": lambda x: np.maximum.outer(x, x),
-    "float": lambda x: np.array([float(v) for v in x]), "int": lambda x: np.array(list(map(int, x))),
+    "float": lambda x: np.array([float(v) for v in x]),
+    "int": lambda x: np.array(list(map(int, x))),
 }  # fmt: skip
 
 
