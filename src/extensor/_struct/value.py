@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
@@ -21,6 +21,7 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_as_tensor import refusing
 from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
@@ -182,6 +183,18 @@ class StructuredTensorValue:
                 "Write len(record.field_names()) for the number of its fields.",
             )
         return int(self._shape[0] or 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
+    @refusing
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise DTypeError(
+            "conversion of a StructuredTensorValue to an array or DataFrame",
+            "an array",
+            "records",
+            "Use one of the fields, value.to_py(), or value.to_tensor().to_pandas().",
+        )
 
     def to_py(self, text: bool | None = None) -> Any:
         """Returns the records as plain Python, as `to_py` of a StructuredTensor.
