@@ -73,9 +73,9 @@ FRAMES = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_data_frame_of_records_says_to_pandas(kind):
     records = FRAMES[kind]
-    for make in (pd.DataFrame, np.asarray):
-        with pytest.raises(DTypeError, match="to_pandas"):
-            make(records)
+    with pytest.raises(DTypeError, match="to_pandas"):
+        pd.DataFrame(records)
+    assert not hasattr(records, "__array__")  # Keras would convert what has it
     if records.rank:
         assert len(list(records)) == len(records)
         assert [record.to_py() for record in records] == records.to_py()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, ClassVar
 
-from extensor.errors import MissingAttributeError
+from extensor.errors import DTypeError, MissingAttributeError
 
 OF_RECORDS = {
     "append_column": "records.with_updates(name=values)",
@@ -95,10 +96,29 @@ def no_attribute(owner: str, name: str, others: dict[str, str]) -> Any:
     return error
 
 
-class OtherNames:
+class NoDataFrame:
+    """Records of which pandas makes no DataFrame: it would make one of the records as objects."""
+
+    __slots__ = ()
+
+    _other_names: ClassVar[dict[str, str]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        # `pandas.DataFrame` looks for `__array__` before it iterates. Keras looks for it too, and
+        # would convert what has it.
+        if name == "__array__" and sys._getframe(1).f_globals["__name__"] == "pandas.core.frame":
+            raise DTypeError(
+                "pandas.DataFrame",
+                "data of pandas, NumPy or Python",
+                type(self).__name__,
+                "Write records.to_pandas(), or value.to_tensor().to_pandas().",
+            )
+        raise no_attribute(f"{type(self).__name__!r} object", name, self._other_names)
+
+
+class OtherNames(NoDataFrame):
     """A value whose missing attributes are explained by `OF_RECORDS`."""
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        raise no_attribute(f"{type(self).__name__!r} object", name, OF_RECORDS)
+    _other_names = OF_RECORDS

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct.display import text
-from extensor._tf._tf_as_tensor import NoArray, refusing
+from extensor._tf._tf_as_tensor import NoArray
 from extensor.errors import DTypeError
 
 
@@ -52,8 +52,8 @@ def _code(path: Path) -> str:
     )  # fmt: skip
 
 
-def _refuse_as_array(records: Any, *_: Any, **__: Any) -> NoReturn:
-    # NumPy, pandas and TensorFlow would read records of rank 1 or more as a sequence.
+def _refuse_as_array(records: Any) -> NoReturn:
+    # NumPy and TensorFlow would read records of rank 1 or more as a sequence.
     raise refusal(
         records,
         "conversion of records to an array or tensor",
@@ -95,7 +95,6 @@ class NoNumber:
     __array_ufunc__ = None
     __array_priority__ = 100
     __array_interface__ = NoArray(_refuse_as_array)
-    __array__ = refusing(_refuse_as_array)  # pandas looks for it
 
     __add__, __radd__ = _binary("+"), _reflected("+")
     __sub__, __rsub__ = _binary("-"), _reflected("-")

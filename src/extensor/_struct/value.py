@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,11 +17,11 @@ from extensor._struct.arrow_types import NONE, ArrowTypes
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims, named
+from extensor._struct.other_names import NoDataFrame
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf._tf_as_tensor import refusing
 from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
@@ -29,7 +29,7 @@ _Ragged = tf.compat.v1.ragged.RaggedTensorValue
 _set = object.__setattr__
 
 
-class StructuredTensorValue:
+class StructuredTensorValue(NoDataFrame):
     """Records of NumPy arrays: the concrete value of a StructuredTensor, outside of any graph.
 
     A field is a NumPy array, a `tf.compat.v1.ragged.RaggedTensorValue`, or another
@@ -186,15 +186,6 @@ class StructuredTensorValue:
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))
-
-    @refusing
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise DTypeError(
-            "conversion of a StructuredTensorValue to an array or DataFrame",
-            "an array",
-            "records",
-            "Use one of the fields, value.to_py(), or value.to_tensor().to_pandas().",
-        )
 
     def to_py(self, text: bool | None = None) -> Any:
         """Returns the records as plain Python, as `to_py` of a StructuredTensor.

@@ -12,13 +12,13 @@ from typing import Any
 
 from tensorflow.python.framework import tensor_conversion_registry
 
-from extensor._lookup import lineage, namespace
+from extensor._lookup import defines, lineage, namespace
 
 _REFUSES = "_extensor_refuses"
 
 
 def refusing(convert: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a conversion function, or a method `__array__`, that only raises an error."""
+    """Marks a conversion function that only raises an error."""
     vars(convert)[_REFUSES] = True
     return convert
 
@@ -41,13 +41,10 @@ def is_registered(kind: type) -> bool:
 
 def is_array(kind: type) -> bool:
     """Returns whether NumPy, and so TensorFlow, converts values of a type to arrays."""
-    for base in lineage(kind):
-        for name in ("__array__", _INTERFACE):
-            one = namespace(base).get(name)
-            is_refused = isinstance(one, NoArray) or _REFUSES in getattr(one, "__dict__", ())
-            if one is not None and not is_refused:
-                return True
-    return False
+    found = [namespace(base).get(_INTERFACE) for base in lineage(kind)]
+    return defines(kind, "__array__") or any(
+        one is not None and not isinstance(one, NoArray) for one in found
+    )
 
 
 _INTERFACE = "__array_interface__"
