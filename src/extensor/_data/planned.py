@@ -84,6 +84,8 @@ class Groups:
             group, count = self._groups[number], 0
             self._expect_version(group.file)
             for batch in self._batches(group):
+                if group.file.is_local:  # an object is not overwritten while it is open
+                    self._expect_version(group.file)
                 count += batch.num_rows
                 yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
             self._expect_version(group.file)
