@@ -388,3 +388,18 @@ def test_a_source_of_binary_is_no_text_after_one_of_text(tmp_path):
             found += [row["t"] for batch in make(7, columns=columns) for row in batch.to_py()]
         assert found == [row["t"] for row in read().to_py()] * 3
     assert values["arrow"][0] == values["tfrecord"][0].decode()
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_integers_that_a_float_does_not_hold_are_exact(name, tmp_path, monkeypatch):
+    small = rows_of
+
+    def large(number):
+        return [{**row, "n": row["n"] + 2**53, "l": [2**62 + 1] * 2} for row in small(number)]
+
+    monkeypatch.setitem(globals(), "rows_of", large)
+    make, read = opened(name, tmp_path)
+    wanted = [row for number in range(3) for row in large(number)]
+    for found in (read().to_py(), [row for batch in make(7) for row in batch.to_py()]):
+        for field in ("n", "l"):
+            assert [row[field] for row in found] == [row[field] for row in wanted]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from extensor._struct.arrow_types import NONE, ArrowTypes
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims, named
+from extensor._struct.other_names import NoDataFrame
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
@@ -29,7 +30,7 @@ _Ragged = tf.compat.v1.ragged.RaggedTensorValue
 _set = object.__setattr__
 
 
-class StructuredTensorValue:
+class StructuredTensorValue(NoDataFrame):
     """Records of NumPy arrays: the concrete value of a StructuredTensor, outside of any graph.
 
     A field is a NumPy array, a `tf.compat.v1.ragged.RaggedTensorValue`, or another
@@ -183,6 +184,9 @@ class StructuredTensorValue:
                 "Write len(record.field_names()) for the number of its fields.",
             )
         return int(self._shape[0] or 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
 
     def to_py(self, text: bool | None = None) -> Any:
         """Returns the records as plain Python, as `to_py` of a StructuredTensor.

@@ -9,6 +9,7 @@ in one place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -188,6 +189,41 @@ class Lists:
                 else tf.RaggedTensor.from_row_splits(results, row_splits, validate=False)
             )
         return results
+
+
+def in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a field with a function applied to the tensor of its values."""
+    if isinstance(value, MaskedTensor):
+        return MaskedTensor.of_parts(in_flat(value.values, change), value.mask)
+    if isinstance(value, tf.RaggedTensor):
+        return value.with_flat_values(change(value.flat_values))
+    return change(value)
+
+
+def valid_items(value: Any, path: str) -> tuple[Any, Any]:
+    """Returns the tensor of the values of a field, and for each number whether it is not null.
+
+    Args:
+        value: A tensor, dense or ragged, in a MaskedTensor or not.
+        path: The path of the field, for the error.
+
+    Raises:
+        UnsupportedTypeError: If the field has other values (also a TypeError).
+    """
+    plain = value
+    while isinstance(plain, MaskedTensor):
+        plain = plain.values
+    if not isinstance(plain, (tf.Tensor, tf.RaggedTensor)):
+        raise UnsupportedTypeError(
+            path, "a tensor, dense or ragged", type(plain).__name__, "Select a field."
+        )
+    valid = in_flat(value, lambda flat: tf.ones_like(flat, tf.bool))
+    valid = valid.fill(False) if isinstance(valid, MaskedTensor) else valid
+    return _flat(plain), _flat(valid)
+
+
+def _flat(value: Any) -> Any:
+    return value.flat_values if isinstance(value, tf.RaggedTensor) else value
 
 
 def _rows(row_splits: Any) -> tuple[Any, Any]:

@@ -126,7 +126,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                     "Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy().",
                 )
             if name != "mask" or "values" not in fields:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                raise _missing(self, name)
             make = fields.get("_make_mask")
             if make is not None:  # else another thread made the mask since it was looked up
                 with tf.init_scope():
@@ -479,6 +479,25 @@ def _tensor_of(value: Any, name: str) -> Any:
     if name == "mask" and isinstance(value, (list, tuple)) and not np.size(cast("Any", value)):
         return tf.constant(value, tf.bool)  # an empty list has no dtype
     return tf.convert_to_tensor(value)
+
+
+def _missing(masked: MaskedTensor, name: str) -> AttributeError:
+    """Returns the error for an attribute, which says of masked records what records say."""
+    own = type(masked).__name__
+    values = masked.__dict__.get("values")
+    if not hasattr(type(values), name):
+        try:
+            getattr(values, name)
+        except MissingAttributeError as error:
+            text = str(error).replace(type(values).__name__, own, 1)
+            found = MissingAttributeError(
+                text.replace(". Write ", ". With records = masked.values, without mask, write ")
+            )
+            found.name = name
+            return found
+        except Exception:  # of another library
+            pass
+    return AttributeError(f"{own!r} object has no attribute {name!r}")
 
 
 def _as_array(leaf: Any) -> Any:
