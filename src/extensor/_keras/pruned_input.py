@@ -13,7 +13,7 @@ from extensor._data.fields_used import uses_by
 from extensor._data.prunable import pruned, specs_of_used
 from extensor._keras.lowering import BOXES, is_extension_spec, key_of_form, spec_of_value
 from extensor._protocol.box import boxed_specs
-from extensor._pruning.components import components, is_fixed
+from extensor._pruning.components import components, is_fixed, is_opaque
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._tf import restructured
 
@@ -76,10 +76,15 @@ def of_fields(records: Any, names: list[str]) -> tuple[Any, Any]:
     spec = spec_of_value(records)
     parts = components(spec)
     # The form is not known of a field of a type that is not known here.
-    names = [*names, *(part.names[0] for part in parts if is_fixed(part))]
+    whole = [is_opaque(part) or is_fixed(part) for part in parts]
+    names = [
+        *names,
+        *(part.names[0] for part, is_whole in zip(parts, whole, strict=True) if is_whole),
+    ]
     kept = [name for name in records.field_names() if name in names]
     has_count = any(
-        not part.lists and part.names[0] in kept and not is_fixed(part) for part in parts
+        not part.lists and part.names[0] in kept and not is_whole
+        for part, is_whole in zip(parts, whole, strict=True)
     )
     if len(kept) == len(records.field_names()) or not has_count:
         return records, None

@@ -39,11 +39,7 @@ def is_opaque(part: ComponentTensor) -> bool:
 
 def is_fixed(part: ComponentTensor) -> bool:
     """Returns whether a tensor is always needed, because nothing can be in its place."""
-    return (
-        is_opaque(part)
-        or part.spec.dtype in (tf.variant, tf.resource)
-        or part.spec.shape.rank is None
-    )
+    return part.spec.dtype in (tf.variant, tf.resource) or part.spec.shape.rank is None
 
 
 def has_static_rows(part: ComponentTensor) -> bool:
@@ -75,11 +71,18 @@ def leaf_paths(spec: Any, names: tuple[str, ...] = ()) -> Iterator[Path]:
 
 
 def checked_uses(parts: Sequence[ComponentTensor], uses: Mapping[int, int]) -> list[int]:
-    """Returns how each component must be kept, from how a graph uses it."""
+    """Returns how each component must be kept, from how a graph uses it.
+
+    A value of a type that is not known here is kept as a whole, or not at all.
+    """
+    used = {part.steps[:-1] for number, part in enumerate(parts) if is_opaque(part) and (
+        uses.get(number, NOTHING) or is_fixed(part)
+    )}  # fmt: skip
     checked: list[int] = []
     for number, part in enumerate(parts):
         use = uses.get(number, NOTHING)
-        if is_fixed(part) or (use == SHAPE and not has_static_rows(part)):
+        is_whole = is_opaque(part) and part.steps[:-1] in used
+        if is_fixed(part) or is_whole or (use == SHAPE and not has_static_rows(part)):
             use = VALUE
         checked.append(use)
     return checked

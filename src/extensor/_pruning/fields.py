@@ -92,7 +92,7 @@ def _sizes(
     """Returns the order of fields by size: the lists around them, then the bytes of a value."""
     sizes: dict[Path, tuple[int, int]] = {}
     for part, own in zip(parts, fields, strict=True):
-        if not part.part or is_fixed(part):
+        if not part.part or is_opaque(part) or is_fixed(part):
             is_text = part.spec.dtype in (tf.string, tf.variant, tf.resource)
             count = part.spec.shape[1:].num_elements() if part.spec.shape.rank else 1
             nbytes = 64 if is_text else part.spec.dtype.size
