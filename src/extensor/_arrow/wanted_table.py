@@ -57,9 +57,9 @@ class WantedTable:
         nulls: Any = None,
         row_splits_dtype: Any = None,
     ) -> None:
-        # An iterator has its items once.
-        is_list = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes, Path))
-        self.columns = list(columns) if is_list else columns
+        if isinstance(columns, Iterable) and not isinstance(columns, (str, bytes, Path)):
+            columns = list(columns)  # an iterator has its items once
+        self.columns = columns
         self._spec = schema if isinstance(schema, StructuredTensorSpec) else None
         if self._spec is not None and self._spec.rank == 1:
             # That of other records, such as xt.spec_of(records), has their number.
