@@ -82,7 +82,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             if not is_tensor_like(part):
                 setattr(self, name, _tensor_of(part, name))
         expect_fit(self.values, self.mask)
-        self.mask = with_rows(self.mask, self.values)
+        mask = with_rows(self.mask, self.values)
+        self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     @classmethod
     def of_parts(cls, values: Any, mask: Any) -> MaskedTensor:
