@@ -34,8 +34,8 @@ settings.register_profile("all", max_examples=500, print_blob=True, **_ANY_SPEED
 settings.load_profile(os.environ.get("EXTENSOR_HYPOTHESIS_PROFILE", "default"))
 
 
-# The configuration of Sphinx writes files when it is imported.
-collect_ignore = ["docs/conf.py"]
+# The configuration of Sphinx writes files when it is imported. Only pyright reads the programs.
+collect_ignore = ["docs/conf.py", "tests/typed"]
 
 
 class _FencedDocTestParser(doctest.DocTestParser):

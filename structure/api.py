@@ -9,6 +9,7 @@ import importlib
 import inspect
 import pkgutil
 import types
+import typing
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,17 @@ def _module(name: str) -> Iterator[str]:
             yield f"  {public}: module"
         elif isinstance(value, type):
             yield from _class(public, value)
+        elif is_alias(value):
+            yield f"  {public}: type"
         elif callable(value):
             yield f"  {public}{_signature(value)}"
         else:
             yield f"  {public}: {type(value).__name__}"
+
+
+def is_alias(value: object) -> bool:
+    """Returns whether a value is a name of a union of types."""
+    return typing.get_origin(value) in (typing.Union, types.UnionType)
 
 
 def _class(name: str, cls: type) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from structure.api import public_modules
+from structure.api import is_alias, public_modules
 
 
 def write(folder: Path) -> None:
@@ -61,7 +61,7 @@ def _page(module: str, name: str, value: Any) -> str:
     if isinstance(value, type):
         kind, options = "autoclass", [":members:", ":inherited-members: object"]
         options = [":members:", ":show-inheritance:"]
-    elif callable(value):
+    elif callable(value) and not is_alias(value):
         kind, options = "autofunction", []
     body = "\n".join([f".. {kind}:: {module}.{name}", *(f"   {option}" for option in options)])
     return f"# {_short(module)}.{name}\n\n```{{eval-rst}}\n{body}\n```\n"
@@ -73,5 +73,6 @@ def _short(module: str) -> str:
 
 def _summary(value: Any) -> str:
     """Returns the first line of a docstring, as a cell of a table."""
-    text = inspect.getdoc(value) if isinstance(value, type) or callable(value) else None
+    has_own = isinstance(value, type) or (callable(value) and not is_alias(value))
+    text = inspect.getdoc(value) if has_own else None
     return (text or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import extensor as xt
 
-ROOMS = ["authoring", "data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types"]
+ROOMS = "authoring data dispatch keras nest serving struct testing types typing".split()
 INNER_ROOMS = ["keras.callbacks", "keras.layers"]
 
 

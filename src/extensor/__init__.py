@@ -49,7 +49,18 @@ from extensor._struct.value import StructuredTensorValue
 from extensor.errors import ExtensorError
 
 if TYPE_CHECKING:
-    from extensor import authoring, data, dispatch, keras, nest, serving, struct, testing, types
+    from extensor import (
+        authoring,
+        data,
+        dispatch,
+        keras,
+        nest,
+        serving,
+        struct,
+        testing,
+        types,
+        typing,
+    )
     from extensor._formats.arrow import read_arrow, write_arrow
     from extensor._formats.awkward import from_awkward, to_awkward
     from extensor._formats.delta import read_delta
@@ -147,6 +158,7 @@ __all__ = [
     "to_tf_example",
     "to_tf_sequence_example",
     "types",
+    "typing",
     "write_arrow",
     "write_database",
     "write_firestore",
@@ -158,7 +170,7 @@ __all__ = [
 ]
 
 _MODULES = frozenset(
-    ("authoring", "data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types")
+    "authoring data dispatch keras nest serving struct testing types typing".split()
 )
 
 _FORMATS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
@@ -12,15 +11,16 @@ from extensor._arrow.read import read_records, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
 from extensor.errors import StructureError
 
 
 def from_arrow(
-    data: Any,
+    data: ArrowData,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
 ) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 

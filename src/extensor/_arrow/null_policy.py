@@ -35,7 +35,7 @@ class Fill:
         return f"xt.fill({self.value!r})"
 
 
-def fill(value: Any) -> Fill:
+def fill(value: object) -> Fill:
     """Returns the policy for nulls that replaces each of them by a value.
 
     Args:

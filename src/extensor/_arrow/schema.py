@@ -20,6 +20,7 @@ from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._typing import NullsLike
 from extensor.errors import DTypeError, StructureError
 
 
@@ -28,7 +29,7 @@ def spec_from_schema(
     schema: pa.Schema,
     nrows: int | None = None,
     row_splits_dtype: tf.DType = tf.int64,
-    nulls: Any = "error",
+    nulls: NullsLike = "error",
 ) -> DenseStructuredTensorSpec:
     """Returns the spec of the StructuredTensor that `from_arrow` returns for data of a schema.
 

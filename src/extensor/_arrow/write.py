@@ -25,7 +25,9 @@ from extensor.errors import DTypeError
 
 
 @refuse_deep_nesting("to_arrow")
-def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
+def to_arrow(
+    records: StructuredTensor, schema: pa.Schema | pa.DataType | None = None
+) -> pa.RecordBatch | pa.Array | pa.StructScalar:
     """Returns a StructuredTensor as Arrow data.
 
     Numbers and row splits share the tensors' memory; strings and booleans are copied.
@@ -65,10 +67,10 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
             type(records).__name__,
             'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
         )
-    if isinstance(schema, pa.Schema) and records.rank <= 1:
-        target = pa.struct(list(schema))
-    elif schema is None or isinstance(schema, pa.DataType):
+    if schema is None or isinstance(schema, pa.DataType):
         target = schema
+    elif isinstance(schema, pa.Schema) and records.rank <= 1:
+        target = pa.struct(list(schema))
     else:
         raise DTypeError(
             "to_arrow: schema",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -11,8 +11,10 @@ from extensor._authoring.rows import stacked_boxes
 from extensor._protocol.box import box, expect_type, unbox
 from extensor.errors import DTypeError, RowError, StructureError
 
+_Value = TypeVar("_Value", bound=Any)
 
-def expect_unstacks(spec: Any, value: Any, times: int) -> None:
+
+def expect_unstacks(spec: tf.TypeSpec, value: object, times: int) -> None:
     """Raises an error unless a value has a spec's type and can be unstacked `times` times.
 
     Call it first in a `to_boxed_tensor`, with its `minimum_rank`.
@@ -36,7 +38,7 @@ def expect_unstacks(spec: Any, value: Any, times: int) -> None:
         spec = spec.unstacked()
 
 
-def batch_of(cls: Any, values: list[Any]) -> Any:
+def batch_of(cls: type[_Value], values: list[_Value]) -> _Value:
     """Returns a batch of values of one class.
 
     If the spec has a method `joined(values)`, and the specs of all values are the same, it makes
@@ -95,7 +97,7 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
     return unbox(spec.stacked(len(values)), list(map(stacked_boxes, columns)))
 
 
-def batch_item(batch: Any, index: Any) -> Any:
+def batch_item(batch: _Value, index: int | slice | tf.Tensor) -> _Value:
     """Returns one value of a batch, or, for a slice, a smaller batch.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._memory import array_over
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError
 
 
@@ -63,7 +64,7 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
     return tensor
 
 
-def known_arrays(*tensors: Any) -> list[Any] | None:
+def known_arrays(*tensors: TensorLike) -> list[Any] | None:
     """Returns numeric tensors as NumPy arrays over the same memory, or None in a graph.
 
     Use it in a constructor to check values in NumPy:
@@ -89,7 +90,7 @@ def known_arrays(*tensors: Any) -> list[Any] | None:
     return [array_over(tensor) for tensor in tensors]
 
 
-def assertions(path: str, checks: Iterable[tuple[Any, str]]) -> list[Any]:
+def assertions(path: str, checks: Iterable[tuple[Any, str]]) -> list[tf.Operation]:
     """Returns assertion ops for a graph, for use with `tf.control_dependencies`.
 
     Args:

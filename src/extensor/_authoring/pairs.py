@@ -94,7 +94,12 @@ class Pairs:
                 "Use tf.ensure_shape.",
             )
 
-    def check_numbers(self, source: Any, target: Any, **counts: Any) -> None:
+    def check_numbers(
+        self,
+        source: np.ndarray[Any, Any],
+        target: np.ndarray[Any, Any],
+        **counts: np.ndarray[Any, Any],
+    ) -> None:
         """Checks in NumPy that counts are not negative and add up, and that all positions exist.
 
         Args:
@@ -135,7 +140,12 @@ class Pairs:
             self.check_positions(end, positions, first, last, parts if num_pairs.ndim else None)
 
     def check_positions(
-        self, end: str, positions: Any, first: Any, last: Any, parts: Any = None
+        self,
+        end: str,
+        positions: np.ndarray[Any, Any],
+        first: np.ndarray[Any, Any] | int,
+        last: np.ndarray[Any, Any] | int,
+        parts: np.ndarray[Any, Any] | None = None,
     ) -> None:
         """Checks in NumPy that positions are in their ranges.
 
@@ -194,7 +204,7 @@ class Pairs:
             checks.append((holds, f"{end} must be {self.exist}"))
         return checks
 
-    def assertions(self, value: Any, *others: tuple[tf.Tensor, str]) -> list[Any]:
+    def assertions(self, value: object, *others: tuple[tf.Tensor, str]) -> list[Any]:
         """Returns the checks of `check_numbers` as assertion ops in a graph.
 
         Args:

@@ -7,7 +7,7 @@ splits give the begin and end of each row in the flat values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -16,7 +16,10 @@ from extensor._protocol.casting import cast_value, castable_type, difference_of_
 from extensor._protocol.stackable_spec import as_row, stacks_by_components
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._tf import ragged_tensor
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError
+
+_Value = TypeVar("_Value", bound=Any)
 
 
 def row_splits_of(lengths: tf.Tensor) -> tf.Tensor:
@@ -174,7 +177,7 @@ def num_rows(value: Any) -> tf.Tensor:
     return tf.shape(value, tf.int64)[0]
 
 
-def rows_spec(spec: tf.TypeSpec, path: str) -> Any:
+def rows_spec(spec: tf.TypeSpec, path: str) -> tf.TypeSpec:
     """Returns a spec with an unknown size of the first dimension.
 
     Args:
@@ -192,7 +195,7 @@ def rows_spec(spec: tf.TypeSpec, path: str) -> Any:
     return stacked_spec(unstacked_spec(spec, path), None, path)
 
 
-def static_num_rows(value: Any) -> int | None:
+def static_num_rows(value: object) -> int | None:
     """Returns the size of the first dimension of a value if it is known without graph ops.
 
     Args:
@@ -214,7 +217,7 @@ def static_num_rows(value: Any) -> int | None:
     return None
 
 
-def take_rows(value: Any, positions: Any) -> Any:
+def take_rows(value: _Value, positions: TensorLike) -> _Value:
     """Returns the rows at some positions of the first dimension of a value.
 
     Args:
@@ -231,21 +234,21 @@ def take_rows(value: Any, positions: Any) -> Any:
     """
     if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
         return tf.gather(value, positions)
-    positions = tf.convert_to_tensor(positions)
+    numbers = tf.convert_to_tensor(positions)
     spec: Any = tf.type_spec_from_value(value)
     path = type(spec).__qualname__
     result = unstacked_spec(spec, path)
-    for size in reversed(positions.shape.as_list()):
+    for size in reversed(numbers.shape.as_list()):
         result = stacked_spec(result, size, path)
     if stacks_by_components(spec):  # because a gather of variants has no gradient
         parts = spec.to_components(value)
         return result.from_components(
-            tf.nest.map_structure(lambda part: take_rows(part, positions), parts)
+            tf.nest.map_structure(lambda part: take_rows(part, numbers), parts)
         )
-    return unbox(result, [tf.gather(part, positions) for part in box(spec, value, 1)])
+    return unbox(result, [tf.gather(part, numbers) for part in box(spec, value, 1)])
 
 
-def stack_rows(values: list[Any]) -> Any:
+def stack_rows(values: list[_Value]) -> _Value:
     """Returns several values as the rows of one value.
 
     Args:
@@ -284,7 +287,7 @@ def stacked_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.reshape(boxes[0], tf.concat([[1], tf.shape(boxes[0])], 0))
 
 
-def concat_rows(values: list[Any]) -> Any:
+def concat_rows(values: list[_Value]) -> _Value:
     """Returns the rows of several values, one after the other, as one value.
 
     Args:

@@ -12,6 +12,7 @@ from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Passes, Shuffle
 from extensor._data.wanted import Wanted
 from extensor._path import PathLike
+from extensor._typing import DTypeLike, NullsLike
 from extensor.errors import DTypeError, StructureError
 
 
@@ -21,8 +22,8 @@ def batches(
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | None = None,
     epochs: int = 1,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import tensorflow as tf
@@ -13,23 +13,28 @@ from extensor._data.position import Passes, Shuffle
 from extensor._data.wanted import Wanted
 from extensor._formats.sql import result_of
 from extensor._path import PathLike
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    import duckdb
+    from adbc_driver_manager import dbapi
 
 
 def database(
     query: str,
-    connection: Any,
+    connection: str | duckdb.DuckDBPyConnection | dbapi.Connection,
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | None = None,
     epochs: int = 1,
     state: dict[str, Any] | None = None,
-    params: Any = None,
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
     order_by: Iterable[str] | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of an SQL query in structured batches.

@@ -14,7 +14,7 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError
 
 
-def fields_used(fn_or_model: Callable[[Any], Any], spec: Any) -> FieldsUsed:
+def fields_used(fn_or_model: Callable[[Any], Any], spec: StructuredTensorSpec) -> FieldsUsed:
     """Returns the paths of the fields that a function or model uses.
 
     The function is traced, as by `tf.function`. A field is used if a result of the function depends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import tensorflow as tf
@@ -15,17 +15,21 @@ from extensor._data.position import Passes, Shuffle
 from extensor._data.wanted import Wanted
 from extensor._formats.firestore.read import batches_of, expect_query
 from extensor._path import Path, PathLike
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from google.cloud.firestore_v1 import CollectionReference, Query
 
 
 def firestore(
-    source: Any,
+    source: CollectionReference | Query,
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | None = None,
     epochs: int = 1,

@@ -15,16 +15,17 @@ from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
 from extensor._path import PathLike
 from extensor._pruning.fields import FieldsUsed
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 
 
 def parquet(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
@@ -15,17 +15,22 @@ from extensor._files.files import FilePath
 from extensor._formats.protobuf.descriptors import descriptor_of
 from extensor._formats.protobuf.read import spec_from_proto
 from extensor._path import PathLike
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
 
 
 def proto(
     paths: FilePath | Iterable[FilePath],
-    message: Any,
+    message: type[Message] | Descriptor,
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,

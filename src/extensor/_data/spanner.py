@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import tensorflow as tf
@@ -14,17 +14,23 @@ from extensor._data.position import Passes, Shuffle
 from extensor._data.wanted import Wanted
 from extensor._formats.spanner.read import result_of
 from extensor._path import PathLike
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
+
+if TYPE_CHECKING:
+    from google.cloud.spanner_v1.database import BatchSnapshot, Database
+    from google.cloud.spanner_v1.snapshot import Snapshot
+    from google.cloud.spanner_v1.transaction import Transaction
 
 
 def spanner(
-    source: Any,
+    source: Database | BatchSnapshot | Snapshot | Transaction,
     query: str,
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | None = None,
     epochs: int = 1,

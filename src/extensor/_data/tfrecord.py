@@ -13,16 +13,17 @@ from extensor._data.wanted import Wanted
 from extensor._files.files import FilePath
 from extensor._formats.tfrecord.files import expect_message
 from extensor._path import PathLike
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 
 
 def tfrecord(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = None,
-    nulls: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,

@@ -7,7 +7,7 @@ each tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import tensorflow as tf
 
@@ -35,6 +35,9 @@ from extensor.errors import (
     MissingAttributeError,
     ProtocolError,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def part_of(value: Any) -> Any:
@@ -136,14 +139,14 @@ class DerivedSpec(StackableTypeSpec):
         return freeze(part, f"{cls.__qualname__}.{name}", is_spec)
 
     @classmethod
-    def from_parts(cls, parts: Mapping[str, Any]) -> Any:
+    def from_parts(cls, parts: Mapping[str, Any]) -> tf.TypeSpec:
         """Returns the spec with the given frozen parts, without running the constructor."""
         spec = object.__new__(cls)
         spec._take(parts)
         return spec
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Any) -> tf.TypeSpec:
         """Returns the spec of a value, whose fields are frozen."""
         return cls.from_parts({n: mapped(part_of, getattr(value, n)) for n in cls.field_names})
 
@@ -266,7 +269,7 @@ class DerivedSpec(StackableTypeSpec):
             value = components_of_fields(self, self._parts, checked, value)
         return super().cast(value, casting_context, **request)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Returns whether a value has this type, or a spec describes some of the same values.
 
         Args:
@@ -286,7 +289,7 @@ class DerivedSpec(StackableTypeSpec):
             if self._is_compared(name) or other._is_compared(name)
         )
 
-    def most_specific_compatible_type(self, other: tf.TypeSpec) -> Any:
+    def most_specific_compatible_type(self, other: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns the spec with the merged shapes of both, or None if they differ otherwise."""
         if not isinstance(other, DerivedSpec) or type(self) is not type(other):
             return None
@@ -341,14 +344,14 @@ class DerivedSpec(StackableTypeSpec):
         # The box of a tensor is the tensor. This fast path runs for each element of a dataset.
         return self.from_components(dict(zip(names, boxes, strict=True)))
 
-    def stacked(self, num: int | None) -> Any:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of `num` stacked values; static shapes get a dimension too."""
         return self._changed(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
             lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
-    def unstacked(self) -> Any:
+    def unstacked(self) -> Self:
         """Returns the spec of one row of a value of this spec: the inverse of `stacked`."""
         return self._changed(
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)

@@ -9,7 +9,7 @@ import enum
 import functools
 import importlib
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class FrozenDict(Mapping[Any, Any]):
 
     _items: dict[Any, Any]
 
-    def __init__(self, items: Any = ()) -> None:
+    def __init__(self, items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
         object.__setattr__(self, "_items", dict(items))
 
     def __getitem__(self, key: Any) -> Any:

@@ -47,7 +47,7 @@ class VersionedSpec(DerivedSpec):
                 "Start with 1, and add 1 when a field is renamed or changes its content.",
             )
 
-    def upgraded(self, fields: Mapping[str, Any]) -> Any:
+    def upgraded(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns the value of the newest version for the fields of an older version.
 
         Override it in the `class Spec` of a type that has older versions. `self` is the spec of
@@ -83,7 +83,7 @@ class VersionedSpec(DerivedSpec):
         return fields if self.__version__ == 1 else (self.__version__, *fields)
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Any:
+    def deserialize(cls, serialization: Any) -> tf.TypeSpec:
         """Returns the spec that `serialize` described, which may be of an older version.
 
         Raises:
@@ -102,11 +102,11 @@ class VersionedSpec(DerivedSpec):
             )
         return super().deserialize(fields)
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
         """Returns a value cast to this type, also from an older version."""
         return super().cast(newest(value), casting_context, **request)
 
-    def castable_type(self, spec: tf.TypeSpec) -> Any:
+    def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns a common spec, in the newest version, of this spec and another; or None."""
         return super().castable_type(spec._upgraded_spec() if isinstance(spec, OlderSpec) else spec)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import tensorflow as tf
@@ -22,14 +22,18 @@ from extensor._progress import progress_bar
 from extensor._streams.read import opened
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import ArrowData
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._files.files import FilePath
 
 _ROWS = 1 << 15
 """Larger batches are described in parts of so many records, which bounds memory."""
 
 
 def describe(
-    source: Any,
+    source: FilePath | tf.data.Dataset | StructuredTensor | ArrowData | Iterable[Any],
     columns: Iterable[PathLike] | None = None,
     *,
     format: str | None = None,

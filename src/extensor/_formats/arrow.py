@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Generator, Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from extensor._files.files import File, FilePath, files_at, whole_output
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, ExtensorError, FormatError, StructureError
 
 SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
@@ -27,11 +28,11 @@ _FILE, _FEATHER_1 = b"ARROW1", b"FEA1"
 
 
 def read_arrow(
-    source: Any,
+    source: FilePath | bytes | BinaryIO | ArrowData | Iterable[FilePath] | Iterable[ArrowData],
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
 ) -> StructuredTensor:
     """Returns the records of Arrow IPC files, streams and Feather files as a StructuredTensor.
 

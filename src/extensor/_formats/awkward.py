@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +23,19 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, NullError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    import awkward as ak
 
 
 def from_awkward(
-    array: Any,
+    array: ak.Array,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
 ) -> StructuredTensor:
     """Returns an Awkward Array of records as a StructuredTensor.
 
@@ -130,7 +134,9 @@ def _null(what: str, rows: pa.Array) -> NullError:
     )
 
 
-def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
+def to_awkward(
+    records: StructuredTensor, schema: pa.Schema | pa.DataType | None = None
+) -> ak.Array:
     """Returns records as an Awkward Array.
 
     A field has an option type (`?int64`) if it is masked. Numbers share the memory of the tensors.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,18 +13,25 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._dependency import needed
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FieldError, FormatError, MissingFileError
+
+if TYPE_CHECKING:
+    import deltalake
+    import pyarrow.compute as pc
+
+    from extensor._files.files import FilePath
 
 _COLORS = re.compile("\x1b\\[[0-9;]*m")
 
 
 def read_delta(
-    table: Any,
+    table: FilePath | deltalake.DeltaTable,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
-    filter: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
+    filter: pc.Expression | None = None,
     version: int | None = None,
     storage_options: dict[str, str] | None = None,
 ) -> StructuredTensor:
@@ -68,12 +75,13 @@ def read_delta(
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     name = _name(table, deltalake)
     try:
+        opened: Any = table
         if not isinstance(table, deltalake.DeltaTable):
-            table = deltalake.DeltaTable(name, version, storage_options)
+            opened = deltalake.DeltaTable(name, version, storage_options)
         elif version is not None:
-            table = deltalake.DeltaTable(table.table_uri, version, storage_options)
-        name = f"{name}, version {table.version()}"
-        dataset = table.to_pyarrow_dataset()
+            opened = deltalake.DeltaTable(opened.table_uri, version, storage_options)
+        name = f"{name}, version {opened.version()}"
+        dataset = opened.to_pyarrow_dataset()
         fields = wanted.pruned(dataset.schema) if wanted.schema is None else wanted.schema
         names = [field.name for field in fields if field.name in dataset.schema.names]
         found = dataset.to_table(names, filter)

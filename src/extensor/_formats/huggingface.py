@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,17 +17,21 @@ from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    import datasets
 
 _KEY = b"huggingface"
 
 
 def from_huggingface(
-    dataset: Any,
+    dataset: datasets.Dataset,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
 ) -> StructuredTensor:
     """Returns the rows of a Hugging Face Dataset as a StructuredTensor.
 
@@ -67,7 +71,8 @@ def from_huggingface(
     if columns is not None and not isinstance(columns, (str, bytes, Path)):
         columns = list(columns)
     names = _wanted_names(dataset.column_names, columns, schema)
-    table = dataset.with_format("arrow", columns=names)[:].replace_schema_metadata(None)
+    rows: Any = dataset.with_format("arrow", columns=names)[:]
+    table = rows.replace_schema_metadata(None)
     for i, name in enumerate(table.schema.names):
         column = _dense(table.column(i))
         field = pa.field(name, column.type)
@@ -164,7 +169,9 @@ def _dense(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind)
 
 
-def to_huggingface(records: StructuredTensor, schema: Any = None) -> Any:
+def to_huggingface(
+    records: StructuredTensor, schema: pa.Schema | pa.DataType | None = None
+) -> datasets.Dataset:
     """Returns records as a Hugging Face Dataset.
 
     The features of columns that came from a Dataset come back: ClassLabel, Image, Array2D and

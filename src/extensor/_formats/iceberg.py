@@ -6,22 +6,29 @@ import copy
 import io
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._dependency import needed
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, ExtensorError, FormatError, MissingFileError
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import Table
+
+    from extensor._files.files import FilePath
 
 
 def read_iceberg(
-    table: Any,
+    table: FilePath | Table,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
-    filter: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
+    filter: str | BooleanExpression | None = None,
     snapshot_id: int | None = None,
 ) -> StructuredTensor:
     """Returns the records of an Iceberg table.
@@ -58,9 +65,10 @@ def read_iceberg(
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     name = "table"
     try:
+        opened: Any = table
         if isinstance(table, (str, os.PathLike)):
             name = os.path.expanduser(os.fsdecode(table))
-            table = tables.StaticTable.from_metadata(name)
+            opened = tables.StaticTable.from_metadata(name)
         elif not isinstance(table, tables.Table):
             raise DTypeError(
                 "table",
@@ -68,9 +76,9 @@ def read_iceberg(
                 type(table).__name__,
                 'Give pyiceberg.catalog.load_catalog(name).load_table("shop.recipes").',
             )
-        name = str(table.metadata_location)
+        name = str(opened.metadata_location)
         # The names of the columns, in the schema of the snapshot.
-        scan = table.scan(snapshot_id=snapshot_id)
+        scan = opened.scan(snapshot_id=snapshot_id)
         fields = scan.projection().as_arrow()
         fields = wanted.pruned(fields) if wanted.schema is None else wanted.schema
         known = {field.name for field in scan.projection().fields}
@@ -78,7 +86,7 @@ def read_iceberg(
         names = tuple(field.name for field in fields if field.name in known)
         if any("." in field for field in names) or not names:
             names = ("*",)
-        scan = table.scan(snapshot_id=snapshot_id, selected_fields=names)
+        scan = opened.scan(snapshot_id=snapshot_id, selected_fields=names)
         scan = scan.update(io=_checked(scan.io))
         found = (scan if filter is None else scan.filter(filter)).to_arrow()
     except FileNotFoundError as error:

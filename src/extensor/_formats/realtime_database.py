@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Generator, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from extensor._google import no_access, no_answer, refused
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import (
     DTypeError,
     FieldError,
@@ -28,6 +29,9 @@ from extensor.errors import (
     StructureError,
     UnsupportedTypeError,
 )
+
+if TYPE_CHECKING:
+    from firebase_admin import db
 
 _LARGEST = 2**53  # all numbers of the database are floats
 # No key of the database has one of these, nor more bytes.
@@ -38,12 +42,12 @@ _KEYS = f"of 1 to {_LONGEST_KEY} bytes, without . $ # [ ] / and control characte
 
 @refuse_deep_nesting("read_realtime_database")
 def read_realtime_database(
-    reference: Any,
+    reference: db.Reference | db.Query,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
     conflicts: str = "error",
-    row_splits_dtype: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
     key_field: str | None = None,
 ) -> StructuredTensor:
     """Returns the children of a node of a Firebase Realtime Database as a StructuredTensor.
@@ -114,7 +118,7 @@ def read_realtime_database(
 
 def write_realtime_database(
     records: StructuredTensor,
-    reference: Any,
+    reference: db.Reference,
     schema: pa.Schema | None = None,
     key_field: str | None = None,
 ) -> None:

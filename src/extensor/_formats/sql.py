@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import (
     DatabaseError,
     DTypeError,
@@ -23,6 +24,10 @@ from extensor.errors import (
     StructureError,
     UnsupportedTypeError,
 )
+
+if TYPE_CHECKING:
+    import duckdb
+    from adbc_driver_manager import dbapi
 
 _ROWS = 1 << 16
 """Records in a batch of DuckDB."""
@@ -33,14 +38,37 @@ _VIEW = "extensor_records"
 _DIMENSIONS = "extensor_dimensions_"
 
 
+@overload
 def read_database(
     query: str,
-    connection: Any,
+    connection: str | duckdb.DuckDBPyConnection | dbapi.Connection,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
-    params: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    batch_size: None = None,
+) -> StructuredTensor: ...
+@overload
+def read_database(
+    query: str,
+    connection: str | duckdb.DuckDBPyConnection | dbapi.Connection,
+    columns: Iterable[PathLike] | None = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    *,
+    batch_size: int,
+) -> Iterator[StructuredTensor]: ...
+def read_database(
+    query: str,
+    connection: str | duckdb.DuckDBPyConnection | dbapi.Connection,
+    columns: Iterable[PathLike] | None = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
     batch_size: int | None = None,
 ) -> Any:
     """Returns the records of a query.
@@ -101,8 +129,8 @@ def read_database(
 def write_database(
     records: StructuredTensor | Iterable[StructuredTensor],
     table: PathLike,
-    connection: Any,
-    schema: Any = None,
+    connection: str | duckdb.DuckDBPyConnection | dbapi.Connection,
+    schema: pa.Schema | None = None,
     if_exists: str = "fail",
     *,
     progress: bool | None = None,

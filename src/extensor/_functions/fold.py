@@ -13,8 +13,8 @@ from extensor._functions.sequence import Sequence, accumulated, box_all
 
 def foldl(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     swap_memory: bool = False,
     name: str | None = None,
@@ -49,8 +49,8 @@ def foldl(
 
 def foldr(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     swap_memory: bool = False,
     name: str | None = None,

@@ -71,11 +71,15 @@ class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([6.], dtype=float32)>
     """
 
-    def __init__(self, primals: Any, tangents: Any) -> None:
+    def __init__(self, primals: object, tangents: object) -> None:
         tf.nest.assert_same_structure(primals, tangents)
         super().__init__(differentiable(primals), differentiable(tangents))
 
-    def jvp(self, primals: Any, unconnected_gradients: Any = tf.UnconnectedGradients.NONE) -> Any:
+    def jvp(
+        self,
+        primals: object,
+        unconnected_gradients: tf.UnconnectedGradients | str = tf.UnconnectedGradients.NONE,
+    ) -> Any:
         """Returns the Jacobian-vector products of computed values.
 
         Args:

@@ -17,7 +17,7 @@ from extensor.errors import StructureError
 def numpy_function(
     func: Callable[..., Any],
     inp: list[Any],
-    Tout: Any,  # noqa: N803 - TensorFlow's own name
+    Tout: object,  # noqa: N803 - TensorFlow's own name
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:

@@ -11,7 +11,7 @@ from extensor import _tf
 from extensor._tf import CompositeTensor
 
 
-def print_(*inputs: Any, **kwargs: Any) -> Any:
+def print_(*inputs: Any, **kwargs: Any) -> tf.Operation | None:
     """Prints values; in a graph, prints them when the graph runs.
 
     Like `tf.print`, for nests of tensors and extension values. An extension value is printed with

@@ -14,8 +14,8 @@ from extensor._functions.sequence import Sequence, accumulated, box_all, unbox_a
 
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: object = None,
     parallel_iterations: int = 10,
     swap_memory: bool = False,
     infer_shape: bool = True,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
 
 
-def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
+def tuple_(
+    tensors: Iterable[Any], control_inputs: Iterable[Any] | None = None, name: str | None = None
+) -> list[Any]:
     """Returns the values unchanged, after all of them are computed.
 
     Like `tf.tuple`, for lists of tensors and extension values.

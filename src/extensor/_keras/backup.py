@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
@@ -56,7 +56,7 @@ class BackupAndRestore(keras.callbacks.Callback):
         self,
         backup_dir: str | os.PathLike[str],
         dataset: tf.data.Dataset,
-        save_freq: Any = "epoch",
+        save_freq: Literal["epoch"] | int = "epoch",
         delete_checkpoint: bool = True,
     ) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class BackupAndRestore(keras.callbacks.Callback):
     def _path(self) -> str:
         return os.path.join(self._folder, "backup.json")
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Restores the backup, if there is one."""
         self._before = self._skipped = self._seen = self._saved = 0
         params: Any = self.params
@@ -120,11 +120,11 @@ class BackupAndRestore(keras.callbacks.Callback):
             model.optimizer.build(model.trainable_variables)
         model.load_weights(path)
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Counts the batches of an epoch from its beginning."""
         self._epoch, self._seen = epoch, 0
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Saves the training if it is time."""
         self._seen = batch + 1
         params: Any = self.params
@@ -142,7 +142,7 @@ class BackupAndRestore(keras.callbacks.Callback):
             model: Any = self.model
             model.stop_training = self._has_stopped = True
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Saves the training if it is time."""
         if self._has_stopped:
             model: Any = self.model
@@ -152,7 +152,7 @@ class BackupAndRestore(keras.callbacks.Callback):
         if self._save_freq == "epoch":
             self._save(epoch + 1, 0)
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Removes the backup."""
         if self._deletes:
             self._remove(set())

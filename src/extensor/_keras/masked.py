@@ -41,7 +41,7 @@ class Masked(Layer):
         """Returns the tensor."""
         return tf.identity(self._parts(inputs)[0])  # a copy, so that the original gets no mask
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> Any:
         """Returns the mask of values, or None for placeholders."""
         if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lowered(inputs))):
             return None

@@ -56,7 +56,7 @@ class RNN(Layer):
 
     def __init__(
         self,
-        cell: Any,
+        cell: keras.layers.Layer,
         return_sequences: bool = False,
         return_state: bool = False,
         go_backwards: bool = False,
@@ -95,8 +95,8 @@ class RNN(Layer):
         self,
         inputs: Any,
         initial_state: Any = None,
-        mask: Any = None,
-        inputs_mask: Any = None,
+        mask: tf.Tensor | tf.RaggedTensor | None = None,
+        inputs_mask: tf.Tensor | tf.RaggedTensor | None = None,
     ) -> Any:
         """Returns the output of the last step or of all steps, and the states if asked for.
 
@@ -179,7 +179,7 @@ class RNN(Layer):
             output = tf.nest.pack_sequence_as(kind, values)
         return [output, *states] if self.return_state else output
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> Any:
         """Returns the mask of the steps if the outputs of all steps are returned, else None."""
         return previous_mask if self.return_sequences else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -15,6 +15,9 @@ from extensor._keras.lowering import contains, is_extension_spec, is_lowered
 from extensor._keras.spec_key import check_savable, key_of_spec
 from extensor.errors import StructureError, UnsupportedTypeError
 
+if TYPE_CHECKING:
+    from extensor._files.files import FilePath
+
 _TENSOR_FORMATS = ("onnx", "openvino", "litert", "torch")
 
 
@@ -23,7 +26,7 @@ class Saver(OwnSaveSignature, keras.Model):
 
     _call_spec: CallSpec | None = None  # of the first call
 
-    def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+    def save(self, filepath: FilePath, *args: Any, **kwargs: Any) -> None:
         """Writes the whole model to a file that ends in `.keras`, as `keras.Model.save`.
 
         Raises:
@@ -41,7 +44,7 @@ class Saver(OwnSaveSignature, keras.Model):
 
     def export(
         self,
-        filepath: Any,
+        filepath: FilePath,
         format: str = "tf_saved_model",
         verbose: bool | None = None,
         input_signature: Any = None,
@@ -131,13 +134,13 @@ class Saver(OwnSaveSignature, keras.Model):
             input_signature=list(signature.values()),
         )
 
-    def get_build_config(self) -> Any:
+    def get_build_config(self) -> dict[str, Any] | None:
         """Returns the configuration for `build_from_config`."""
         if self._call_spec is None or not contains(self._call_spec.lowered, is_lowered):
             return super().get_build_config()
         return check_savable(self._call_spec.to_config(), self.name)
 
-    def build_from_config(self, config: Any) -> None:
+    def build_from_config(self, config: dict[str, Any]) -> None:
         """Creates the variables by tracing a call, so that their values can be loaded."""
         if not config or "specs" not in config:
             super().build_from_config(config)

@@ -54,7 +54,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         # Model.__init__ would take two arguments for inputs and outputs.
         keras.Sequential.__init__(self, layers, trainable=trainable, name=name)
 
-    def add(self, layer: Any, rebuild: bool = True) -> None:
+    def add(self, layer: keras.layers.Layer, rebuild: bool = True) -> None:
         """Adds a layer, or a placeholder of `xt.keras.Input` as the first item.
 
         Args:

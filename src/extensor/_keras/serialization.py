@@ -16,7 +16,7 @@ from extensor._tf import CompositeTensor
 from extensor.errors import DTypeError
 
 
-def serialize(value: Any) -> dict[str, Any]:
+def serialize(value: object) -> dict[str, Any]:
     """Returns a spec or an extension value in a form that JSON can store.
 
     `keras.saving.serialize_keras_object` does the same for specs and values of extension types, but

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -45,7 +46,7 @@ class Lambda(Layer):
     """
 
     def __init__(
-        self, function: Any, arguments: dict[str, Any] | None = None, **kwargs: Any
+        self, function: Callable[..., Any], arguments: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.function = function
@@ -91,7 +92,7 @@ class TimeDistributed(Layer):
     [[[2.0], [4.0]], [], [[6.0]]]
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.layer = layer
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import keras
 import tensorflow as tf
@@ -49,6 +49,21 @@ from extensor.errors import DTypeError
 # values.
 _predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def with_arguments_of(
+    method: Callable[_Arguments, Any],
+) -> Callable[[Callable[..., _Result]], Callable[_Arguments, _Result]]:
+    """Returns a decorator that gives a method the signature that a method of Keras has."""
+
+    def decorate(own: Callable[..., _Result]) -> Callable[_Arguments, _Result]:
+        own.__signature__ = inspect.signature(method)  # pyright: ignore[reportFunctionMemberAccess]
+        return own
+
+    return decorate
+
 
 class Trainer(OwnBuild, keras.Model):
     """The methods that train and evaluate a model of extension values."""
@@ -74,6 +89,7 @@ class Trainer(OwnBuild, keras.Model):
         if "predict_step" in vars(cls):
             cls.predict_step = _predicting_values(vars(cls)["predict_step"])
 
+    @with_arguments_of(keras.Model.compile)
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Configures the model for training, as `keras.Model.compile`.
 
@@ -111,7 +127,8 @@ class Trainer(OwnBuild, keras.Model):
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
-    def fit(self, *args: Any, **kwargs: Any) -> Any:
+    @with_arguments_of(keras.Model.fit)
+    def fit(self, *args: Any, **kwargs: Any) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit`.
 
         Args:
@@ -128,6 +145,7 @@ class Trainer(OwnBuild, keras.Model):
         with self._named_errors(data):
             return super().fit(**given)
 
+    @with_arguments_of(keras.Model.evaluate)
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         given = self._fit_arguments(super().evaluate, args, kwargs)
@@ -136,6 +154,7 @@ class Trainer(OwnBuild, keras.Model):
         with self._named_errors(data):
             return super().evaluate(**given)
 
+    @with_arguments_of(keras.Model.predict)
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the model's outputs, as `keras.Model.predict`, for the same data as `fit`.
 
@@ -173,12 +192,12 @@ class Trainer(OwnBuild, keras.Model):
         with named_errors(self):
             return super().test_on_batch(x, y, *args, **kwargs)
 
-    def train_step(self, data: Any) -> Any:
+    def train_step(self, data: Any) -> dict[str, Any]:
         """Returns the logs of training on one batch."""
         step = super().train_step
         return run_compiled(self, lambda data: step(counted(raised(data))), data)
 
-    def test_step(self, data: Any) -> Any:
+    def test_step(self, data: Any) -> dict[str, Any]:
         """Returns the logs of evaluating one batch."""
         step = super().test_step
         return run_compiled(self, lambda data: step(counted(raised(data))), data)
@@ -190,17 +209,17 @@ class Trainer(OwnBuild, keras.Model):
             return step(raised(data))
         return run_compiled(self, lambda data: lowered_outputs(step(raised(data))), data)
 
-    def make_train_function(self, force: bool = False) -> Any:
+    def make_train_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that trains the model on batches of an iterator."""
         with _compiled_by_extensor(self):
             return super().make_train_function(force)
 
-    def make_test_function(self, force: bool = False) -> Any:
+    def make_test_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that evaluates the model on batches of an iterator."""
         with _compiled_by_extensor(self):
             return super().make_test_function(force)
 
-    def make_predict_function(self, force: bool = False) -> Any:
+    def make_predict_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that returns the outputs for batches."""
         with _compiled_by_extensor(self):
             return super().make_predict_function(force)
@@ -212,7 +231,7 @@ class Trainer(OwnBuild, keras.Model):
         y_pred: Any = None,
         sample_weight: Any = None,
         training: bool = True,
-    ) -> Any:
+    ) -> tf.Tensor | None:
         """Returns the loss of a batch, as `keras.Model.compute_loss`."""
         loss = getattr(self, "loss", None)
         y, y_pred, sample_weight = self._by_field(self._loss_fields, y, y_pred, sample_weight, loss)
@@ -221,7 +240,9 @@ class Trainer(OwnBuild, keras.Model):
             check_targets(loss, y, f"{self.name}: target")
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
-    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
         """Returns the metrics of a batch, as `keras.Model.compute_metrics`."""
         scored = self._by_field(self._scored_fields, y, y_pred, sample_weight)
         return super().compute_metrics(x, *scored)

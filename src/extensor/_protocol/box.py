@@ -16,7 +16,7 @@ from extensor._tf import BatchableTypeSpec, describes
 from extensor.errors import DTypeError, StructureError
 
 
-def stacked_spec(spec: Any, num: int | None, path: str) -> Any:
+def stacked_spec(spec: tf.TypeSpec, num: int | None, path: str) -> tf.TypeSpec:
     """Returns the spec of `num` stacked values of any spec that stacks.
 
     Args:
@@ -37,7 +37,7 @@ def stacked_spec(spec: Any, num: int | None, path: str) -> Any:
     return _tf.stacked(spec, num)
 
 
-def unstacked_spec(spec: Any, path: str) -> Any:
+def unstacked_spec(spec: tf.TypeSpec, path: str) -> tf.TypeSpec:
     """Returns the spec of one row of a value: the inverse of `stacked_spec`.
 
     Args:
@@ -60,7 +60,7 @@ def unstacked_spec(spec: Any, path: str) -> Any:
     return _tf.unstacked(spec)
 
 
-def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
+def box(spec: tf.TypeSpec, value: object, minimum_rank: int = 0) -> list[tf.Tensor]:
     """Returns the boxed tensors of a value of any stackable spec.
 
     Args:
@@ -111,7 +111,7 @@ def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
 _CHECKED_SPECS = (tf.RaggedTensorSpec, tf.SparseTensorSpec)
 
 
-def unbox(spec: Any, boxes: list[Any]) -> Any:
+def unbox(spec: tf.TypeSpec, boxes: list[Any]) -> Any:
     """Returns the value that boxed tensors hold: the inverse of `box`.
 
     Args:
@@ -125,7 +125,7 @@ def unbox(spec: Any, boxes: list[Any]) -> Any:
     return _tf.unboxed(spec, boxes)
 
 
-def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
+def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[tf.TensorSpec]:
     """Returns the TensorSpecs of the tensors that `box` returns.
 
     Args:

@@ -59,7 +59,7 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     return _common_ragged_spec(a, b) if found is None else found
 
 
-def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None, **request: Any) -> Any:
+def cast_value(spec: tf.TypeSpec, value: object, path: str | None = None, **request: Any) -> Any:
     """Returns a value that is equivalent to `value` and has the type of a spec.
 
     Args:
@@ -412,7 +412,7 @@ def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
     return value
 
 
-def required(holds: Any, error: StructureError) -> list[Any]:
+def required(holds: tf.Tensor | bool, error: StructureError) -> list[tf.Operation]:
     """Returns the ops that check a condition in a graph; in eager mode, raises if it is False.
 
     Args:

@@ -13,10 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._tf import CompositeTensor
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError
 
 
-def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
+def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
     """Returns a value that TensorFlow converts to a dtype without loss of data.
 
     Args:
@@ -134,7 +135,7 @@ def _not_held(
     return DTypeError(path, f"values that dtype {dtype.name} holds", received, fix)
 
 
-def is_tensor_like(value: Any) -> bool:
+def is_tensor_like(value: object) -> bool:
     """Returns whether a value is a tensor or decomposes into tensors.
 
     >>> import tensorflow as tf

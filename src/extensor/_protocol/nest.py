@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor.errors import StructureError
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """Returns the leaves of a nest as a list.
 
     Args:
@@ -28,7 +28,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def pack_sequence_as(
-    structure: Any, flat_sequence: Iterable[Any], expand_composites: bool = False
+    structure: object, flat_sequence: Iterable[Any], expand_composites: bool = False
 ) -> Any:
     """Returns a nest shaped like `structure` with its leaves taken from a flat sequence.
 
@@ -74,7 +74,7 @@ def map_structure(
 
 
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Raises an error if two nests differ in structure.
 

@@ -71,7 +71,9 @@ RULES = (
 """The conditions for row splits that are not empty."""
 
 
-def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
+def check_row_splits(
+    splits: np.ndarray[Any, Any] | tf.Tensor, count: int | tf.Tensor | None, path: str
+) -> list[tf.Operation]:
     """Checks that row splits begin at 0, never decrease, and end with the number of values.
 
     Args:

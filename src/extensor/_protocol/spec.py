@@ -138,7 +138,7 @@ class TypeSpec(tf.TypeSpec):
 
     # Job 4: compare types.
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Returns whether a value has this type, or a spec describes some of the same values.
 
         By default, two specs are compatible if they have the same class and compatible
@@ -179,7 +179,7 @@ class TypeSpec(tf.TypeSpec):
 
     # Casting: values of other types as values of this one.
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
         """Returns a value that is equivalent to `value` and has this type.
 
         A value of this type is returned unchanged. By default, two other kinds of values are cast,
@@ -364,7 +364,7 @@ class TypeSpec(tf.TypeSpec):
             return super()._to_batched_tensor_list(value)
         raise does_not_stack(self)
 
-    def to_tensors(self, value: Any) -> Any:
+    def to_tensors(self, value: Any) -> list[tf.Tensor]:
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
         try:
             return super().to_tensors(value)
@@ -394,7 +394,7 @@ class TypeSpec(tf.TypeSpec):
             result = merged
         return result
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Returns whether each value of this type is a value of `other`. Called by TensorFlow."""
         if type(self) is not type(other):
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import tensorflow as tf
 
@@ -15,8 +15,16 @@ from extensor._protocol.spec import TypeSpec
 from extensor._protocol.stand_in import StandIn, plain_spec
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
+if TYPE_CHECKING:
+    from extensor._struct.spec import StructuredTensorSpec
+    from extensor._struct.tensor import StructuredTensor
 
-def spec_of(value: Any) -> Any:
+
+@overload
+def spec_of(value: StructuredTensor | StructuredTensorSpec) -> StructuredTensorSpec: ...
+@overload
+def spec_of(value: object) -> tf.TypeSpec: ...
+def spec_of(value: object) -> tf.TypeSpec:
     """Returns the spec of any value that TensorFlow accepts, with the methods of `xt.TypeSpec`.
 
     The spec of an extension value is the result of its `__tf_type_spec__`. For any other value, it

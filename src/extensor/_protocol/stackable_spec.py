@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -72,7 +73,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     [2] [ True]
     """
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
         """Returns a value as a tensor, or parallel tensors, that can be stacked.
 
         Stacking, unstacking or concatenating boxed tensors has the same result as stacking,
@@ -129,7 +130,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             leading = leading.merge_with(tensor.shape[:minimum_rank])
         return alone_or_list(boxes)
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+    def from_boxed_tensor(self, boxed_tensor: Sequence[tf.Tensor]) -> Any:
         """Returns the value that a boxed tensor, or parallel boxed tensors, hold.
 
         Args:
@@ -169,7 +170,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             for spec in tf.nest.flatten(self.component_specs)
         ]
 
-    def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec] | tf.TypeSpec:
         """Returns the TensorSpecs of the result of `to_boxed_tensor`: one spec, or a list."""
         return alone_or_list(
             [

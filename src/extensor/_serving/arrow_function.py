@@ -25,14 +25,15 @@ from extensor._arrow.write import to_arrow
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import NullsLike, SchemaLike
 from extensor.errors import DTypeError, MissingFileError, StructureError
 
 
 def arrow_function(
     model: Any,
-    spec: Any,
+    spec: SchemaLike,
     keep: pa.Schema | None = None,
-    nulls: Any = None,
+    nulls: NullsLike | None = None,
     schema: pa.Schema | None = None,
 ) -> ArrowFunction:
     """Returns a model, or a function of records, as a picklable function of Arrow tables.

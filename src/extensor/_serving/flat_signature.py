@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,11 @@ class FlatSignature(Client):
 
     def __init__(
         self,
-        function: Any,
+        function: Callable[..., Any],
         parameters: inspect.Signature,
         inputs: Layout,
         outputs: Layout,
-        module: Any,
+        module: tf.Module | None,
         unused: Collection[Path] = (),
     ) -> None:
         super().__init__(parameters, inputs, outputs, unused)
@@ -47,13 +47,13 @@ class FlatSignature(Client):
         self._module = module
 
     @property
-    def function(self) -> Any:
+    def function(self) -> tf.types.experimental.PolymorphicFunction:
         """The tf.function of plain tensors, a signature for `tf.saved_model.save`."""
         return self._function
 
 
 def flat_signature(
-    fn: Any,
+    fn: Callable[..., Any],
     /,
     *args: Any,
     ragged: str = "row_splits",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections import Counter
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
@@ -31,6 +31,9 @@ from extensor.errors import (
     StructureError,
     UnsupportedTypeError,
 )
+
+if TYPE_CHECKING:
+    from extensor._path import PathLike
 
 RAGGED = ("row_splits", "row_lengths")
 """The two ways to send ragged rows. A layout uses one of them for all tensors."""
@@ -160,8 +163,8 @@ class Layout:
         self,
         values: Any,
         optional: Collection[str] = (),
-        extra: Any = "error",
-        times: Any = None,
+        extra: Literal["error", "ignore"] | Iterable[PathLike] = "error",
+        times: Literal["text"] | None = None,
     ) -> dict[str, Any]:
         """Returns the tensors of a nest of values, by name.
 

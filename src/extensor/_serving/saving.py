@@ -15,11 +15,11 @@ from extensor.errors import DTypeError
 
 
 def save(
-    module: Any,
+    module: object,
     path: str | os.PathLike[str],
     signatures: FlatSignature | Mapping[str, Any] | None = None,
     functions: bool = False,
-    options: Any = None,
+    options: tf.saved_model.SaveOptions | None = None,
 ) -> None:
     """Writes a SavedModel whose signatures take and return plain tensors.
 

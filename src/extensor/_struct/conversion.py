@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extensor._path import Path
 from extensor._struct import masked, to_python
 from extensor._struct.records import Records
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Conversions(Records):
@@ -83,7 +86,7 @@ class Conversions(Records):
 
         return to_objects(self, cls)
 
-    def to_pandas(self: Any) -> Any:
+    def to_pandas(self: Any) -> pd.DataFrame:
         """Returns the records as a pandas DataFrame; `xt.to_pandas` says how.
 
         >>> import extensor as xt

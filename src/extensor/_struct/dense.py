@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, KeysView, Mapping
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -32,6 +32,7 @@ from extensor._struct.row_splits import outer_sizes
 from extensor._struct.same_sizes import compared
 from extensor._struct.spec import StructuredTensorSpec, no_such_field, of_any_count
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import ShapeLike, TensorLike
 from extensor.errors import ProtocolError, StructureError
 
 _set = object.__setattr__
@@ -77,30 +78,34 @@ class DenseStructuredTensor(StructuredTensor):
     _rows: Any
 
     def __init__(
-        self, shape: Any, fields: Mapping[str, Any], dims: Any = None, validate: bool = True
+        self,
+        shape: ShapeLike,
+        fields: Mapping[str, Any],
+        dims: str | Sequence[str | None] | None = None,
+        validate: bool = True,
     ) -> None:
-        shape = known_rank(shape, type(self).__name__)
+        static = known_rank(shape, type(self).__name__)
         expect_fields(fields, f"{type(self).__name__}.fields", "values", "titles")
         kept = {
             name: value if isinstance(value, tf.Tensor) else as_field(value, Path(name))
             for name, value in fields.items()
         }
-        kept, shape = _of_one_shape(shape, kept, Comparison.here(validate))
-        rank = shape.rank
+        kept, static = _of_one_shape(static, kept, Comparison.here(validate))
+        rank = static.rank
         counter = None
         if not kept:
-            if not shape.is_fully_defined():
+            if not static.is_fully_defined():
                 raise StructureError(
                     type(self).__name__,
                     "at least one field, or a shape without unknown sizes",
-                    f"0 fields and shape {shape}",
+                    f"0 fields and shape {static}",
                     "Give the number of records.",
                 )
-            counter = tf.zeros(shape, tf.bool)
+            counter = tf.zeros(static, tf.bool)
         extra = NONE
         if dims is not None:
             extra = Metadata(dims=checked_dims(dims, rank, type(self).__name__))
-        self._init(rank, kept, counter, None, shape, extra)
+        self._init(rank, kept, counter, None, static, extra)
         remember(self)
 
     def _init(
@@ -203,7 +208,7 @@ class DenseStructuredTensor(StructuredTensor):
         return ragged._with_dims(self._dims)
 
     def partition_outer_dimension(
-        self, row_partition: Any, validate: bool = True
+        self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
         splits = splits_of(row_partition)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +40,7 @@ from extensor._struct.spec import (
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.type_text import text_of, types_of
 from extensor._tf import stacked, unstacked
+from extensor._typing import ShapeLike
 from extensor.errors import DTypeError, StructureError
 
 
@@ -79,10 +80,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     def __init__(
         self,
-        shape: Any,
+        shape: ShapeLike,
         field_specs: Mapping[str, tf.TypeSpec],
         types: Mapping[str, Any] = arrow_types.NONE,
-        dims: Any = None,
+        dims: str | Sequence[str | None] | None = None,
     ) -> None:
         self._shape = known_rank(shape, type(self).__name__)
         rank = self._shape.rank
@@ -209,7 +210,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec, parts
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
+    def deserialize(cls, serialization: tuple[Any, ...]) -> DenseStructuredTensorSpec:
         """Returns the spec that `serialize` described.
 
         Raises:
@@ -284,7 +285,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return checked._with_hint(self)
         return checked if self._metadata is NONE else checked._with_metadata(self._metadata)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Returns whether both have the same fields with compatible specs."""
         other = spec_or_none(spec_or_value)
         return (
@@ -396,7 +397,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
         return DenseStructuredTensorSpec(self._shape, specs, *self._metadata)
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
         """Returns the boxes of the fields, ordered by name."""
         for name, spec in self._field_specs.items():
             batchable(spec, Path(name))

@@ -19,7 +19,7 @@ from extensor._tf import BaseResourceVariable
 from extensor.errors import DTypeError, UnsupportedTypeError
 
 
-def from_tf(value: Any) -> StructuredTensor:
+def from_tf(value: tf.experimental.StructuredTensor) -> StructuredTensor:
     """Returns a tf.experimental.StructuredTensor as records. The tensors are shared.
 
     A dimension of static size becomes dense, any other dimension after the first ragged.
@@ -62,7 +62,7 @@ def _ours(value: Any) -> Any:
     return from_tf(value) if isinstance(value, tf.experimental.StructuredTensor) else value
 
 
-def to_tf(records: Any) -> Any:
+def to_tf(records: StructuredTensor) -> tf.experimental.StructuredTensor:
     """Returns records as a tf.experimental.StructuredTensor. The tensors are shared.
 
     Args:

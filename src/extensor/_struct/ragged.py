@@ -30,6 +30,7 @@ from extensor._struct.row_splits import (
 )
 from extensor._struct.spec import StructuredTensorSpec, resolve
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 
 _set = object.__setattr__
@@ -57,7 +58,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_row_splits(
-        cls, values: StructuredTensor, row_splits: Any, validate: bool = True
+        cls, values: StructuredTensor, row_splits: TensorLike, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows.
 
@@ -99,7 +100,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_row_lengths(
-        cls, values: StructuredTensor, row_lengths: Any, validate: bool = True
+        cls, values: StructuredTensor, row_lengths: TensorLike, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows of the given lengths.
 
@@ -121,7 +122,11 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_value_rowids(
-        cls, values: StructuredTensor, value_rowids: Any, nrows: Any = None, validate: bool = True
+        cls,
+        values: StructuredTensor,
+        value_rowids: TensorLike,
+        nrows: TensorLike | None = None,
+        validate: bool = True,
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows, by the number of each record's row.
 
@@ -147,8 +152,8 @@ class RaggedStructuredTensor(StructuredTensor):
     def from_uniform_row_length(
         cls,
         values: StructuredTensor,
-        uniform_row_length: Any,
-        nrows: Any = None,
+        uniform_row_length: TensorLike,
+        nrows: TensorLike | None = None,
         validate: bool = True,
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows of one length.
@@ -237,12 +242,12 @@ class RaggedStructuredTensor(StructuredTensor):
         return reshape.split(values, [nrows, size])._with_dims(self._dims)
 
     @property
-    def values(self) -> Any:
+    def values(self) -> StructuredTensor:
         """The records of all rows, one after another: a StructuredTensor of one rank less."""
         return self._values
 
     @property
-    def row_splits(self) -> Any:
+    def row_splits(self) -> tf.Tensor:
         """Where rows begin and end in `values`: an integer vector of shape `[nrows + 1]`."""
         return self._row_splits
 
@@ -257,7 +262,7 @@ class RaggedStructuredTensor(StructuredTensor):
         return self._row_splits[1:] - self._row_splits[:-1]
 
     def partition_outer_dimension(
-        self, row_partition: Any, validate: bool = True
+        self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
         splits = splits_of(row_partition)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -36,6 +36,7 @@ from extensor._struct.spec import (
     with_row_splits_dtype,
 )
 from extensor._tf import unstacked
+from extensor._typing import ShapeLike
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class ListSpec(StructuredTensorSpec):
         return self._cmp_key()
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> ListSpec:
+    def deserialize(cls, serialization: tuple[Any, ...]) -> ListSpec:
         """Returns the spec that `serialize` described.
 
         Raises:
@@ -125,14 +126,14 @@ class ListSpec(StructuredTensorSpec):
     # IPython uses the method only of the class that defines __repr__.
     _repr_pretty_ = StructuredTensorSpec._repr_pretty_
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Returns whether both have compatible shapes, values and row splits."""
         other = spec_or_none(spec_or_value)
         return isinstance(other, type(self)) and (
             self == other or compatible(self._cmp_key(), other._cmp_key())
         )
 
-    def most_specific_compatible_type(self, other: Any) -> Any:
+    def most_specific_compatible_type(self, other: Any) -> StructuredTensorSpec | None:
         """Returns the spec with both sides' shapes merged, or None."""
         if not isinstance(other, type(self)) or self.rank != other.rank:
             return None
@@ -173,12 +174,12 @@ class ListSpec(StructuredTensorSpec):
     def _find_row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits_dtype, *self._values_spec._row_splits_dtypes()}
 
-    def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec] | tf.TypeSpec:
         """Returns one variant TensorSpec for each column of the records."""
         count = sum(count for _, count in self._column_boxes)
         return alone_or_list([tf.TensorSpec(None, tf.variant)] * count)
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
         """Returns each column of the records as a variant tensor."""
         expect_type(self, value)
         boxes: list[Any] = []
@@ -339,10 +340,10 @@ class RaggedStructuredTensorSpec(ListSpec):
 
     def __init__(
         self,
-        shape: Any,
+        shape: ShapeLike,
         values_spec: StructuredTensorSpec,
         row_splits_dtype: tf.DType = tf.int64,
-        dims: Any = None,
+        dims: str | Sequence[str | None] | None = None,
     ) -> None:
         super().__init__(shape, values_spec, row_splits_dtype)
         if self.rank != values_spec.rank + 1:

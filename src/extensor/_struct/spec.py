@@ -8,8 +8,8 @@ from __future__ import annotations
 import abc
 import difflib
 import functools
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
@@ -35,6 +35,7 @@ from extensor.errors import (
 
 if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
+    from extensor._struct.tensor import StructuredTensor
 
 
 class StructuredTensorSpec(StackableTypeSpec, Columns):
@@ -148,8 +149,13 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         return spec
 
     def cast(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, value: Any, casting_context: Any = None, *, extra: Any = "error", times: Any = None
-    ) -> Any:
+        self,
+        value: Any,
+        casting_context: object | None = None,
+        *,
+        extra: Literal["error", "ignore"] | Iterable[PathLike] = "error",
+        times: Literal["text"] | None = None,
+    ) -> StructuredTensor:
         """Returns records of this spec that are equivalent to `value`.
 
         Numbers change to a wider dtype or a finer unit, and values without a mask to masked ones.
@@ -212,7 +218,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
             raise wrong
         return self._cast_records(value)
 
-    def to_tensors(self, value: Any) -> Any:
+    def to_tensors(self, value: Any) -> list[tf.Tensor]:
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
         if isinstance(value, Records) and self._accepts(tf.type_spec_from_value(value)):
             # TensorFlow would compare the dtype and shape of each tensor with its spec again.

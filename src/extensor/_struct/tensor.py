@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -23,6 +23,7 @@ from extensor._struct.spec import (
     resolve,
     root_is_no_field,
 )
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError, ExtensorError, ImmutableError, StructureError
 
 _set = object.__setattr__
@@ -108,7 +109,7 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
         """
         return self._dims or (None,) * self.rank
 
-    def with_dims(self, dims: Any) -> StructuredTensor:
+    def with_dims(self, dims: str | Sequence[str | None] | None) -> StructuredTensor:
         """Returns the records with names for their dimensions; all tensors are shared.
 
         Args:
@@ -381,7 +382,7 @@ class StructuredTensor(NoNumber, Conversions, OtherNames):
 
     @abc.abstractmethod
     def partition_outer_dimension(
-        self, row_partition: Any, validate: bool = True
+        self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
     ) -> StructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more.
 

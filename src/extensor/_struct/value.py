@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf._tf_eager import constants, eagerly
+from extensor._typing import ShapeLike
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
 _Ragged = tf.compat.v1.ragged.RaggedTensorValue
@@ -57,7 +58,12 @@ class StructuredTensorValue(NoDataFrame):
 
     __slots__ = ("_columns", "_dims", "_shape", "_types")
 
-    def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
+    def __init__(
+        self,
+        shape: ShapeLike,
+        fields: Mapping[str, Any],
+        dims: str | Sequence[str | None] | None = None,
+    ) -> None:
         if not isinstance(fields, Mapping):
             raise DTypeError(
                 "StructuredTensorValue.fields",
@@ -65,9 +71,9 @@ class StructuredTensorValue(NoDataFrame):
                 type(fields).__name__,
                 'Write {"title": np.array(["Tea"])}.',
             )
-        shape = known_rank(shape, type(self).__name__)
-        names = checked_dims(dims, shape.rank, type(self).__name__)
-        self._init(shape, {name: _as_value(v) for name, v in fields.items()}, names, NONE)
+        static = known_rank(shape, type(self).__name__)
+        names = checked_dims(dims, static.rank, type(self).__name__)
+        self._init(static, {name: _as_value(v) for name, v in fields.items()}, names, NONE)
         for name, field in self._columns.items():
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
@@ -87,7 +93,7 @@ class StructuredTensorValue(NoDataFrame):
         _set(self, "_columns", fields)
 
     @classmethod
-    def from_tensor(cls, records: Any) -> StructuredTensorValue:
+    def from_tensor(cls, records: StructuredTensor) -> StructuredTensorValue:
         """Returns the value of a StructuredTensor.
 
         Raises:
@@ -107,7 +113,7 @@ class StructuredTensorValue(NoDataFrame):
         to_python.expect_values(records, "from_tensor")
         return _value_of(records)
 
-    def to_tensor(self) -> Any:
+    def to_tensor(self) -> StructuredTensor:
         """Returns the records as a StructuredTensor.
 
         >>> import extensor as xt
@@ -188,7 +194,7 @@ class StructuredTensorValue(NoDataFrame):
     def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))
 
-    def to_py(self, text: bool | None = None) -> Any:
+    def to_py(self, text: bool | None = None) -> dict[str, Any] | list[Any]:
         """Returns the records as plain Python, as `to_py` of a StructuredTensor.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -14,8 +14,11 @@ from extensor._testing.strategy import values_of
 from extensor._testing.subject import Subject
 from extensor.errors import DTypeError
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
-def check_extension_type(value_or_values: Any) -> None:
+
+def check_extension_type(value_or_values: object) -> None:
     """Raises if values of a type break a law of extension types.
 
     Works for any composite tensor: classes with `__tf_type_spec__`, StructuredTensors, TensorFlow's
@@ -124,7 +127,9 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
     )
 
 
-def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
+def check_spec(
+    spec: tf.TypeSpec, values: SearchStrategy[Any] | None = None, max_examples: int = 20
+) -> None:
     """Raises if generated values of a spec, alone or in pairs, break a law.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,14 @@ from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor.errors import DTypeError, UnsupportedTypeError
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
 _MAX = 3
 """The maximum of drawn sizes and row lengths."""
 
 
-def specs_of(value_or_spec: Any) -> Any:
+def specs_of(value_or_spec: object) -> SearchStrategy[tf.TypeSpec]:
     """Returns a strategy for specs of a value in which some sizes are None.
 
     Args:
@@ -55,7 +58,7 @@ def specs_of(value_or_spec: Any) -> Any:
     return st.sets(st.integers(0, _MAX)).map(opened)
 
 
-def values_of(spec: Any) -> Any:
+def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:
     """Returns a strategy for values of a spec.
 
     Tensors are drawn by shape and dtype, ragged and sparse tensors and StructuredTensors by rows or

@@ -6,7 +6,7 @@ import copy
 import itertools
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,7 +20,11 @@ from extensor._google import is_unavailable, named_errors
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FieldError
+
+if TYPE_CHECKING:
+    from google.cloud.firestore_v1 import CollectionReference, Query
 
 # The number of documents in a record batch.
 _PART = 1 << 10
@@ -28,12 +32,12 @@ _PART = 1 << 10
 
 @refuse_deep_nesting("read_firestore")
 def read_firestore(
-    source: Any,
+    source: CollectionReference | Query,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
     conflicts: str = "error",
-    row_splits_dtype: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
     id_field: str | None = None,
     timeout: float = 60.0,
 ) -> StructuredTensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, UnsupportedTypeError
 
+if TYPE_CHECKING:
+    from google.cloud.firestore_v1 import CollectionReference
+
 # A commit has at most 500 writes and 10 MiB, and a server may take messages of 4 MiB at most.
 _WRITES = 500
 _BYTES = 4_000_000
@@ -25,7 +28,7 @@ _BYTES = 4_000_000
 
 def write_firestore(
     records: StructuredTensor | Iterable[StructuredTensor],
-    collection: Any,
+    collection: CollectionReference,
     schema: pa.Schema | None = None,
     id_field: str | None = None,
     mode: str = "set",
@@ -77,7 +80,7 @@ def write_firestore(
             type(collection).__name__,
             'Get one by firestore.Client().collection("name").',
         )
-    client = collection._client  # the client has no public name for it
+    client = collection._client  # pyright: ignore[reportPrivateUsage] - it has no public name
     name = collection.id
     written = 0
     with progress_bar("write_firestore", progress, count_of(records)) as advance:
@@ -118,7 +121,7 @@ def _writes(
     for document, values in documents:
         one = client.batch()
         getattr(one, mode)(document, values)
-        (message,) = one._write_pbs  # the client has no public name for it
+        (message,) = one._write_pbs  # pyright: ignore[reportPrivateUsage] - it has no public name
         yield message, message._pb.ByteSize()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,16 +18,20 @@ from extensor._formats.json.types import InexactError
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._files.files import FilePath
 
 
 def read_json(
-    source: Any,
+    source: FilePath | bytes | IO[Any] | Iterable[FilePath | bytes | IO[Any]],
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
     conflicts: str = "error",
-    row_splits_dtype: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
     *,
     records: PathLike | None = None,
     maps: Iterable[PathLike] = (),

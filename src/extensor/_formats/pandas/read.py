@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import (
     DTypeError,
     ExtensorError,
@@ -31,14 +32,17 @@ from extensor.errors import (
     UnsupportedTypeError,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def from_pandas(
-    frame: Any,
+    frame: pd.DataFrame,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
     conflicts: str = "error",
-    row_splits_dtype: Any = None,
+    row_splits_dtype: DTypeLike | None = None,
     levels: str = "dimensions",
 ) -> StructuredTensor:
     """Returns the rows of a pandas DataFrame as a StructuredTensor.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +29,15 @@ from extensor.errors import (
     StructureError,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
-def to_pandas(records: StructuredTensor, schema: Any = None) -> Any:
+def to_pandas(
+    records: StructuredTensor, schema: pa.Schema | pa.DataType | None = None
+) -> pd.DataFrame:
     """Returns records as a pandas DataFrame.
 
     The inverse of `from_pandas`: dtypes, labels and the index come back. Other fields become

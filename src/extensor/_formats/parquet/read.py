@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,16 +26,20 @@ from extensor._formats.parquet.unions import restored, without_unions
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FormatError
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 
 def read_parquet(
     paths: FilePath | Iterable[FilePath],
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
-    filters: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
+    filters: pc.Expression | list[Any] | None = None,
     row_groups: Iterable[int] | None = None,
 ) -> StructuredTensor:
     """Returns the records of Parquet files as a StructuredTensor.

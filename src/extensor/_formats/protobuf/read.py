@@ -9,7 +9,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,17 +34,21 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike, TensorLike
 from extensor.errors import DTypeError, FormatError, NullError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 
 @refuse_deep_nesting("from_proto")
 def from_proto(
-    serialized: Any,
-    message: Any,
+    serialized: TensorLike | Message | pa.Array,
+    message: type[Message] | Descriptor,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
     max_depth: int | None = None,
     format: str = "binary",
 ) -> StructuredTensor:
@@ -116,11 +120,11 @@ def from_proto(
 
 @refuse_deep_nesting("spec_from_proto")
 def spec_from_proto(
-    message: Any,
+    message: type[Message] | Descriptor,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
     max_depth: int | None = None,
 ) -> DenseStructuredTensorSpec:
     """Returns the spec of the records that `from_proto` returns.

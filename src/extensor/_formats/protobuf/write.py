@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import tensorflow as tf
@@ -32,11 +32,17 @@ from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
+
 _CELLS = 1 << 18
 
 
 @refuse_deep_nesting("to_proto")
-def to_proto(records: StructuredTensor, message: Any, format: str = "binary") -> tf.Tensor:
+def to_proto(
+    records: StructuredTensor, message: type[Message] | Descriptor, format: str = "binary"
+) -> tf.Tensor:
     """Returns records as serialized messages.
 
     Works inside of graphs and outside. `tf.io.encode_proto` writes the messages, so a SavedModel

@@ -30,10 +30,11 @@ from extensor._struct.common_shape import known_rank
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._typing import ShapeLike
 from extensor.errors import StructureError
 
 
-def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
+def spec_from(cls: type, shape: ShapeLike = (None,)) -> StructuredTensorSpec:
     """Returns the spec of records with the fields of a class.
 
     | annotation | field |

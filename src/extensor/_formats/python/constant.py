@@ -38,6 +38,7 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
 from extensor._tf._tf_eager import eagerly
+from extensor._typing import DTypeLike, NullsLike
 from extensor.errors import DTypeError, NullError, StructureError
 
 
@@ -45,9 +46,9 @@ from extensor.errors import DTypeError, NullError, StructureError
 def constant(
     pyval: Any,
     spec: StructuredTensorSpec | None = None,
-    dtype: Any = None,
-    row_splits_dtype: Any = tf.int64,
-    nulls: Any = None,
+    dtype: DTypeLike | Mapping[Any, DTypeLike] | None = None,
+    row_splits_dtype: DTypeLike = tf.int64,
+    nulls: NullsLike | None = None,
     conflicts: str = "error",
 ) -> StructuredTensor:
     """Returns Python data as a StructuredTensor; floats are float32 unless `dtype=tf.float64`.
@@ -130,11 +131,11 @@ def constant(
 
 @refuse_deep_nesting("constant_value")
 def constant_value(
-    pyval: Any,
+    pyval: object,
     spec: StructuredTensorSpec | None = None,
-    dtype: Any = None,
-    row_splits_dtype: Any = tf.int64,
-    nulls: Any = None,
+    dtype: DTypeLike | Mapping[Any, DTypeLike] | None = None,
+    row_splits_dtype: DTypeLike = tf.int64,
+    nulls: NullsLike | None = None,
     conflicts: str = "error",
 ) -> StructuredTensorValue:
     """Returns Python data as a StructuredTensorValue: records of NumPy arrays.

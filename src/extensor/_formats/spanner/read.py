@@ -10,7 +10,7 @@ import itertools
 import uuid
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,7 +22,13 @@ from extensor._formats.spanner.values import table_of
 from extensor._google import named_errors, retry
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, QueryError
+
+if TYPE_CHECKING:
+    from google.cloud.spanner_v1.database import BatchSnapshot, Database
+    from google.cloud.spanner_v1.snapshot import Snapshot
+    from google.cloud.spanner_v1.transaction import Transaction
 
 # Rows are converted in parts, because a value of the protocol takes ten times the memory of the
 # value in Arrow.
@@ -32,13 +38,13 @@ _THREADS = 8
 
 
 def read_spanner(
-    source: Any,
+    source: Database | BatchSnapshot | Snapshot | Transaction,
     query: str,
     params: Mapping[str, Any] | None = None,
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
     param_types: Mapping[str, Any] | None = None,
     timeout: float = 60.0,
 ) -> StructuredTensor:

@@ -6,7 +6,7 @@ import base64
 import math
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute
@@ -24,6 +24,9 @@ from extensor._protocol.spec_of import spec_of
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, ServerError
 
+if TYPE_CHECKING:
+    from google.cloud.spanner_v1.database import Database
+
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 # Spanner refuses a commit of more than 80,000 mutations or 100 MB. Each value is a mutation, and
@@ -39,7 +42,7 @@ _MODES = ("insert", "update", "insert_or_update", "replace")
 def write_spanner(
     records: StructuredTensor | Iterable[StructuredTensor],
     table: str,
-    database: Any,
+    database: Database,
     schema: pa.Schema | None = None,
     mode: str = "insert",
     timeout: float = 60.0,

@@ -32,6 +32,7 @@ from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf._tf_eager import read_eagerly
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FormatError, StructureError
 
 _FRAME = 16
@@ -46,9 +47,9 @@ _CHUNK = 1 << 20
 def read_tfrecord(
     paths: FilePath | Iterable[FilePath],
     columns: Iterable[PathLike] | None = None,
-    schema: Any = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    schema: SchemaLike | None = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
     message: str | None = None,
@@ -176,7 +177,7 @@ def wanted_features(
 def write_tfrecord(
     records: StructuredTensor | Iterable[StructuredTensor],
     path: FilePath,
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
     message: str = EXAMPLE,

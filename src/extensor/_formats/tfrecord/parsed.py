@@ -21,15 +21,16 @@ from extensor._struct.masked import is_masked
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import DTypeLike, NullsLike, SchemaLike, TensorLike
 from extensor.errors import DTypeError, ExtensorError, FormatError, NullError, StructureError
 
 
 def from_tf_example(
-    serialized: Any,
-    schema: Any,
+    serialized: TensorLike,
+    schema: SchemaLike,
     columns: Iterable[PathLike] | None = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
     keys: Mapping[PathLike, str] | None = None,
 ) -> StructuredTensor:
     """Returns the records of serialized tf.Examples, in a graph or eagerly.
@@ -81,11 +82,11 @@ def from_tf_example(
 
 
 def from_tf_sequence_example(
-    serialized: Any,
-    schema: Any,
+    serialized: TensorLike,
+    schema: SchemaLike,
     columns: Iterable[PathLike] | None = None,
-    nulls: Any = None,
-    row_splits_dtype: Any = None,
+    nulls: NullsLike | None = None,
+    row_splits_dtype: DTypeLike | None = None,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
 ) -> StructuredTensor:

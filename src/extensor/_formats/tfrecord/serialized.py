@@ -27,7 +27,9 @@ _LISTS = {
 
 
 def to_tf_example(
-    records: StructuredTensor, schema: Any = None, keys: Mapping[PathLike, str] | None = None
+    records: StructuredTensor,
+    schema: pa.Schema | pa.DataType | None = None,
+    keys: Mapping[PathLike, str] | None = None,
 ) -> tf.Tensor:
     """Returns records as serialized tf.Examples, in a graph or eagerly.
 
@@ -66,7 +68,7 @@ def to_tf_example(
 
 def to_tf_sequence_example(
     records: StructuredTensor,
-    schema: Any = None,
+    schema: pa.Schema | pa.DataType | None = None,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
 ) -> tf.Tensor:

@@ -89,7 +89,7 @@ class EmbeddingBag(Layer):
         if combiner == "attention":
             self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:
+    def call(self, inputs: Any, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Any:
         """Returns the vectors of the lists.
 
         Args:
@@ -114,7 +114,7 @@ class EmbeddingBag(Layer):
             scores = tf.reduce_mean(self.score(vectors), axis=range(1, vectors.shape.rank))
         return combined(lists.with_items(vectors), self.combiner, self.empty, scores)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
         """Returns None, because each list has a vector."""
 
     def get_config(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class ListAttention(Layer):
         key_dim: int,
         empty: float = 0.0,
         dropout: float = 0.0,
-        output_shape: Any = None,
+        output_shape: int | tuple[int, ...] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -65,9 +65,9 @@ class ListAttention(Layer):
         inputs: Any,
         query: Any = None,
         training: bool | None = None,
-        mask: Any = None,
-        inputs_mask: Any = None,
-        query_mask: Any = None,
+        mask: tf.Tensor | tf.RaggedTensor | None = None,
+        inputs_mask: tf.Tensor | tf.RaggedTensor | None = None,
+        query_mask: tf.Tensor | tf.RaggedTensor | None = None,
     ) -> Any:
         """Returns the results of the attention.
 
@@ -112,7 +112,7 @@ class ListAttention(Layer):
         items = tf.boolean_mask(result, tf.ensure_shape(asked, [None, None]))
         return asking.cut(items)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
         """Returns None, because the results are without padding."""
 
     def get_config(self) -> dict[str, Any]:

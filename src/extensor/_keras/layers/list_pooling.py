@@ -55,7 +55,7 @@ class ListPooling(Layer):
         if combiner == "attention":
             self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:
+    def call(self, inputs: Any, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Any:
         """Returns the values of the lists.
 
         Args:
@@ -78,7 +78,7 @@ class ListPooling(Layer):
         }
         return lists.one_each(_packed(shape, results, lists.count))
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
         """Returns None, because each list has a value."""
 
     def _combined(self, lists: Lists, items: Any, valid: Any, scores: Any) -> Any:

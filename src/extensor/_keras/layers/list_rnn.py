@@ -33,12 +33,17 @@ class ListRNN(Layer):
     TensorShape([3, 4])
     """
 
-    def __init__(self, layer: Any, empty: float = 0.0, **kwargs: Any) -> None:
+    def __init__(self, layer: keras.layers.Layer, empty: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.layer, self.empty = layer, empty
         self.supports_masking = True
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(
+        self,
+        inputs: Any,
+        training: bool | None = None,
+        mask: tf.Tensor | tf.RaggedTensor | None = None,
+    ) -> Any:
         """Returns the outputs of the recurrent layer; with `return_state=True` and its states.
 
         Args:
@@ -59,7 +64,7 @@ class ListRNN(Layer):
             outputs = lists.one_each(or_empty(lists, outputs, self.empty))
         return outputs if single else [outputs, *map(lists.one_each, states)]
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
         """Returns None, because the results are without padding."""
 
     def get_config(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -27,6 +27,9 @@ from extensor._struct.units import have_other_units, with_units_of
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.spec import StructuredTensorSpec
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -93,7 +96,9 @@ class RecordFeatures(Layer):
         self._set_layers({str(Path.of(path)): layer for path, layer in (layers or {}).items()})
 
     @classmethod
-    def from_spec(cls, spec: Any, *, num_bins: int = 32, **kwargs: Any) -> RecordFeatures:
+    def from_spec(
+        cls, spec: StructuredTensorSpec, *, num_bins: int = 32, **kwargs: Any
+    ) -> RecordFeatures:
         """Returns a layer for records of a spec, which needs no data.
 
         Args:
@@ -112,7 +117,7 @@ class RecordFeatures(Layer):
         made._spec = spec
         return made
 
-    def adapt(self, data: Any, steps: int | None = None) -> None:
+    def adapt(self, data: tf.data.Dataset | StructuredTensor, steps: int | None = None) -> None:
         """Adapts the layers to data, in one pass over the data for each field.
 
         Args:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from extensor._keras.layer import Layer
 from extensor._keras.layers.lists import in_flat, valid_items
 from extensor._types.masked.value import MaskedTensor
+from extensor._typing import TensorLike
 from extensor.errors import ArgumentError, StructureError
 
 
@@ -54,7 +55,7 @@ class TimeBuckets(Layer):
         self.num_bins = num_bins
         self.bin_boundaries = None if bin_boundaries is None else [int(b) for b in bin_boundaries]
 
-    def adapt(self, data: Any) -> None:
+    def adapt(self, data: TensorLike | tf.data.Dataset) -> None:
         """Computes the boundaries.
 
         Args:
@@ -72,7 +73,7 @@ class TimeBuckets(Layer):
                 "a layer with bin_boundaries",
                 "Write TimeBuckets(num_bins=...).",
             )
-        batches = data if isinstance(data, tf.data.Dataset) else [data]
+        batches: Any = data if isinstance(data, tf.data.Dataset) else [data]
         # In float32, times are exact enough only as differences.
         start, quantiles = None, keras.layers.Discretization(num_bins=self.num_bins)
         quantiles.reset_state()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extensor._struct.display.cells import cell, cell_at, count, has_values, narrowed
 from extensor._struct.display.schema import Node, node, root, shape_text
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
 WIDTH = 88
 """The width of a line of values, and of a repr of one line."""
@@ -103,7 +106,9 @@ class Tree:
         return hash(tuple(self._lines))
 
 
-def tree(records_or_spec: Any, max_fields: int | None = 100) -> Tree:
+def tree(
+    records_or_spec: StructuredTensor | StructuredTensorSpec, max_fields: int | None = 100
+) -> Tree:
     """Returns the schema of records as a tree, one field a line.
 
     Records inside records are shown with their fields, unions with their variants, and values of

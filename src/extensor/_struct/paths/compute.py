@@ -26,12 +26,12 @@ from extensor.errors import DTypeError, FieldError, StructureError
 
 
 def apply(
-    st: Any,
+    st: StructuredTensor,
     function: Callable[..., Any],
     sources: PathLike | Sequence[PathLike],
     target: PathLike,
     validate: bool = True,
-) -> Any:
+) -> StructuredTensor:
     """Returns the records with a field that a function computes from fields.
 
     Args:
@@ -61,12 +61,12 @@ def apply(
 
 
 def map_values(
-    st: Any,
+    st: StructuredTensor,
     function: Callable[[Any], Any],
     source: PathLike,
     target: PathLike | None = None,
     validate: bool = True,
-) -> Any:
+) -> StructuredTensor:
     """Returns the records with a function applied to the flat values of a field.
 
     Args:
@@ -122,7 +122,7 @@ def _other_count(path: Path, size: Any, received: Any) -> StructureError:
     )
 
 
-def rename(st: Any, names: Mapping[Any, str]) -> Any:
+def rename(st: StructuredTensor, names: Mapping[Any, str]) -> StructuredTensor:
     """Returns the records with fields renamed, in the same order.
 
     Args:
@@ -179,7 +179,7 @@ def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
     return with_types(made, {(b,): type_at(records, (a,)) for a, b in pairs})
 
 
-def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
+def cast(st: StructuredTensor, dtypes: Mapping[Any, Any]) -> StructuredTensor:
     """Returns the records with fields cast to other dtypes, as by `tf.cast`.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -17,10 +17,17 @@ from extensor._struct.paths.order import groups, keyed, without_null
 from extensor._struct.paths.place import Names, list_at, names_of, new_field, put, value_at
 from extensor._struct.paths.rows import Rows, row_numbers, rows_of, shown, splits_of, with_rows
 from extensor._struct.paths.types import put_items, type_at, with_types
+from extensor._typing import TensorLike
 from extensor.errors import StructureError
 
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
+    from extensor._types.masked.value import MaskedTensor
 
-def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any:
+
+def group_by(
+    st: StructuredTensor, path: PathLike, by: PathLike, items: str = "items"
+) -> StructuredTensor:
     """Returns the records with the records of each list grouped by a key.
 
     Args:
@@ -66,7 +73,11 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
     return with_types(result, {(*names, key[-1]): type_at(records_in(rows.items), key)})
 
 
-def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
+def unflatten(
+    st: StructuredTensor,
+    path: PathLike,
+    counts: PathLike | TensorLike | tf.RaggedTensor | MaskedTensor,
+) -> StructuredTensor:
     """Returns the records with each list cut into lists of the given lengths.
 
     Args:
@@ -87,19 +98,20 @@ def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
     <tf.RaggedTensor [[[b'sweet', b'dry'], [b'quick']], [[b'oats']]]>
     """
     names, value, depth = list_at(st, path)
+    lengths: Any = counts
     if isinstance(counts, (str, Path)):
-        counts = value_at(st, names_of(st, counts))
+        lengths = value_at(st, names_of(st, counts))
     elif not hasattr(counts, "shape"):
-        counts = tf.ragged.constant(counts) if depth else tf.convert_to_tensor(counts)
+        lengths = tf.ragged.constant(counts) if depth else tf.convert_to_tensor(counts)
     rows = rows_of(value, depth)
-    if tf.TensorShape(counts.shape).rank != depth + 1:
+    if tf.TensorShape(lengths.shape).rank != depth + 1:
         raise StructureError(
             "counts",
             f"one list of lengths for each list, of rank {depth + 1}",
-            f"shape {counts.shape}",
+            f"shape {lengths.shape}",
             "Give integers of the dimensions of the list.",
         )
-    cuts = rows_of(counts, depth)
+    cuts = rows_of(lengths, depth)
     inner = splits_of(tf.cast(cuts.items, rows.splits.dtype))
     outer = tf.cast(cuts.splits, inner.dtype)
     _expect_cuts(inner, outer, rows, Path(*names))
@@ -130,7 +142,9 @@ def _expect_cuts(inner: Any, outer: Any, rows: Rows, at: Path) -> None:
         )
 
 
-def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any:
+def cartesian(
+    st: StructuredTensor, sources: Mapping[str, PathLike], target: PathLike
+) -> StructuredTensor:
     """Returns the records with a list of all combinations of the items of lists.
 
     Args:
@@ -191,8 +205,12 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
 
 
 def combinations(
-    st: Any, source: PathLike, target: PathLike, n: int = 2, fields: list[str] | None = None
-) -> Any:
+    st: StructuredTensor,
+    source: PathLike,
+    target: PathLike,
+    n: int = 2,
+    fields: list[str] | None = None,
+) -> StructuredTensor:
     """Returns the records with a list of all combinations of `n` different items of a list.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -32,10 +32,15 @@ from extensor._struct.paths.rows import (
     with_rows,
 )
 from extensor._struct.paths.types import put_items, type_at, with_types
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError
 
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
+    from extensor._types.masked.value import MaskedTensor
 
-def num(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+
+def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns the number of items of each list.
 
     Args:
@@ -63,7 +68,7 @@ def num(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     return answer(st, target, rows.outside(rows.lengths))
 
 
-def size(st: Any, source: PathLike, target: PathLike) -> Any:
+def size(st: StructuredTensor, source: PathLike, target: PathLike) -> StructuredTensor:
     """Returns the records with a new field of the number of items of each list: see `num`.
 
     >>> import tensorflow as tf
@@ -76,7 +81,7 @@ def size(st: Any, source: PathLike, target: PathLike) -> Any:
     return num(st, source, target)
 
 
-def local_index(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+def local_index(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns the position of each item in its list, from 0.
 
     Args:
@@ -100,7 +105,9 @@ def local_index(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     return answer(st, target, rows.same(rows.positions()))
 
 
-def index(st: Any, path: PathLike, target: PathLike, from_end: bool = False) -> Any:
+def index(
+    st: StructuredTensor, path: PathLike, target: PathLike, from_end: bool = False
+) -> StructuredTensor:
     """Returns the records with a new field of the position of each item in its list.
 
     Args:
@@ -128,7 +135,13 @@ def index(st: Any, path: PathLike, target: PathLike, from_end: bool = False) -> 
     return answer(st, target, rows.same(positions))
 
 
-def slice_(st: Any, path: PathLike, start: Any = None, stop: Any = None, step: Any = None) -> Any:
+def slice_(
+    st: StructuredTensor,
+    path: PathLike,
+    start: TensorLike | None = None,
+    stop: TensorLike | None = None,
+    step: TensorLike | None = None,
+) -> StructuredTensor:
     """Returns the records with a range of each list, as Python's `items[start:stop:step]`.
 
     Args:
@@ -154,7 +167,7 @@ def slice_(st: Any, path: PathLike, start: Any = None, stop: Any = None, step: A
     return put_items(st, names, take(value, positions, Path(*names)))
 
 
-def truncate(st: Any, path: PathLike, limit: Any) -> Any:
+def truncate(st: StructuredTensor, path: PathLike, limit: TensorLike) -> StructuredTensor:
     """Returns the records with at most `limit` items in each list, the first ones.
 
     >>> import tensorflow as tf
@@ -174,7 +187,11 @@ def truncate(st: Any, path: PathLike, limit: Any) -> Any:
     return slice_(st, path, stop=limit)
 
 
-def filter_by(st: Any, path: PathLike, mask: Any) -> Any:
+def filter_by(
+    st: StructuredTensor,
+    path: PathLike,
+    mask: PathLike | TensorLike | tf.RaggedTensor | MaskedTensor,
+) -> StructuredTensor:
     """Returns the records with only those items of each list for which a mask is true.
 
     Args:
@@ -263,7 +280,7 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
     return mask
 
 
-def flatten(st: Any, path: PathLike = ()) -> Any:
+def flatten(st: StructuredTensor, path: PathLike = ()) -> StructuredTensor:
     """Returns the records with the two outermost dimensions of a list of lists merged.
 
     Args:
@@ -293,7 +310,7 @@ def flatten(st: Any, path: PathLike = ()) -> Any:
     return put_items(st, names, flat_lists(value, depth, 2))
 
 
-def explode(st: Any, path: PathLike) -> Any:
+def explode(st: StructuredTensor, path: PathLike) -> StructuredTensor:
     """Returns the records with one record for each item of a list: the other fields are repeated.
 
     The field becomes the item. A record whose list is empty or null is left out.

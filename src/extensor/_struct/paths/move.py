@@ -28,7 +28,7 @@ from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError
 
 
-def promote(st: Any, source: PathLike, target: PathLike) -> Any:
+def promote(st: StructuredTensor, source: PathLike, target: PathLike) -> StructuredTensor:
     """Returns the records with a field copied to records above it, as one flat list a record.
 
     All lists between the two, and the ragged lists of the field itself, become one list. The
@@ -71,7 +71,7 @@ def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
     return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
 
 
-def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
+def broadcast(st: Any, source: PathLike, target: PathLike) -> StructuredTensor:
     """Returns the records with a field copied to all records below it.
 
     Each value is repeated for all records below it, by one op.
@@ -128,7 +128,9 @@ def _source(st: Any, path: PathLike) -> tuple[Names, Any]:
     return names, parent
 
 
-def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: PathLike = ()) -> Any:
+def promote_and_broadcast(
+    st: StructuredTensor, sources: Mapping[str, PathLike], parent: PathLike = ()
+) -> StructuredTensor:
     """Returns the records with fields copied from anywhere to the records at one path.
 
     Each field is promoted to the nearest records that hold both, and then broadcast.
@@ -168,7 +170,7 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     return with_types(st.with_updates(updates, validate=False), types)
 
 
-def reroot(st: Any, path: PathLike, index: str | None = None) -> Any:
+def reroot(st: StructuredTensor, path: PathLike, index: str | None = None) -> StructuredTensor:
     """Returns the records at a path as a vector of records.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -52,8 +52,11 @@ from extensor._struct.records import Records
 from extensor._struct.spec import root_is_no_field
 from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
-def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+
+def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns where a field is null, as bools.
 
     Args:
@@ -86,7 +89,7 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     return _flagged(st, target, flags, depth)
 
 
-def has(st: Any, source: PathLike, target: PathLike | None = None) -> Any:
+def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) -> Any:
     """Returns where a field has a value: a value that is not null, or a list that is not empty.
 
     Args:
@@ -160,7 +163,7 @@ def _flagged(st: Any, target: PathLike | None, flags: Any, depth: int) -> Any:
     return put(st, new, shown_outside(flags, depth_of(st, new), depth))
 
 
-def fill_null(st: Any, path: PathLike, value: Any) -> Any:
+def fill_null(st: StructuredTensor, path: PathLike, value: object) -> StructuredTensor:
     """Returns the records with the nulls of a field replaced; the field has no mask then.
 
     Args:
@@ -274,7 +277,7 @@ def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
     return gather(concat_rows([items, single]), tf.where(valid, tf.range(count), count))
 
 
-def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
+def drop_null(st: StructuredTensor, path: PathLike, by: PathLike | None = None) -> StructuredTensor:
     """Returns the records without the null items of a list, or without the records of a null field.
 
     Args:
@@ -361,7 +364,7 @@ def _without_masks(records: Any, names: Names) -> Any:
     return records.with_updates({names[:1]: value}, validate=False)
 
 
-def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+def firsts(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns the first item of each list; null where a list is empty.
 
     Args:
@@ -395,7 +398,9 @@ def _at(items: Any, numbers: Any) -> Any:
     return gather(with_zero(items), numbers + 1)
 
 
-def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+def singletons(
+    st: StructuredTensor, path: PathLike, target: PathLike | None = None
+) -> StructuredTensor:
     """Returns each value as a list of one item; a null as an empty list.
 
     Args:
@@ -432,7 +437,9 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     return put_items(st, names if target is None else new_field(st, target), result, names)
 
 
-def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) -> Any:
+def pad(
+    st: StructuredTensor, path: PathLike, n: int, value: object | None = None, clip: bool = False
+) -> Any:
     """Returns the records with at least `n` items in each list.
 
     Args:

@@ -18,7 +18,7 @@ from extensor.errors import DTypeError, NullError, RowError
 
 
 def argsort(
-    st: Any,
+    st: StructuredTensor,
     path: PathLike = (),
     by: PathLike | None = None,
     axis: int = -1,
@@ -54,12 +54,12 @@ def argsort(
 
 
 def sort(
-    st: Any,
+    st: StructuredTensor,
     path: PathLike = (),
     by: PathLike | None = None,
     axis: int = -1,
     descending: bool = False,
-) -> Any:
+) -> StructuredTensor:
     """Returns the records with each list sorted; equal items keep their order.
 
     Args and errors are those of `argsort`.
@@ -77,7 +77,9 @@ def sort(
     return put_items(st, names, rows.same(gather(rows.items, _order(keys, rows, descending))))
 
 
-def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int = -1) -> Any:
+def unique(
+    st: StructuredTensor, path: PathLike = (), by: PathLike | None = None, axis: int = -1
+) -> StructuredTensor:
     """Returns the records with only the first of equal items of each list, in their order.
 
     Args and errors are those of `argsort`, except that a null key is a NullError (also a
@@ -114,7 +116,7 @@ def groups(keys: Any, rows: Rows) -> tuple[Any, Any, Any]:
 
 
 def argmax(
-    st: Any, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
+    st: StructuredTensor, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
 ) -> Any:
     """Returns the position of the largest item of each list, the first of equal ones.
 
@@ -144,7 +146,7 @@ def argmax(
 
 
 def argmin(
-    st: Any, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
+    st: StructuredTensor, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
 ) -> Any:
     """Returns the position of the smallest item of each list: see `argmax`.
 

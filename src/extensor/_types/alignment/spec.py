@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -17,6 +17,12 @@ from extensor.authoring import (
     unbox_rows,
 )
 from extensor.errors import StructureError
+from extensor.typing import ShapeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from extensor._types.alignment.value import DimensionAlignment
 
 PAIRS = tf.TensorSpec([None], tf.int64)
 """One number for each pair."""
@@ -40,7 +46,7 @@ class AlignmentSpec:
     num_pairs: tf.TensorSpec
     value_type: Any
 
-    def __init__(self, shape: Any = ()) -> None:
+    def __init__(self, shape: ShapeLike = ()) -> None:
         counts = tf.TensorSpec(shape, tf.int64)
         if counts.shape.rank is None:
             raise StructureError(
@@ -58,15 +64,15 @@ class AlignmentSpec:
         return self.num_pairs.shape
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Any) -> tf.TypeSpec:
         """Returns the spec of an alignment."""
         return cls(value.shape)
 
-    def stacked(self, num: int | None) -> Any:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of a batch."""
         return type(self)(tf.TensorShape([num]).concatenate(self.shape))
 
-    def unstacked(self) -> Any:
+    def unstacked(self) -> Self:
         """Returns the spec of one element of a batch: an alignment or a smaller batch."""
         if self.shape.rank == 0:
             raise StructureError(
@@ -77,7 +83,7 @@ class AlignmentSpec:
             )
         return type(self)(self.shape[1:])
 
-    def joined(self, alignments: Sequence[Any]) -> Any:
+    def joined(self, alignments: Sequence[Any]) -> DimensionAlignment | None:
         """Returns a batch of single alignments, or None if only their boxes make one.
 
         The boxes would cost several ops for each alignment; this costs few for all.
@@ -119,7 +125,7 @@ class AlignmentSpec:
             boxes += box_rows(PAIRS, local, splits, sizes, minimum_rank)
         return boxes
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+    def from_boxed_tensor(self, boxed_tensor: list[tf.Tensor]) -> DimensionAlignment:
         """Returns the alignment, or the batch, that the boxes contain."""
         num_sources, num_targets, num_pairs, *others = boxed_tensor
         boxes, splits = iter(others), row_splits_of(num_pairs)

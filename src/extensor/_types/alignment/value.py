@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from extensor.authoring import (
     uncut_rows,
 )
 from extensor.errors import DTypeError, StructureError
+from extensor.typing import TensorLike
 
 
 @extension_type(name="extensor.types.DimensionAlignment")
@@ -87,11 +88,11 @@ class DimensionAlignment:
 
     def __init__(
         self,
-        source: Any,
-        target: Any,
-        num_sources: Any,
-        num_targets: Any,
-        num_pairs: Any = None,
+        source: TensorLike,
+        target: TensorLike,
+        num_sources: TensorLike,
+        num_targets: TensorLike,
+        num_pairs: TensorLike | None = None,
         validate: bool = False,
     ) -> None:
         self.source = _integers("source", source, rank=1)
@@ -114,7 +115,12 @@ class DimensionAlignment:
 
     @classmethod
     def of_parts(
-        cls, source: Any, target: Any, num_sources: Any, num_targets: Any, num_pairs: Any
+        cls,
+        source: TensorLike,
+        target: TensorLike,
+        num_sources: TensorLike,
+        num_targets: TensorLike,
+        num_pairs: TensorLike,
     ) -> DimensionAlignment:
         """Returns an alignment from parts that match. Runs no op and checks nothing."""
         self = object.__new__(cls)
@@ -129,7 +135,11 @@ class DimensionAlignment:
 
     @classmethod
     def from_pairs(
-        cls, source: Any, target: Any, num_sources: Any, num_targets: Any
+        cls,
+        source: TensorLike,
+        target: TensorLike,
+        num_sources: TensorLike,
+        num_targets: TensorLike,
     ) -> DimensionAlignment:
         """Returns an alignment from pairs in any order; duplicates are dropped.
 
@@ -159,7 +169,9 @@ class DimensionAlignment:
         return cls(source, target, *sizes)
 
     @classmethod
-    def from_ragged(cls, targets: Any, num_targets: Any) -> DimensionAlignment:
+    def from_ragged(
+        cls, targets: tf.RaggedTensor | Sequence[Any], num_targets: TensorLike
+    ) -> DimensionAlignment:
         """Returns an alignment from the targets of each source.
 
         Args:
@@ -190,7 +202,7 @@ class DimensionAlignment:
         return cls._of_batch("from_ragged", source, rows.values, splits, targets, num_targets)
 
     @classmethod
-    def from_index(cls, target: Any, num_targets: Any) -> DimensionAlignment:
+    def from_index(cls, target: TensorLike, num_targets: TensorLike) -> DimensionAlignment:
         """Returns an alignment in which each source has one target.
 
         Args:
@@ -248,7 +260,7 @@ class DimensionAlignment:
         return cls(source, target, num_sources, counts, _counts(source, num_sources))
 
     @classmethod
-    def identity(cls, size: Any) -> DimensionAlignment:
+    def identity(cls, size: TensorLike) -> DimensionAlignment:
         """Returns the alignment of a dimension with itself, position by position.
 
         Args:
@@ -346,7 +358,7 @@ class DimensionAlignment:
             source, target, self.num_sources, other.num_targets, _counts(source, self.num_sources)
         )
 
-    def apply(self, values: Any, reduction: str | None = None) -> Any:
+    def apply(self, values: object, reduction: str | None = None) -> Any:
         """Returns values of the targets, computed from values of the sources.
 
         Args:

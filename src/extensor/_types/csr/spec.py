@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -14,6 +14,12 @@ from extensor.authoring import (
     unbox_rows,
 )
 from extensor.errors import StructureError
+from extensor.typing import DTypeLike, ShapeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from extensor._types.csr.value import CSRSparseTensor
 
 
 class CSRSpec:
@@ -34,7 +40,10 @@ class CSRSpec:
     value_type: Any
 
     def __init__(
-        self, shape: Any, dtype: Any = tf.float32, row_splits_dtype: Any = tf.int64
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike = tf.float32,
+        row_splits_dtype: DTypeLike = tf.int64,
     ) -> None:
         self.static_shape = tf.TensorShape(shape)
         if not self.static_shape.rank:
@@ -61,18 +70,18 @@ class CSRSpec:
         return self.values.dtype
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Any) -> tf.TypeSpec:
         """Returns the spec of a tensor, for any number of entries."""
         return cls(value.shape, value.values.dtype, value.row_splits.dtype)
 
     def _with_shape(self, shape: tf.TensorShape) -> Any:
         return type(self)(shape, self.dtype, self.row_splits.dtype)
 
-    def stacked(self, num: int | None) -> Any:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of a batch."""
         return self._with_shape(tf.TensorShape([num]).concatenate(self.static_shape))
 
-    def unstacked(self) -> Any:
+    def unstacked(self) -> Self:
         """Returns the spec of a row of a matrix, or of a matrix of a batch."""
         if self.static_shape.rank == 1:
             raise StructureError(
@@ -105,7 +114,7 @@ class CSRSpec:
             boxes += box_rows(spec, part, value.row_splits, sizes, minimum_rank)
         return boxes
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+    def from_boxed_tensor(self, boxed_tensor: list[tf.Tensor]) -> CSRSparseTensor:
         """Returns the tensor, or the batch, that the boxes contain."""
         sizes, *boxes = boxed_tensor
         outer, dtype = self.static_shape[:-1], self.row_splits.dtype

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tensorflow as tf
 
@@ -16,6 +16,10 @@ from extensor._types.csr.spec import CSRSpec, refined
 from extensor.authoring import extension_type, integers, known_arrays, lossless
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, RowError
+from extensor.typing import TensorLike
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
 @extension_type(name="extensor.types.CSRSparseTensor")
@@ -67,7 +71,12 @@ class CSRSparseTensor(OperatorsMixin):
     """The static shape when the function was traced; its rank is always known."""
 
     def __init__(
-        self, row_splits: Any, columns: Any, values: Any, dense_shape: Any, validate: bool = False
+        self,
+        row_splits: TensorLike,
+        columns: TensorLike,
+        values: TensorLike,
+        dense_shape: TensorLike,
+        validate: bool = False,
     ) -> None:
         self.row_splits = integers(row_splits, "CSRSparseTensor.row_splits", rank=1)
         self.columns = integers(columns, "CSRSparseTensor.columns", rank=1)
@@ -90,7 +99,12 @@ class CSRSparseTensor(OperatorsMixin):
 
     @classmethod
     def of_parts(
-        cls, row_splits: Any, columns: Any, values: Any, dense_shape: Any, shape: tf.TensorShape
+        cls,
+        row_splits: TensorLike,
+        columns: TensorLike,
+        values: TensorLike,
+        dense_shape: TensorLike,
+        shape: tf.TensorShape,
     ) -> CSRSparseTensor:
         """Returns a tensor from parts that match. Runs no op and checks nothing."""
         # `shape` is the static shape.
@@ -107,7 +121,9 @@ class CSRSparseTensor(OperatorsMixin):
     # Conversion.
 
     @classmethod
-    def from_dense(cls, dense: Any, row_splits_dtype: tf.DType = tf.int64) -> CSRSparseTensor:
+    def from_dense(
+        cls, dense: TensorLike, row_splits_dtype: tf.DType = tf.int64
+    ) -> CSRSparseTensor:
         """Returns a sparse tensor of the nonzero entries of a dense tensor.
 
         Args:
@@ -147,7 +163,9 @@ class CSRSparseTensor(OperatorsMixin):
         return conversion.from_sparse(cls, sparse, row_splits_dtype, validate)
 
     @classmethod
-    def from_scipy(cls, array: Any, row_splits_dtype: tf.DType = tf.int64) -> CSRSparseTensor:
+    def from_scipy(
+        cls, array: sp.sparray | sp.spmatrix, row_splits_dtype: tf.DType = tf.int64
+    ) -> CSRSparseTensor:
         """Returns a matrix or vector of SciPy, without a copy where possible.
 
         The result shares the memory of the values, and of columns and row splits of dtype
@@ -174,7 +192,7 @@ class CSRSparseTensor(OperatorsMixin):
         """Returns the entries as a `tf.SparseTensor` of the same shape."""
         return conversion.to_sparse(self)
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> sp.csr_array:
         """Returns a vector or matrix as a `scipy.sparse.csr_array` that shares its memory.
 
         The result is read-only; copy it to change it.
@@ -197,7 +215,7 @@ class CSRSparseTensor(OperatorsMixin):
         lengths = self.row_splits[1:] - self.row_splits[:-1]
         return lengths if self.shape.rank == 2 else tf.reshape(lengths, self.dense_shape[:-1])
 
-    def with_values(self, values: Any) -> CSRSparseTensor:
+    def with_values(self, values: TensorLike) -> CSRSparseTensor:
         """Returns a tensor with the same rows and columns, and other values.
 
         Args:
@@ -214,7 +232,7 @@ class CSRSparseTensor(OperatorsMixin):
             raise check.shape_error("values", self.columns.shape, values.shape)
         return self.of_parts(self.row_splits, self.columns, values, self.dense_shape, self.shape)
 
-    def gather(self, indices: Any) -> CSRSparseTensor:
+    def gather(self, indices: TensorLike) -> CSRSparseTensor:
         """Returns the rows with the given indices; for a batch, the matrices.
 
         Args:
@@ -297,7 +315,12 @@ class CSRSparseTensor(OperatorsMixin):
 
     # Algebra.
 
-    def matmul(self, dense: Any, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
+    def matmul(
+        self,
+        dense: CSRSparseTensor | TensorLike,
+        transpose_a: bool = False,
+        adjoint_a: bool = False,
+    ) -> CSRSparseTensor | tf.Tensor:
         """Returns the product of this matrix and a dense one, by TensorFlow's CSR kernels.
 
         An eager matrix caches the input of the kernels for the next product.
@@ -327,7 +350,7 @@ class CSRSparseTensor(OperatorsMixin):
             return tf.matmul(self, dense, transpose_a=transpose_a, adjoint_a=adjoint_a)
         return algebra.product(self, dense, transpose_a or adjoint_a, adjoint_a)
 
-    def add(self, other: Any) -> Any:
+    def add(self, other: CSRSparseTensor | TensorLike) -> CSRSparseTensor | tf.Tensor:
         """Returns the sum of this tensor and a sparse or dense tensor of the same shape.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -20,6 +20,12 @@ from extensor.authoring import (
     unbox_rows,
 )
 from extensor.errors import StructureError
+from extensor.typing import ShapeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from extensor._types.digraph.value import TensorDigraph
 
 NUMBERS = tf.TensorSpec([None], tf.int64)
 """One number for each edge."""
@@ -53,18 +59,18 @@ class DigraphSpec:
         self,
         nodes: Mapping[str, Any] | None = None,
         edges: Mapping[str, Any] | None = None,
-        shape: Any = (),
+        shape: ShapeLike = (),
     ) -> None:
-        shape = tf.TensorShape(shape)
-        if shape.rank is None:
+        static = tf.TensorShape(shape)
+        if static.rank is None:
             raise StructureError(
                 "TensorDigraph.Spec",
                 "a shape of known rank",
-                f"shape {shape}",
+                f"shape {static}",
                 "Sizes may be None; a single graph has the shape [].",
             )
         self.source = self.target = NUMBERS
-        self.num_nodes = self.num_edges = tf.TensorSpec(shape, tf.int64)
+        self.num_nodes = self.num_edges = tf.TensorSpec(static, tf.int64)
         self.nodes = _open_specs("nodes", nodes or {})
         self.edges = _open_specs("edges", edges or {})
 
@@ -74,7 +80,7 @@ class DigraphSpec:
         return self.num_nodes.shape
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Any) -> tf.TypeSpec:
         """Returns the spec of a graph, for any number of nodes and edges."""
         nodes, edges = (
             {name: tf.type_spec_from_value(feature) for name, feature in features.items()}
@@ -82,12 +88,12 @@ class DigraphSpec:
         )
         return cls(nodes, edges, value.shape)
 
-    def stacked(self, num: int | None) -> Any:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of a batch."""
         shape = tf.TensorShape([num]).concatenate(self.shape)
         return type(self)(self.nodes, self.edges, shape)
 
-    def unstacked(self) -> Any:
+    def unstacked(self) -> Self:
         """Returns the spec of one element of a batch: a graph or a smaller batch."""
         if self.shape.rank == 0:
             raise StructureError(
@@ -98,7 +104,7 @@ class DigraphSpec:
             )
         return type(self)(self.nodes, self.edges, self.shape[1:])
 
-    def joined(self, graphs: Sequence[Any]) -> Any:
+    def joined(self, graphs: Sequence[Any]) -> TensorDigraph | None:
         """Returns a batch of single graphs of this spec, or None if only their boxes make one.
 
         The boxes would cost several ops for each graph; this costs few for all.
@@ -121,7 +127,7 @@ class DigraphSpec:
         )
         return value
 
-    def part(self, batch: Any, index: Any) -> Any:
+    def part(self, batch: TensorDigraph, index: int | slice | tf.Tensor) -> TensorDigraph | None:
         """Returns a graph of an eager batch, or a slice of it; None if only the boxes can.
 
         Each tensor is cut once: the boxes would cost several ops for each.
@@ -187,7 +193,7 @@ class DigraphSpec:
             boxes += box_rows(spec, part, splits[what], sizes, minimum_rank)
         return boxes
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+    def from_boxed_tensor(self, boxed_tensor: list[tf.Tensor]) -> TensorDigraph:
         """Returns the graph, or the batch, that the boxes contain."""
         num_nodes, num_edges, *others = boxed_tensor
         boxes = iter(others)

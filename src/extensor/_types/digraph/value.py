@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import tensorflow as tf
@@ -30,6 +30,10 @@ from extensor.authoring import (
     take_rows,
 )
 from extensor.errors import DTypeError, FieldError, RowError, StructureError
+from extensor.typing import TensorLike
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @extension_type(name="extensor.types.TensorDigraph")
@@ -83,13 +87,13 @@ class TensorDigraph:
 
     def __init__(
         self,
-        source: Any,
-        target: Any,
+        source: TensorLike,
+        target: TensorLike,
         nodes: Mapping[str, Any] | None = None,
         edges: Mapping[str, Any] | None = None,
         *,
-        num_nodes: Any = None,
-        num_edges: Any = None,
+        num_nodes: TensorLike | None = None,
+        num_edges: TensorLike | None = None,
         validate: bool = False,
     ) -> None:
         self.source = tf.cast(integers(source, "TensorDigraph.source", rank=1), tf.int64)
@@ -140,7 +144,7 @@ class TensorDigraph:
     @classmethod
     def from_networkx(
         cls,
-        graph: Any,
+        graph: nx.Graph[Any],
         nodes: Sequence[str] | None = None,
         edges: Sequence[str] | None = None,
     ) -> TensorDigraph:
@@ -165,7 +169,7 @@ class TensorDigraph:
         """
         return conversion.from_networkx(cls, graph, nodes, edges)
 
-    def to_networkx(self, multigraph: bool = False) -> Any:
+    def to_networkx(self, multigraph: bool = False) -> nx.Graph[Any]:
         """Returns a NetworkX graph with numbers as nodes and features as attributes.
 
         Strings become `bytes`, and features that are not scalars NumPy arrays.
@@ -213,7 +217,7 @@ class TensorDigraph:
         """
         return batch_item(self, index)
 
-    def by_graph(self, values: Any) -> Any:
+    def by_graph(self, values: object) -> Any:
         """Returns values of the nodes split by graph: a RaggedTensor; unchanged for a single graph.
 
         Args:
@@ -228,7 +232,7 @@ class TensorDigraph:
         sizes = sizes_of(self.shape, tf.shape(self.num_nodes, tf.int64))
         return cut_rows(self._of_nodes(values), self.node_splits, sizes)
 
-    def readout(self, values: Any, reduction: str = "sum") -> tf.Tensor:
+    def readout(self, values: TensorLike, reduction: str = "sum") -> tf.Tensor:
         """Returns the sum, mean, maximum or minimum over the nodes of each graph.
 
         Args:
@@ -267,7 +271,7 @@ class TensorDigraph:
     def _count(self) -> tf.Tensor:
         return tf.reduce_sum(self.num_nodes)
 
-    def at_source(self, values: Any) -> Any:
+    def at_source(self, values: object) -> Any:
         """Returns the value of the source node of each edge.
 
         Args:
@@ -275,11 +279,11 @@ class TensorDigraph:
         """
         return take_rows(self._of_nodes(values), self.source)
 
-    def at_target(self, values: Any) -> Any:
+    def at_target(self, values: object) -> Any:
         """Returns the value of the target node of each edge; see `at_source`."""
         return take_rows(self._of_nodes(values), self.target)
 
-    def collect(self, messages: Any, reduction: str = "sum") -> tf.Tensor:
+    def collect(self, messages: TensorLike, reduction: str = "sum") -> tf.Tensor:
         """Returns the sum, mean, maximum or minimum over the edges that go to each node.
 
         Args:
@@ -300,7 +304,7 @@ class TensorDigraph:
             messages = tf.convert_to_tensor(messages)
         return reduce_rows(messages, self.target, self._count, reduction)
 
-    def aggregate(self, values: Any, reduction: str = "sum") -> tf.Tensor:
+    def aggregate(self, values: TensorLike, reduction: str = "sum") -> tf.Tensor:
         """Returns the sum, mean, maximum or minimum over the source nodes of each node's edges.
 
         A source node counts once for each edge. For target nodes, call `reverse().aggregate`.
@@ -328,7 +332,7 @@ class TensorDigraph:
         """Returns the graph with every edge reversed."""
         return replace(self, source=self.target, target=self.source)
 
-    def subgraph(self, nodes: Any) -> TensorDigraph:
+    def subgraph(self, nodes: TensorLike) -> TensorDigraph:
         """Returns the graph of some nodes and the edges between them.
 
         Nodes and edges keep their order, and get new numbers.
@@ -354,7 +358,7 @@ class TensorDigraph:
             nodes={name: take_rows(value, positions) for name, value in self.nodes.items()},
         )
 
-    def edge_subgraph(self, edges: Any) -> TensorDigraph:
+    def edge_subgraph(self, edges: TensorLike) -> TensorDigraph:
         """Returns the graph of all nodes and some edges.
 
         Args:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._types.labeled import naming
 from extensor.authoring import stacked_spec, unstacked_spec
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _BATCH = "batch"
 
@@ -32,7 +35,7 @@ class LabeledSpec:
     values: Any
     axes: tuple[str, ...]
 
-    def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
+    def __init__(self, values: tf.TypeSpec, axes: str | Sequence[str]) -> None:
         self.values = values
         self.axes = naming.names(axes, values.shape, "LabeledTensor.Spec.axes")
 
@@ -46,7 +49,7 @@ class LabeledSpec:
         """The dtype of the values."""
         return self.values.dtype
 
-    def stacked(self, num: int | None) -> Any:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of a batch, with a new first axis named "batch".
 
         If the name exists already, the new axis is named "batch_2", and so on.
@@ -58,6 +61,6 @@ class LabeledSpec:
         values = stacked_spec(self.values, num, "LabeledTensor.Spec")
         return type(self)(values, (name, *self.axes))
 
-    def unstacked(self) -> Any:
+    def unstacked(self) -> Self:
         """Returns the spec of one value of a batch: without the first axis."""
         return type(self)(unstacked_spec(self.values, "LabeledTensor.Spec"), self.axes[1:])

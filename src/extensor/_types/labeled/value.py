@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +16,12 @@ from extensor._types.labeled.spec import LabeledSpec
 from extensor.authoring import extension_type, lossless
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
+from extensor.typing import TensorLike
+
+if TYPE_CHECKING:
+    from types import EllipsisType
+
+    import xarray as xr
 
 
 @extension_type(name="extensor.types.LabeledTensor")
@@ -51,7 +57,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     axes: tuple[str, ...]
     """The name of each axis, in order."""
 
-    def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
+    def __init__(self, values: TensorLike, axes: str | Sequence[str]) -> None:
         self.values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.values"))
         self.axes = naming.names(axes, self.values.shape, "LabeledTensor.axes")
 
@@ -83,11 +89,11 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         return dict(zip(self.axes, self.values.shape.as_list(), strict=True))
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray[Any, Any]:
         """Returns the values as a NumPy array. Needs eager execution."""
         return self.values.numpy()
 
-    def with_values(self, values: Any) -> LabeledTensor:
+    def with_values(self, values: TensorLike) -> LabeledTensor:
         """Returns a tensor with the same axes and other values.
 
         Args:
@@ -134,7 +140,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         shape = self.values.shape
         return self.of_parts(self.values, naming.names(axes, shape, "LabeledTensor.rename"))
 
-    def transpose(self, *axes: Any) -> LabeledTensor:
+    def transpose(self, *axes: str | EllipsisType) -> LabeledTensor:
         """Returns the tensor with its axes in another order.
 
         Args:
@@ -183,7 +189,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     # Conversion.
 
     @classmethod
-    def from_xarray(cls, array: Any) -> LabeledTensor:
+    def from_xarray(cls, array: xr.DataArray | xr.Variable) -> LabeledTensor:
         """Returns the values and dimensions of an xarray array, without its coordinates.
 
         Args:
@@ -197,7 +203,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         return conversion.from_xarray(cls, array)
 
-    def to_xarray(self, **arguments: Any) -> Any:
+    def to_xarray(self, **arguments: Any) -> xr.DataArray:
         """Returns the tensor as a DataArray. Needs eager execution.
 
         Args:

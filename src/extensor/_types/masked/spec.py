@@ -47,7 +47,7 @@ class MaskedSpec:
         """The dtype of the values, if they are tensors."""
         return self.values.dtype
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
         """Returns a value as a MaskedTensor of this spec; without a mask, all of it is valid.
 
         Args:
@@ -84,7 +84,7 @@ class MaskedSpec:
         values = cast_value(self.values, value, path, **request)
         return self.value_type.of_parts(values, item.all_valid(values, self.mask.shape.rank))
 
-    def castable_type(self, spec: Any) -> Any:
+    def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns the spec to which values of both specs cast: a MaskedSpec, or None."""
         if isinstance(spec, type(self)):
             return cast("Any", super()).castable_type(spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from extensor._types.masked.text import is_eager, shown
 from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, MissingAttributeError, NullError, StructureError
+from extensor.typing import ShapeLike, TensorLike
 
 
 @extension_type(name="extensor.types.MaskedTensor")
@@ -68,7 +69,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     mask: Any
     """True where the values are valid; its shape is a prefix of the shape of the values."""
 
-    def __init__(self, values: Any, mask: Any = None) -> None:
+    def __init__(self, values: Any, mask: TensorLike | tf.RaggedTensor | None = None) -> None:
         values = _tensor_of(values, "values")
         self.values = values  # pyright: ignore[reportAttributeAccessIssue]
         mask = item.all_valid(values) if mask is None else _tensor_of(mask, "mask")
@@ -86,14 +87,14 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     @classmethod
-    def of_parts(cls, values: Any, mask: Any) -> MaskedTensor:
+    def of_parts(cls, values: object, mask: TensorLike | tf.RaggedTensor) -> MaskedTensor:
         """Returns a tensor from parts that match. Runs no op and checks nothing."""
         self = object.__new__(cls)
         self.__dict__.update(values=values, mask=mask)
         return self
 
     @classmethod
-    def deferred(cls, values: Any, make_mask: Callable[[], Any]) -> MaskedTensor:
+    def deferred(cls, values: object, make_mask: Callable[[], Any]) -> MaskedTensor:
         """Returns a tensor whose mask is made when it is first read. Checks nothing.
 
         Arrow keeps a mask as bits. Unpacking them takes longer than all other work for a column of
@@ -136,7 +137,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             return fields["mask"]
 
     @classmethod
-    def combined(cls, values: Any, mask: Any) -> MaskedTensor:
+    def combined(cls, values: Any, mask: tf.Tensor | tf.RaggedTensor) -> MaskedTensor:
         """Returns values with a mask, and, if they are masked already, valid where both masks are.
 
         Args:
@@ -189,7 +190,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     # Conversion.
 
     @classmethod
-    def from_numpy(cls, array: Any) -> MaskedTensor:
+    def from_numpy(cls, array: np.ndarray[Any, Any]) -> MaskedTensor:
         """Returns a MaskedTensor from an array of `numpy.ma`, with the mask inverted.
 
         Args:
@@ -202,7 +203,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         """
         return cls(np.ma.getdata(array), ~np.ma.getmaskarray(array))
 
-    def to_numpy(self) -> Any:
+    def to_numpy(self) -> np.ma.MaskedArray[Any, Any]:
         """Returns an array of `numpy.ma`, with the mask inverted.
 
         Raises:
@@ -225,7 +226,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return np.ma.array(self.values.numpy(), mask=~mask.numpy())  # pyright: ignore
 
     @classmethod
-    def from_ragged(cls, ragged: tf.RaggedTensor, shape: Any = None) -> MaskedTensor:
+    def from_ragged(cls, ragged: tf.RaggedTensor, shape: ShapeLike | None = None) -> MaskedTensor:
         """Returns a RaggedTensor as padded dense values, with a mask that is False for padding.
 
         Args:
@@ -332,7 +333,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             values = values.unmasked(path)
         return item.without_nulls(values, self.mask, path)
 
-    def count(self, axis: Any = None, keepdims: bool = False) -> tf.Tensor:
+    def count(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> tf.Tensor:
         """Returns the number of valid values, rows or records: the True elements of the mask.
 
         Args:

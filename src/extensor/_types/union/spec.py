@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import tensorflow as tf
 
@@ -26,6 +26,12 @@ from extensor.authoring import (
     unstacked_spec,
 )
 from extensor.errors import StructureError
+from extensor.typing import ShapeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from extensor._types.union.value import UnionTensor
 
 
 class UnionSpec:
@@ -53,19 +59,18 @@ class UnionSpec:
     def __init__(
         self,
         variants: Mapping[str, tf.TypeSpec],
-        shape: Any = (None,),
-        codes: Any = None,
+        shape: ShapeLike = (None,),
+        codes: tf.TypeSpec | None = None,
     ) -> None:
         expect_names(variants, list(variants))
-        codes = tf.TensorSpec(shape, tf.int8) if codes is None else codes
-        if codes.shape.rank is None:
+        self.codes = tf.TensorSpec(shape, tf.int8) if codes is None else codes
+        if self.codes.shape.rank is None:
             raise StructureError(
                 "UnionTensor.Spec",
                 "a shape of known rank",
-                f"shape {codes.shape}",
+                f"shape {self.codes.shape}",
                 "Sizes may be None; a single value has the shape [].",
             )
-        self.codes = codes
         self.variants = {
             name: rows_spec(spec, f"UnionTensor.variants[{name!r}]")
             for name, spec in variants.items()
@@ -98,16 +103,16 @@ class UnionSpec:
         return type(self)({name: self.variants[name] for name in self.names}, codes=codes)
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Any) -> tf.TypeSpec:
         """Returns the spec of a union, for any number of rows of each variant."""
         parts = cast("Any", super()).of(value)
         return cls({name: parts.variants[name] for name in parts.names}, codes=parts.codes)
 
-    def stacked(self, num: int | None) -> Any:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of a batch."""
         return self._like(stacked_spec(self.codes, num, "UnionTensor.Spec"))
 
-    def unstacked(self) -> Any:
+    def unstacked(self) -> Self:
         """Returns the spec of one element along the first dimension."""
         if self.shape.rank == 0:
             raise StructureError(
@@ -162,7 +167,7 @@ class UnionSpec:
             )
         return boxes
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+    def from_boxed_tensor(self, boxed_tensor: list[tf.Tensor]) -> UnionTensor:
         """Returns the union that the boxes contain."""
         boxes = iter(boxed_tensor)
         codes = unbox(self.codes, [next(boxes)])
@@ -178,7 +183,7 @@ class UnionSpec:
 
     # Casts.
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
         """Returns a value as a union of this spec.
 
         Args:
@@ -196,7 +201,7 @@ class UnionSpec:
             return conversion.of_values(cast("Any", value), self)
         return cast("Any", super()).cast(value, casting_context, **request)
 
-    def castable_type(self, spec: Any) -> Any:
+    def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns the spec of a union of the variants of both specs, or None."""
         if not isinstance(spec, type(self)):
             return None

@@ -27,6 +27,7 @@ from extensor.authoring import (
 )
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import FieldError, RowError, StructureError
+from extensor.typing import TensorLike
 
 _SHOWN = 6
 
@@ -73,7 +74,7 @@ class UnionTensor(OperatorsMixin):
 
     def __init__(
         self,
-        codes: Any,
+        codes: TensorLike | tf.RaggedTensor,
         variants: Mapping[str, Any],
         names: Iterable[str] | None = None,
         *,
@@ -96,7 +97,10 @@ class UnionTensor(OperatorsMixin):
 
     @classmethod
     def of_parts(
-        cls, codes: Any, variants: Mapping[str, Any], names: tuple[str, ...]
+        cls,
+        codes: TensorLike | tf.RaggedTensor,
+        variants: Mapping[str, Any],
+        names: tuple[str, ...],
     ) -> UnionTensor:
         """Returns a union from parts that match. Runs no op and checks nothing."""
         self = object.__new__(cls)
@@ -115,7 +119,7 @@ class UnionTensor(OperatorsMixin):
 
     # Variants.
 
-    def is_variant(self, name: str) -> Any:
+    def is_variant(self, name: str) -> tf.Tensor | tf.RaggedTensor:
         """Returns a bool tensor of the shape of the union, True for the rows of a variant.
 
         Args:
@@ -176,7 +180,7 @@ class UnionTensor(OperatorsMixin):
     # Conversion.
 
     @classmethod
-    def from_values(cls, values: Iterable[Any], spec: Any = None) -> UnionTensor:
+    def from_values(cls, values: Iterable[Any], spec: UnionSpec | None = None) -> UnionTensor:
         """Returns a union of Python values.
 
         Args:
