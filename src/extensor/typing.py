@@ -14,6 +14,16 @@ They are for functions of your own that pass an argument on:
 >>> from extensor.typing import FilePath, NullsLike
 >>> def recipes(file: FilePath, nulls: NullsLike = "mask") -> xt.StructuredTensor:
 ...     return xt.read_parquet(file, ["title", "steps.minutes"], nulls=nulls)
+>>> from extensor.typing import ArrowData, DTypeLike, NullPolicy, PathLike, SchemaLike
+>>> def totals(
+...     data: ArrowData, path: PathLike, dtype: DTypeLike, schema: SchemaLike, null: NullPolicy
+... ) -> xt.StructuredTensor:
+...     return xt.struct.cast(xt.from_arrow(data, None, schema, {path: null}), {path: dtype})
+>>> from extensor.typing import ShapeLike, TensorLike
+>>> def titles(title: TensorLike, shape: ShapeLike = (None,)) -> xt.StructuredTensor:
+...     return xt.DenseStructuredTensor(shape, {"title": title})
+>>> titles(["Tea", "Toast"]).shape.as_list()
+[2]
 """
 
 from extensor._typing import (
