@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded_schema
+from extensor._arrow.arrow_type import map_schema, without_dictionaries
 from extensor._data.position import Positioned, Shuffle
 
 # The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
@@ -239,7 +239,8 @@ def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
     try:
         return table.combine_chunks().take(order)
     except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
-        return table.cast(decoded_schema(table.schema)).combine_chunks().take(order)
+        plain = table.cast(map_schema(table.schema, without_dictionaries))
+        return plain.combine_chunks().take(order)
 
 
 class Passes(NamedTuple):
