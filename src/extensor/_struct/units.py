@@ -10,8 +10,7 @@ from typing import Any
 from extensor._path import Path
 from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_masked
-from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.inside import map_inside
 from extensor._struct.spec import StructuredTensorSpec, spec_or_none, unmasked
 
 
@@ -43,16 +42,11 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
         DTypeError: If a change loses information (also a TypeError).
     """
     path = Path() if path is None else path
-    spec = spec.values if is_masked(spec) else spec
-    if is_masked(value):
-        return type(value).of_parts(with_units_of(spec, value.values, path), value.mask)
+    spec = unmasked(spec)
     if not isinstance(spec, StructuredTensorSpec):
         return value
-    if isinstance(value, RaggedStructuredTensor):
-        values = with_units_of(spec, value.values, path)
-        return RaggedStructuredTensor.of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
-        return value
+        return map_inside(value, lambda part, _: with_units_of(spec, part, path))
     record = spec.record
     wanted, had = record._meanings, value._meanings()
     types = dict(value._metadata.types)

@@ -25,8 +25,8 @@ from extensor._formats.python.hints import (
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_masked, is_union
-from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.inside import map_inside
+from extensor._struct.masked import is_union
 from extensor._struct.to_python import undecoded
 from extensor.errors import DTypeError, FieldError
 
@@ -50,13 +50,7 @@ def _tagged(value: Any) -> Any:
             for name, part in value.variants.items()
         }
         return value.of_parts(value.codes, rows, value.names)
-    if is_masked(value):
-        return type(value).of_parts(_tagged(value.values), value.mask)
-    if isinstance(value, RaggedStructuredTensor):
-        return RaggedStructuredTensor.of_parts(_tagged(value.values), value.row_splits)
-    if isinstance(value, DenseStructuredTensor):
-        return value.map_parts(lambda part, _: _tagged(part))
-    return value
+    return map_inside(value, lambda part, _: _tagged(part))
 
 
 def _untagged(plain: Any) -> tuple[Any, str | None]:

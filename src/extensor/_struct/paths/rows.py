@@ -327,7 +327,7 @@ def repeated(value: Any, like: Any, depth: int, count: int) -> Any:
     if depth == 0:
         first = Level(None, [1, size_of(like)])
         _, levels = peeled_often(like, count - 1)
-        return _around(_times(as_row(value), [first, *levels], dtype), levels)
+        return _around(_times(reshape.expanded(value, 0), [first, *levels], dtype), levels)
     _, levels = peeled_often(like, count)
     return _around(_times(value, levels, dtype), levels)
 
@@ -336,15 +336,6 @@ def _around(values: Any, levels: list[Level]) -> Any:
     for level in reversed(levels):
         values = level.around(values)
     return values
-
-
-def as_row(value: Any) -> Any:
-    """Returns a value as the only one in a new first dimension."""
-    if isinstance(value, StructuredTensor):
-        if isinstance(value, DenseStructuredTensor):
-            return value.map_parts(lambda part, _: as_row(part), (None, *range(value.rank)))
-        return with_rows(value, rows_of(value, 0).splits)
-    return reshape.expanded(value, 0)
 
 
 def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:
