@@ -49,20 +49,15 @@ def _hint_of(spec: Any, outer: int, name: str, arrow: Any = None) -> Any:
     if isinstance(spec, MaskedSpec):
         return _masked_hint(spec, outer, name, arrow)
     if isinstance(spec, StructuredTensorSpec):
-        cuts = ragged_dimensions(spec)
-        return _in_lists(python_class(spec, name), spec.shape, outer, cuts)
+        return _in_lists(python_class(spec, name), spec, outer)
     if isinstance(spec, UnionSpec):
         hint = _union_hint(spec, name, arrow)
-        if hint is None:
-            return _as_it_is(spec, outer)
-        cuts = spec.codes.ragged_rank if isinstance(spec.codes, tf.RaggedTensorSpec) else 0
-        return _in_lists(hint, spec.shape, outer, cuts)
+        return _as_it_is(spec, outer) if hint is None else _in_lists(hint, spec, outer)
     shape = getattr(spec, "shape", None)
     known = isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec))
     if not known or shape is None or shape.rank is None:
         return _as_it_is(spec, outer)
-    rank = spec.ragged_rank if isinstance(spec, tf.RaggedTensorSpec) else 0
-    return _in_lists(_leaf_hint(spec.dtype, arrow), shape, outer, rank)
+    return _in_lists(_leaf_hint(spec.dtype, arrow), spec, outer)
 
 
 def _as_it_is(spec: Any, outer: int) -> Any:
@@ -105,8 +100,9 @@ def _optional(hint: Any, depth: int) -> Any:
     return list[_optional(arguments[0], depth - 1)]  # pyright: ignore
 
 
-def _in_lists(hint: Any, shape: Any, outer: int, ragged: int) -> Any:
+def _in_lists(hint: Any, spec: Any, outer: int) -> Any:
     """Returns an annotation in lists for the dimensions after the first `outer` ones."""
+    shape, ragged = spec.shape, ragged_dimensions(spec)
     listed = [axis for axis in range(outer, shape.rank) if axis <= ragged and ragged]
     if not outer and not listed and shape.rank and shape[0] is None:
         listed = [0]  # the outermost list of a single record
