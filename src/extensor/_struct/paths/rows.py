@@ -170,21 +170,12 @@ def rows_of(value: Any, depth: int) -> Rows:
         return Rows(
             value, splits, lambda rows: only.masked(only_row(rows)), only.masked, valid is None
         )
-    levels: list[Level] = []
-    for _ in range(depth):
-        value, level = peeled(value)
-        levels.append(level)
-
-    def around(inner: Any, levels: list[Level]) -> Any:
-        for level in reversed(levels):
-            inner = level.around(inner)
-        return inner
-
+    value, levels = peeled_often(value, depth)
     return Rows(
         value,
         levels[-1].row_splits(dtype),
-        lambda rows: around(levels[-1].masked(rows), levels[:-1]),
-        lambda items: around(items, levels),
+        lambda rows: _around(levels[-1].masked(rows), levels[:-1]),
+        lambda items: _around(items, levels),
     )
 
 
