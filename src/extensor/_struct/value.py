@@ -17,10 +17,12 @@ from extensor._struct.arrow_types import NONE, ArrowTypes
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims, named
+from extensor._struct.inside import map_inside
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.zipped import zip_
 from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
@@ -115,12 +117,18 @@ class StructuredTensorValue:
         """
         with eagerly():
             fields = {name: _tensor_of(field) for name, field in self._columns.items()}
-            if None not in self._shape.as_list()[1:]:
-                dense = DenseStructuredTensor(self._shape, fields, self._dims or None)
-                records = dense._with_metadata(dense._metadata._replace(types=self._types))
-            else:
-                ragged = _ragged(self._shape, fields, self._types)
-                records = ragged.with_dims(self._dims or None)
+            is_dense = None not in self._shape.as_list()[1:]
+            if not is_dense and not fields:
+                raise StructureError(
+                    "StructuredTensorValue.to_tensor",
+                    "at least one field, which has the rows of ragged records",
+                    "0 fields",
+                    "Keep the StructuredTensor itself.",
+                )
+            plain = (
+                DenseStructuredTensor(self._shape, fields) if is_dense else zip_(fields, self.rank)
+            )
+            records = _with_types(plain, self._types).with_dims(self._dims or None)
         return constants(records)
 
     @property
@@ -274,34 +282,11 @@ def _shape_of(value: Any) -> Any:
     return None if shape is None else tf.TensorShape(shape)
 
 
-def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) -> Any:
-    """Returns ragged records of fields that have the same rows."""
-    if not fields:
-        raise StructureError(
-            "StructuredTensorValue.to_tensor",
-            "at least one field, which has the rows of ragged records",
-            "0 fields",
-            "Keep the StructuredTensor itself.",
-        )
-    first = next(iter(fields.values()))
-    splits = first.row_splits
-    values = {}
-    for name, field in fields.items():
-        if not np.array_equal(field.row_splits, splits):
-            raise StructureError(
-                Path(name),
-                "the same rows as the other fields",
-                "rows of other lengths",
-                "Give every field the rows of the records.",
-            )
-        values[name] = field.values
-    inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
-    if None not in inner.as_list()[1:]:
-        dense = DenseStructuredTensor(inner, values)
-        below: Any = dense._with_metadata(dense._metadata._replace(types=types))
-    else:
-        below = _ragged(inner, values, types)
-    return RaggedStructuredTensor.from_row_splits(below, splits)
+def _with_types(records: Any, types: ArrowTypes) -> Any:
+    """Returns records with the Arrow types of their fields."""
+    if not isinstance(records, DenseStructuredTensor):
+        return map_inside(records, lambda values, _: _with_types(values, types))
+    return records._with_metadata(records._metadata._replace(types=types))
 
 
 def _equal(a: Any, b: Any) -> bool:
