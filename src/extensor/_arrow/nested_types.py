@@ -38,7 +38,6 @@ from extensor._struct.reshape import merged, split
 from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf import stacked, unstacked
 from extensor.errors import FieldError, StructureError
 
 _STRING = 24  # bytes of a string in a tensor; longer ones than 22 have more memory elsewhere
@@ -409,13 +408,17 @@ def cut_spec(values: Any, nrows: int | None, splits: tf.DType) -> Any:
 
 def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
     """Returns the spec of values with the first dimension split into `nrows` rows of `size`."""
+    shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
     if isinstance(values, RaggedStructuredTensorSpec):
         return cut_spec(values._any_length(), nrows, splits)
     if isinstance(values, DenseStructuredTensorSpec):
         fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}
-        shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
         return DenseStructuredTensorSpec(shape, fields, values._metadata.types)
+    if isinstance(values, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
+    if hasattr(type(values), "__tf_cut_rows__"):
+        return values.unstacked().stacked(size).stacked(nrows)
     if is_masked(values):
         parts = (split_spec(part, nrows, size, splits) for part in (values.values, values.mask))
         return type(values)(*parts)
-    return stacked(stacked(unstacked(values), size), nrows)
+    return tf.TensorSpec(shape, values.dtype)
