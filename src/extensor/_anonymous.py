@@ -113,7 +113,7 @@ class AnonymousSpec(UnstackableTypeSpec):
         """Returns the arguments of the constructor."""
         return self.name, self.module, self.state, self._component_nest, self._boxing
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value as a stand-in, also a value of the class if it was imported later."""
         describe = getattr(value, "__tf_type_spec__", None)
         spec = None if describe is None else describe()

@@ -97,6 +97,7 @@ def keep_freed_memory() -> None:
     Tensors of many strings are large and short-lived. glibc maps each of them anew from the
     kernel, page by page, until the program has freed one block of that size; after that, it keeps
     such blocks for reuse. Freeing a block that was never written costs nothing, and makes repeated
-    conversions a third faster. With other C libraries, this does nothing.
+    conversions a third faster: see the rows of from_arrow and strings in docs/bench.md. With other
+    C libraries, this does nothing.
     """
     np.empty((32 << 20) - (64 << 10), np.uint8)  # the largest size with this effect

@@ -1,7 +1,7 @@
 """Errors of Python functions that TensorFlow calls, as the exceptions that they were.
 
 TensorFlow passes an exception on as the text of an error of its own. So the text gets a mark, with
-which `_patches/_tf_raised.py` finds the exception again.
+which an iterator (`_patches/_tf_raised.py`), `reduce` and a model find the exception again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any
 
-__all__ = ["as_raised", "marked", "passed_on"]
+__all__ = ["marked", "passed_on", "raise_marked"]
 
 _PROCESS = os.urandom(8).hex()
 _MARK = re.compile(rf"\[raised {_PROCESS} (\d+)\]")
@@ -37,10 +37,15 @@ def passed_on(text: str) -> Exception:
     return ValueError(text)
 
 
-def as_raised(message: Any) -> BaseException | None:
-    """Returns the exception of `marked` that the message of a TensorFlow error contains, once.
+def raise_marked(message: Any) -> None:
+    """Raises the exception of `marked` that the message of a TensorFlow error contains, once.
 
-    Its traceback keeps the dataset alive, so it is not kept any longer.
+    Nothing is raised if there is none.
     """
     found = _MARK.search(str(message))
-    return _raised.pop(int(found[1]), None) if found else None
+    error = _raised.pop(int(found[1]), None) if found else None
+    try:
+        if error is not None:
+            raise error from None
+    finally:
+        del error  # its traceback has this frame, and keeps the dataset alive

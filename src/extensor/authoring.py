@@ -10,8 +10,8 @@
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
 - Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
   Casts: `cast_value`, `castable_type`, `supertype`.
-- Checks: in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`), or in both
-  (`required`).
+- Checks: in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`,
+  `with_rows_of`), or in both (`required`).
 - Static data: `FrozenDict`.
 """
 
@@ -33,6 +33,7 @@ from extensor._authoring.rows import (
     take_rows,
     uncut_rows,
 )
+from extensor._authoring.same_rows import with_rows_of
 from extensor._declare.decorator import extension_type, replace
 from extensor._declare.static_data import FrozenDict
 from extensor._memory import array_over, tensor_over
@@ -83,4 +84,5 @@ __all__ = [
     "unbox_rows",
     "uncut_rows",
     "unstacked_spec",
+    "with_rows_of",
 ]

@@ -572,7 +572,7 @@ def test_row_splits_that_nobody_checked_do_not_go_out(splits, expected, received
     cut = tf.RaggedTensor.from_row_splits(values["y"], splits, validate=False)
     lists = {
         "x": cut,
-        "l": xt.RaggedStructuredTensor.of_parts(values, splits),
+        "l": xt.RaggedStructuredTensor._of_parts(values, splits),
     }
     for name, field in lists.items():
         records = xt.DenseStructuredTensor([splits.shape[0] - 1], {name: field})

@@ -1,10 +1,14 @@
 """What a user does wrong is one line on the standard error and exit code 2, without a traceback."""
 
+import datetime as dt
+import decimal
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -141,8 +145,62 @@ def test_nulls_in_lists_are_filled_by_an_option_that_the_error_names(folder, cap
     assert "nulls={" not in message
     assert main(["convert", "--nulls", "x[*]=0", "nulls.parquet", "y.tfrecord"]) == 0
     assert xt.read_tfrecord("y.tfrecord").to_py() == [{"x": [1, 0]}, {"x": [2]}]
-    assert main(["convert", "--nulls", "x", "nulls.parquet", "y.tfrecord"]) == 2
-    assert "PATH=VALUE" in capfd.readouterr().err
+    for option, says in (
+        ("x", "is not PATH=VALUE"),
+        ("y[*]=0", "there is no path 'y[*]', but x, x[*]"),
+        ("x[*]=a", "'a' is no value of type int64, such as 0"),
+    ):
+        assert main(["convert", "--nulls", option, "nulls.parquet", "y.tfrecord"]) == 2
+        assert says in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "arrow"),
+    [
+        ([[1, None]], pa.list_(pa.int64())),
+        ([[1.5, None]], pa.list_(pa.float32())),
+        ([["a", None]], pa.list_(pa.string())),
+        ([[b"a", None]], pa.list_(pa.binary())),
+        ([[True, None]], pa.list_(pa.bool_())),
+        ([[dt.date(2020, 1, 1), None]], pa.list_(pa.date32())),
+        ([[dt.datetime(2020, 1, 1), None]], pa.list_(pa.timestamp("us"))),
+        ([[decimal.Decimal("1.5"), None]], pa.list_(pa.decimal128(5, 1))),
+        ([[dt.timedelta(1), None]], pa.list_(pa.duration("s"))),
+        ([[dt.time(1), None]], pa.list_(pa.time64("us"))),
+        ([[dt.datetime(2020, 1, 1), None]], pa.list_(pa.timestamp("s", "UTC"))),
+        ([[[1, None]]], pa.list_(pa.list_(pa.int64()))),
+        ([[[1], None]], pa.list_(pa.list_(pa.int64()))),
+        ([[{"a": 1}, None]], pa.list_(pa.struct({"a": pa.int64()}))),
+        ([[{"a": "x", "b": None}]], pa.list_(pa.struct({"a": pa.string(), "b": pa.bool_()}))),
+        ([["12", None]], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
+    ],
+    ids=str,
+)
+def test_what_an_error_for_nulls_advises_works_when_it_is_pasted(values, arrow, folder, capfd):
+    pq.write_table(pa.table({"x": pa.array(values, arrow)}), "nulls.parquet")
+    command = ["convert", "nulls.parquet", "y.tfrecord"]
+    for _ in range(3):
+        code = main(command)
+        message = capfd.readouterr().err
+        found = re.search(r"(--nulls \S.*)$", message)
+        if found is None:
+            break
+        assert "xt." not in message
+        command[1:1] = shlex.split(found[1])
+    assert "nulls" not in message
+    # TFRecord has no lists in lists of records, and Parquet keeps them.
+    assert code == 0 or "TFRecord" in message or "tf.train" in message or "tf.Example" in message
+
+
+def test_errors_of_commands_name_no_arguments_of_python(folder, capfd):
+    Path("mixed.json").write_text('{"x": 1}\n{"x": "a"}\n')
+    assert main(["convert", "mixed.json", "y.parquet"]) == 2
+    assert "conflicts=" not in capfd.readouterr().err
+    pq.write_table(pa.table({"x": [0.1]}), "wide.parquet")
+    assert main(["convert", "wide.parquet", "y.tfrecord"]) == 2
+    message = capfd.readouterr().err
+    assert "--float32" in message
+    assert "tf.cast" not in message
 
 
 def test_numbers_that_json_lacks_are_written_by_an_option_that_the_error_names(folder, capfd):

@@ -40,7 +40,7 @@ def test_each_record_is_read_once(tmp_path_factory, found, schema, size):
     path = tmp_path_factory.mktemp("json") / "x.jsonl"
     path.write_text(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.import_module("extensor._data.json"), "_BLOCK", size)
+        patch.setattr(importlib.import_module("extensor._streams.json"), "BLOCK", size)
         dataset = xt.data.json(path, 5, schema=schema, nulls="mask")
         read = rows(dataset)
     names = {name for row in wanted for name in row} if schema is None else schema.names
@@ -69,7 +69,7 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("size", [12, 1 << 18])
 def test_records_are_those_of_the_text(tmp_path, monkeypatch, text, size):
-    monkeypatch.setattr(importlib.import_module("extensor._data.json"), "_BLOCK", size)
+    monkeypatch.setattr(importlib.import_module("extensor._streams.json"), "BLOCK", size)
     path = tmp_path / "x.jsonl"
     path.write_text(text)
     dataset = xt.data.json(path, 2, schema=pa.schema({"n": pa.int64()}))

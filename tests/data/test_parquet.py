@@ -23,12 +23,12 @@ from tests.formats.test_parquet import folder
 from tests.samples.tables import tables
 
 # `xt.data.parquet` is the function; the module has the same name.
-PARQUET = importlib.import_module("extensor._data.parquet")
+PLAN = importlib.import_module("extensor._data.plan")
 
 
 def slabs_of(rows, nbytes=1 << 23):
     """Lets a dataset made meanwhile have parts of so many records, if a batch is no more."""
-    return mock.patch.multiple(PARQUET, _SLAB_ROWS=rows, _SLAB_BYTES=nbytes)
+    return mock.patch.multiple(PLAN, PART_ROWS=rows, PART_BYTES=nbytes)
 
 
 def numbered(count):

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
+from extensor._streams.source import Source
 from tests.formats.test_parquet import folder
 
-PARQUET = importlib.import_module("extensor._data.parquet")
+PLAN = importlib.import_module("extensor._data.plan")
 SHUFFLE = xt.data.Shuffle(seed=5, window=20)
 
 
@@ -102,14 +103,14 @@ def test_records_of_different_row_groups_and_files_are_mixed(paths):
 @pytest.mark.parametrize("count", [1, 2, 3, 40])
 def test_shards_have_each_record_once_and_read_their_row_groups_only(paths, shuffle, count):
     read = []
-    plain = PARQUET._ParquetSource.read
+    plain = Source.read
 
     def counted(self, groups, rows):
         groups = list(groups)
         read.extend(map(self.place, groups))
         return plain(self, groups, rows)
 
-    with mock.patch.object(PARQUET._ParquetSource, "read", counted):
+    with mock.patch.object(Source, "read", counted):
         shards = [
             batches(xt.data.parquet(paths, 4, shuffle=shuffle, shard=(i, count)))
             for i in range(count)
@@ -126,7 +127,7 @@ def test_shards_have_each_record_once_and_read_their_row_groups_only(paths, shuf
 def test_a_checkpoint_goes_on_at_the_exact_batch_in_another_process(
     paths, tmp_path, run_python, shuffle, steps
 ):
-    with mock.patch.object(PARQUET, "_SLAB_ROWS", 16):
+    with mock.patch.object(PLAN, "PART_ROWS", 16):
         dataset = xt.data.parquet(paths, 8, shuffle=shuffle, epochs=2).prefetch(2)
     iterator = iter(dataset)
     for _ in range(steps):
@@ -134,7 +135,7 @@ def test_a_checkpoint_goes_on_at_the_exact_batch_in_another_process(
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
     code = f"""
 import importlib, json, tensorflow as tf, extensor as xt
-importlib.import_module("extensor._data.parquet")._SLAB_ROWS = 16
+importlib.import_module("extensor._data.plan").PART_ROWS = 16
 shuffle = {f"xt.data.Shuffle{tuple(shuffle)}" if shuffle else None}
 iterator = iter(xt.data.parquet({paths!r}, 8, shuffle=shuffle, epochs=2).prefetch(2))
 tf.train.Checkpoint(iterator=iterator).restore({saved!r})
@@ -148,17 +149,17 @@ print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
 def test_resuming_reads_no_finished_part_but_one(tmp_path, shuffle):
     paths = written(tmp_path, [1000], 10)
     read = []
-    plain = PARQUET._ParquetSource.read
+    plain = Source.read
 
     def counted(self, groups, rows):
         for group in groups:
             read.append(group)
             yield from plain(self, [group], rows)
 
-    with mock.patch.object(PARQUET, "_SLAB_ROWS", 16):
+    with mock.patch.object(PLAN, "PART_ROWS", 16):
         state = xt.data.state(xt.data.parquet(paths, 8, shuffle=shuffle), 60)
         dataset = xt.data.parquet(paths, 8, shuffle=shuffle, state=state)
-        with mock.patch.object(PARQUET._ParquetSource, "read", counted):
+        with mock.patch.object(Source, "read", counted):
             rest = batches(dataset)
     assert len(flat(rest)) == 1000 - 480
     assert len(read) <= 52 + 1 + (2 if shuffle else 0)  # a window has two row groups
@@ -252,7 +253,7 @@ def test_folders_and_patterns_are_read_in_order(paths, tmp_path):
 
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 def test_a_file_that_vanishes_in_mid_epoch_is_an_error_by_name(paths, shuffle):
-    with mock.patch.object(PARQUET, "_SLAB_ROWS", 8):
+    with mock.patch.object(PLAN, "PART_ROWS", 8):
         dataset = xt.data.parquet(paths, 8, shuffle=shuffle)
     iterator = iter(dataset)
     seen = [next(iterator)]

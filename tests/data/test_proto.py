@@ -17,7 +17,7 @@ SERIALIZED = [message.SerializeToString() for message in MESSAGES]
 
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("extensor._data.serialized"), "_BLOCK", 2000)
+    monkeypatch.setattr(importlib.import_module("extensor._streams.serialized"), "BLOCK", 2000)
 
 
 def delimited(messages):
@@ -82,10 +82,10 @@ def test_order_shards_and_states(folder):
 
 
 @pytest.mark.whole("starts a process")
-def test_another_process_makes_the_dataset_of_its_recipe(folder):
+def test_another_process_makes_the_dataset_of_its_serialized_form(folder):
     stream = importlib.import_module("extensor._data.stream")
     dataset = xt.data.proto(folder, Name, 7, nulls=None)
-    made = stream._feed_of(stream.feeds[dataset].recipe)
+    made = stream._feed_of(stream.feeds[dataset].serialized)
     assert names(stream.stream(made)) == EXPECTED
 
 
@@ -97,7 +97,7 @@ def test_a_workers_process_needs_no_class(folder, tmp_path_factory, run_python):
     done = run_python(f"""
 import importlib, tensorflow as tf, extensor as xt
 from google.protobuf import descriptor_pb2
-importlib.import_module("extensor._data.serialized")._BLOCK = 2000
+importlib.import_module("extensor._streams.serialized").BLOCK = 2000
 iterator = iter(xt.data.proto({str(folder)!r}, descriptor_pb2.UninterpretedOption.NamePart, 7))
 tf.train.Checkpoint(iterator=iterator).restore({saved!r})
 print(sum(len(batch["name_part"]) for batch in iterator))

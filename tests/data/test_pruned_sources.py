@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor import errors
 from extensor._data.prunable import is_prunable, pruned
+from extensor._streams.arrow import ArrowSource
 from tests.data.test_prunable import all_used, in_arrays
 from tests.formats.test_parquet import folder
 from tests.keras.test_pruned_input import Scorer, assert_same, results
@@ -195,16 +196,15 @@ def test_training_has_the_same_results(name, tmp_path):
 def test_buffers_of_unused_columns_of_an_arrow_file_are_not_read(tmp_path):
     make = of_arrow(str(tmp_path), table(2, 4000))
     model, found = Scorer(("number", ("b",))), {}
-    module = importlib.import_module("extensor._data.arrow")
-    plain = module._batches
+    plain = ArrowSource.batches
     for columns in ("auto", None):
 
-        def counted(group, names, columns=columns):
-            for batch in plain(group, names):
+        def counted(self, groups, rows, columns=columns):
+            for batch in plain(self, groups, rows):
                 found[columns] = found.get(columns, 0) + batch.get_total_buffer_size()
                 yield batch
 
-        with mock.patch.object(module, "_batches", counted):
+        with mock.patch.object(ArrowSource, "batches", counted):
             model.predict(make(100, columns=columns), verbose=0)
     assert found["auto"] < found[None] / 5
 

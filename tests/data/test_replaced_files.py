@@ -17,12 +17,9 @@ SHUFFLE = xt.data.Shuffle(seed=5, window=12)
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    parquet = importlib.import_module("extensor._data.parquet")
-    planned = importlib.import_module("extensor._data.planned")
-    for module, name in ((parquet, "_SLAB_ROWS"), (planned, "PART_ROWS")):
-        monkeypatch.setattr(module, name, 6)
+    monkeypatch.setattr(importlib.import_module("extensor._data.plan"), "PART_ROWS", 6)
     for name in ("json", "serialized"):
-        monkeypatch.setattr(importlib.import_module(f"extensor._data.{name}"), "_BLOCK", 300)
+        monkeypatch.setattr(importlib.import_module(f"extensor._streams.{name}"), "BLOCK", 300)
 
 
 def table(age):

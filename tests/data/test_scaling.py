@@ -204,8 +204,8 @@ def test_a_killed_worker_doubles_nothing_and_what_it_loses_is_an_error(service, 
 def test_the_processes_know_how_to_make_the_datasets_of_all_files(run_python):
     code = """
         import extensor._cli.data_service
-        from extensor._data.stream import MAKERS
-        print(sorted(MAKERS))
+        from extensor._data.serialize import SOURCES
+        print(sorted(SOURCES))
     """
     assert (
         run_python(code).stdout.split("\n")[-2]

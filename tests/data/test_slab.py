@@ -1,9 +1,6 @@
-"""Slabs are cut op by op at first, and later by functions: both give the same batches."""
-
-import importlib
+"""Slabs of records of every kind are cut into the batches that they consist of."""
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -14,58 +11,30 @@ from extensor._data import slab
 from tests.samples import arrow_records
 from tests.samples.tables import tables
 
-# `xt.data.parquet` is the function; the module has the same name.
-PARQUET = importlib.import_module("extensor._data.parquet")
 
-
-def batches(records, size, spec, *, is_traced):
-    slabs = slab._Slabs(spec)
-    if is_traced:
-        slabs._untraced = 0
-    cut = slabs.cut(records, records.shape[0] // size, size)
-    return list(tf.data.experimental.from_variant(cut, spec))
+def batches(records, size, spec):
+    return list(slab.batches_of(records, size, spec))
 
 
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
 @pytest.mark.parametrize("is_static", [False, True])
-def test_records_of_every_kind_are_cut_alike(size, is_static):
+def test_records_of_every_kind_are_cut_as_tensorflow_batches_them(size, is_static):
     records = arrow_records.records()
-    dataset = tf.data.Dataset.from_tensor_slices(records)
-    spec = dataset.batch(size, drop_remainder=is_static).element_spec
-    found = batches(records, size, spec, is_traced=True)
-    for one, other in zip(found, batches(records, size, spec, is_traced=False), strict=True):
+    dataset = tf.data.Dataset.from_tensor_slices(records).batch(size, drop_remainder=is_static)
+    found = batches(records, size, dataset.element_spec)
+    for one, other in zip(found, dataset, strict=True):
         assert tf.type_spec_from_value(one) == tf.type_spec_from_value(other)
         assert one.to_py() == other.to_py()
     assert [row for batch in found for row in batch.to_py()] == records.to_py()
 
 
 @given(tables(), st.integers(1, 4))
-def test_tables_are_cut_alike(table, size):
+def test_tables_are_cut_into_their_records(table, size):
     table = table.slice(0, len(table) // size * size)
     spec = xt.spec_from_schema(table.schema)
-    found = batches(xt.from_arrow(table), size, spec, is_traced=True)
+    found = batches(xt.from_arrow(table), size, spec)
     assert [row for batch in found for row in batch.to_py()] == table.to_pylist()
-
-
-@pytest.mark.whole("traces many datasets")
-@pytest.mark.parametrize("size", [256, 4])
-def test_only_a_long_stream_traces_functions(tmp_path, monkeypatch, size):
-    made = []
-    monkeypatch.setattr(slab, "_slabs", lambda spec: made[0] if made else create(spec))
-
-    def create(spec):
-        made.append(slab._Slabs(spec))
-        return made[0]
-
-    numbers = list(range(2560))
-    table = pa.table({"number": numbers, "text": [f"text {i}" for i in numbers]})
-    pq.write_table(table, tmp_path / "it.parquet", row_group_size=size)
-    monkeypatch.setattr(PARQUET, "_SLAB_ROWS", size)
-    dataset = xt.data.parquet(str(tmp_path / "it.parquet"), size)
-    found = [n for batch in dataset for n in batch["number"].numpy().tolist()]
-    assert found == numbers
-    assert ("_functions" in vars(made[0])) == (len(dataset) > 8)
 
 
 NUMBER_OR_TEXT = pa.dense_union([pa.field("number", pa.int64()), pa.field("text", pa.string())])
@@ -95,9 +64,8 @@ def test_unions_are_cut_into_batches(where):
     found = [row for batch in stream for row in batch.to_py()]
     assert found == whole.to_py()
     spec = stream.element_spec
-    for is_traced in (False, True):
-        cut = batches(xt.from_arrow(table.slice(0, 6)), 3, spec, is_traced=is_traced)
-        assert [row for batch in cut for row in batch.to_py()] == whole.to_py()[:6]
+    cut = batches(xt.from_arrow(table.slice(0, 6)), 3, spec)
+    assert [row for batch in cut for row in batch.to_py()] == whole.to_py()[:6]
 
 
 def with_unions(rows, arrow_type):

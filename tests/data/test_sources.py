@@ -90,7 +90,7 @@ IN_ANY_ORDER = ["arrow", "json", "tfrecord"]
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
     for name in ("json", "serialized"):
-        monkeypatch.setattr(importlib.import_module(f"extensor._data.{name}"), "_BLOCK", 250)
+        monkeypatch.setattr(importlib.import_module(f"extensor._streams.{name}"), "BLOCK", 250)
 
 
 @pytest.fixture(params=SOURCES)
@@ -249,7 +249,7 @@ def test_a_checkpoint_goes_on_in_another_process(name, tmp_path, run_python, sch
     text = schema and 'pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})'
     done = run_python(f"""
 import importlib, json, pyarrow as pa, tensorflow as tf, extensor as xt
-importlib.import_module("extensor._data.{module}")._BLOCK = 250
+importlib.import_module("extensor._streams.{module}").BLOCK = 250
 shuffle = xt.data.Shuffle{tuple(SHUFFLE)}
 files = {str(tmp_path / "files")!r}
 iterator = iter(xt.data.{name}(files, 7, shuffle=shuffle, schema={text}))
@@ -261,11 +261,11 @@ print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
 
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", [*IN_ANY_ORDER, "parquet"])
-def test_another_process_makes_the_dataset_of_its_recipe(name, tmp_path):
+def test_another_process_makes_the_dataset_of_its_serialized_form(name, tmp_path):
     make, _ = opened(name, tmp_path)
     stream = importlib.import_module("extensor._data.stream")
     dataset = make(7, schema=SCHEMA, shuffle=SHUFFLE)
-    made = stream._feed_of(stream.feeds[dataset].recipe)
+    made = stream._feed_of(stream.feeds[dataset].serialized)
     assert made.plan.digest == stream.feeds[dataset].plan.digest
     assert numbers(stream.stream(made)) == numbers(make(7, schema=SCHEMA, shuffle=SHUFFLE))
 
@@ -388,3 +388,18 @@ def test_a_source_of_binary_is_no_text_after_one_of_text(tmp_path):
             found += [row["t"] for batch in make(7, columns=columns) for row in batch.to_py()]
         assert found == [row["t"] for row in read().to_py()] * 3
     assert values["arrow"][0] == values["tfrecord"][0].decode()
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_integers_that_a_float_does_not_hold_are_exact(name, tmp_path, monkeypatch):
+    small = rows_of
+
+    def large(number):
+        return [{**row, "n": row["n"] + 2**53, "l": [2**62 + 1] * 2} for row in small(number)]
+
+    monkeypatch.setitem(globals(), "rows_of", large)
+    make, read = opened(name, tmp_path)
+    wanted = [row for number in range(3) for row in large(number)]
+    for found in (read().to_py(), [row for batch in make(7) for row in batch.to_py()]):
+        for field in ("n", "l"):
+            assert [row[field] for row in found] == [row[field] for row in wanted]

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
@@ -51,6 +53,29 @@ def test_the_state_of_an_iterator_is_that_of_its_pass(make, made, step, options)
     state = xt.data.state(iterator, step)
     assert seen + numbers(make(**options, state=state)) == expected
     assert xt.data.state(peeked, 1)["epoch"] > 0
+
+
+@pytest.mark.whole("draws many values")
+@given(draw=st.data())
+def test_the_state_does_not_depend_on_other_passes(tmp_path_factory, draw):
+    """Passes begin, go on and are left in any order; one of them is resumed."""
+    folder = tmp_path_factory.mktemp("drawn")
+    pq.write_table(pa.table({"n": range(ROWS)}), folder / "0.parquet", row_group_size=3)
+    options = draw.draw(st.sampled_from([{}, {"shuffle": SHUFFLE}, {"epochs": 2}]))
+    made = MADE[draw.draw(st.sampled_from(sorted(MADE)))]
+    dataset = made(xt.data.parquet(folder, BATCH, **options))
+    expected = numbers(xt.data.parquet(folder, BATCH, **options))
+    passes = []
+    for number in draw.draw(st.lists(st.integers(0, 3), min_size=1, max_size=12)):
+        if number >= len(passes):
+            passes.append([iter(dataset), []])
+        iterator, seen = passes[min(number, len(passes) - 1)]
+        if len(seen) < len(expected) - 1:
+            seen.extend(taken(iterator, 1))
+    iterator, seen = draw.draw(st.sampled_from(passes))
+    state = xt.data.state(iterator, len(seen) % STEPS)
+    assert seen == expected[: len(seen)]
+    assert numbers(xt.data.parquet(folder, BATCH, **options, state=state)) == expected[len(seen) :]
 
 
 @pytest.mark.parametrize("made", MADE.values(), ids=MADE)

@@ -47,3 +47,39 @@ def test_each_argument_is_explained_where_it_is(name):
     for argument in texts.keys() & WORDS.keys():
         if argument != "nulls" or "proto" not in name:
             assert WORDS[argument] in texts[argument], argument
+
+
+OF_FILES = [data.arrow, data.json, data.parquet, data.proto, data.tfrecord]
+IN_ORDER = [data.batches, data.database, data.firestore, data.spanner]
+SHARED = ["batch_size", "drop_remainder", "row_splits_dtype", "shuffle", "shard", "epochs", "state"]
+EVERYWHERE = ["columns", "drop_remainder", "row_splits_dtype", "epochs"]
+
+
+@pytest.mark.parametrize(
+    ("functions", "names"),
+    [(OF_FILES, SHARED), (IN_ORDER, SHARED), (OF_FILES + IN_ORDER, EVERYWHERE)],
+)
+def test_arguments_that_datasets_share_have_one_text(functions, names):
+    """A function may add sentences at the end."""
+    texts = [_arguments(function) for function in functions]
+    for name in names:
+        shortest = min((each[name] for each in texts), key=len)
+        assert [each[name] for each in texts if not each[name].startswith(shortest)] == []
+
+
+READERS = [
+    f for name, f in FUNCTIONS.items() if name.startswith(("extensor.read_", "extensor.data."))
+]
+NULLS = (
+    '`"error"` (the default), `"mask"` for a MaskedTensor, `"empty"` for lists, or '
+    "`xt.fill(value)`; one for all fields, or a dict by path. More in `xt.from_arrow`."
+)
+
+
+@pytest.mark.parametrize("function", [f for f in READERS if "nulls" in _arguments(f)])
+def test_nulls_have_one_text(function):
+    text = _arguments(function)["nulls"]
+    if not function.__name__.endswith(("tfrecord", "proto")):  # a feature or field that is missing
+        assert re.fullmatch(
+            r"What becomes of nulls( and missing fields)?: " + re.escape(NULLS), text
+        )

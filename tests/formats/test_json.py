@@ -213,6 +213,14 @@ def test_a_number_too_large_for_a_float_is_an_error(reader):
         reader(b'{"x": 1e39}', schema=pa.schema({"x": pa.float32()}))
 
 
+@pytest.mark.parametrize("digits", [310, 400])
+def test_an_integer_that_no_float_holds_is_an_error_that_names_the_line(digits):
+    spec = xt.spec_from_schema(pa.schema({"x": pa.float64()}))
+    text = b'{"x": 1.5}\n{"x": ' + b"9" * digits + b"}"
+    with pytest.raises(xt.errors.DTypeError, match=r"x, line 2 of JSON: expected a number that"):
+        xt.read_json(text, schema=spec)
+
+
 # Nulls.
 
 

@@ -113,7 +113,7 @@ READS = {
         KeyError, ("steps.list", "title, steps.minutes", "steps.list", "spelling"),
     ),
     "empty path": ("recipes.parquet", [""], errors.FieldError, KeyError,
-        ("columns", "title, steps.minutes", "an empty path", "spelling"),
+        ("columns", "title, steps.minutes", "path of the records themselves", "columns= out"),
     ),
     "bare column": ("recipes.parquet", "title", errors.DTypeError, TypeError,
         ("columns", "a list of paths", "'title'", 'columns=["title"'),

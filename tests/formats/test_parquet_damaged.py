@@ -70,7 +70,7 @@ def test_what_pyarrow_does_not_implement_names_the_file(tmp_path, monkeypatch, m
 
 @pytest.mark.parametrize("change", ["overwrite", "replace", "remove"])
 def test_a_file_that_changes_during_a_pass(tmp_path, monkeypatch, change):
-    monkeypatch.setattr(importlib.import_module("extensor._data.parquet"), "_SLAB_ROWS", 100)
+    monkeypatch.setattr(importlib.import_module("extensor._data.plan"), "PART_ROWS", 100)
     path, new = tmp_path / "it.parquet", tmp_path / "new.parquet"
     for place, age in ((path, 1), (new, 2)):
         table = pa.table({"age": [age] * 4000})

@@ -7,10 +7,12 @@ import datetime
 import decimal
 import enum
 import typing
+import uuid
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import attrs
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from typing_extensions import NotRequired, Required
@@ -198,7 +200,11 @@ def made(annotation):
         (made(list), UnsupportedTypeError, r"^a: .*such as list\[float\], got list"),
         (made(tuple[int, str]), UnsupportedTypeError, "^a: expected a list with the type"),
         (made(object), UnsupportedTypeError, r"^a: .*got object.*Annotated\[object, spec\]"),
-        (made(decimal.Decimal), UnsupportedTypeError, "^a: .*got Decimal.*has a scale"),
+        (
+            made(decimal.Decimal),
+            UnsupportedTypeError,
+            r"^a: .*got Decimal.*Annotated\[Decimal, pa\.dec",
+        ),
         (made(Literal["a", 1]), UnsupportedTypeError, "^a: expected values of one type"),
         (made("Unknown"), DTypeError, "Made: expected annotations whose names are defined"),
         (made(list[made(object)]), UnsupportedTypeError, r"^a\.a: "),
@@ -259,3 +265,38 @@ def test_a_key_that_may_be_missing_is_nullable():
     assert spec_from(spec.python_class(), shape=[None]) == spec
     with pytest.raises(FieldError, match="title"):
         spec.cast([{"minutes": 1.0}])
+
+
+@pytest.mark.parametrize(
+    ("arrow", "value"),
+    [
+        (pa.decimal128(10, 2), decimal.Decimal("1.25")),
+        (pa.decimal32(5, 1), decimal.Decimal("-1.5")),
+        (pa.decimal128(30, 2), decimal.Decimal("1234567890123456789012345.25")),
+        (pa.timestamp("ms"), datetime.datetime(2020, 1, 1, 3)),
+        (pa.timestamp("s", "UTC"), datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)),
+        (pa.date64(), datetime.date(2020, 1, 1)),
+        (pa.time32("s"), datetime.time(3, 4, 5)),
+        (pa.duration("ns"), datetime.timedelta(1)),
+        (pa.uuid(), uuid.UUID(int=7)),
+    ],
+)
+def test_objects_have_the_values_of_to_py(arrow, value):
+    schema = pa.schema({"x": arrow, "l": pa.list_(arrow)})
+    rows = [{"x": value, "l": [value]}, {"x": value, "l": []}]
+    records = xt.spec_from_schema(schema).cast(rows)
+    spec = xt.spec_of(records).unstacked().stacked(None)
+    cls = spec.python_class()
+    assert xt.struct.spec_from(cls) == spec
+    objects = records.to_objects(cls)
+    assert [vars(each) for each in objects] == records.to_py()
+    assert [each.x for each in objects] == [value] * 2
+    assert spec.cast(objects).to_py() == records.to_py()
+
+
+def test_decimals_are_given_to_fields_of_floats_and_unions_keep_their_types():
+    prices = pa.table({"a": pa.array([decimal.Decimal("1.25")], pa.decimal128(5, 2))})
+    assert xt.from_arrow(prices).to_objects(made(float))[0].a == 1.25
+    dates = xt.struct.constant([{"a": datetime.date(2020, 1, 1)}, {"a": "x"}], conflicts="union")
+    found = [each.a for each in dates.to_objects(made(datetime.date | str))]
+    assert found == [datetime.date(2020, 1, 1), "x"]

@@ -1,9 +1,12 @@
 """xt.struct.constant: Python data as records."""
 
 import collections
+import datetime as dt
 import enum
+import uuid
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 import tensorflow as tf
@@ -413,3 +416,45 @@ def test_the_first_lines_of_the_docs_say_how_floats_are_stored():
     first = constant.__doc__.splitlines()[0]
     assert "float32" in first
     assert "dtype=tf.float64" in first
+
+
+ZONE = dt.timezone(dt.timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [
+        (pandas.Timestamp("2020-01-01T00:00:00.000000005"), None),
+        (pandas.Timestamp("2020-01-01T03:00:00.000000005", tz="UTC"), None),
+        (pandas.Timedelta("5ns"), None),
+        (pandas.NaT, ...),
+        (np.datetime64("NaT"), ...),
+        (np.timedelta64("NaT", "s"), ...),
+        (np.datetime64("2020-01-02"), dt.date(2020, 1, 2)),
+        (np.datetime64("2020-02"), dt.date(2020, 2, 1)),
+        (np.datetime64("2020-01-01T05", "h"), dt.datetime(2020, 1, 1, 5)),
+        (np.timedelta64(5, "D"), dt.timedelta(5)),
+        (np.timedelta64(5, "m"), dt.timedelta(minutes=5)),
+    ],
+    ids=str,
+)
+def test_times_of_pandas_and_numpy_keep_all_digits_and_nat_is_null(value, want):
+    want = value if want is None else None if want is ... else want
+    for rows in ([value], [value, None], [None, value]):
+        records = constant([{"x": each} for each in rows], nulls="mask")
+        assert [row["x"] for row in records.to_py()] == [
+            None if each is None else want for each in rows
+        ]
+
+
+def test_what_an_arrow_type_cannot_hold_is_an_error_that_names_the_record():
+    late = [{"x": dt.time(1)}, {"x": dt.time(1, tzinfo=ZONE)}]
+    uuids = xt.spec_from_schema(pa.schema({"x": pa.uuid()}))
+    times = xt.spec_from_schema(pa.schema({"x": pa.time64("us")}))
+    for make in (constant, times.cast):
+        with pytest.raises(DTypeError, match=r"x, record 1: expected a time of day without a zone"):
+            make(late)
+    text = "00000000-0000-0000-0000-000000000007"
+    assert uuids.cast([{"x": text}, {"x": b"\0" * 16}]).to_py()[0]["x"] == uuid.UUID(text)
+    with pytest.raises(DTypeError, match=r"x, record 1: expected a UUID, or its text, got str"):
+        uuids.cast([{"x": text}, {"x": "0000"}])

@@ -9,6 +9,7 @@ import decimal
 
 import pyarrow as pa
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -162,3 +163,38 @@ def test_a_field_of_null_records_has_the_arrow_type_of_the_spec(arrow, rows):
     made = xt.spec_from_schema(schema, nulls="mask").cast(rows)
     assert xt.to_arrow(made).schema == schema
     assert made.to_py() == rows
+
+
+def test_the_error_for_nulls_lists_up_to_fifty_fields_and_masks_all_of_them():
+    fields = [f"x{i}" for i in range(60)]
+    for count in (12, 50, 60):
+        records = [dict.fromkeys(fields[:count]), dict.fromkeys(fields[:count], 1)]
+        with pytest.raises(xt.errors.NullError) as caught:
+            xt.struct.constant(records)
+        text, line = str(caught.value).rsplit("\n", 1)
+        listed = text.partition("Fields with nulls: ")[2].partition(". ")[0]
+        shown, _, others = listed.partition(" and ")
+        assert shown.split(", ") == [f"{name} (1)" for name in fields[: min(count, 50)]]
+        assert others == ("10 more" if count == 60 else "")
+        nulls = eval(line.removeprefix("nulls="))
+        rest = {"*": "auto"} if count == 60 else {}
+        assert nulls == {**dict.fromkeys(fields[: min(count, 50)], "mask"), **rest}
+        assert xt.struct.constant(records, nulls=nulls).to_py() == records
+
+
+@pytest.mark.parametrize(
+    ("lists", "value", "expected"),
+    [
+        ([[], None, [None], [1]], 0, [[], [], [0], [1]]),
+        ([[[]], None, [None], [[None, 2]]], 0, [[[]], [], [[]], [[0, 2]]]),
+        ([["a"], None, [None]], "", [["a"], [], [""]]),
+    ],
+)
+def test_one_value_for_all_fields_makes_null_lists_empty_as_fill_does(lists, value, expected):
+    records = [{"l": each} for each in lists]
+    filled = xt.struct.constant(records, nulls=xt.fill(value))["l"]
+    assert filled.to_list() == tf.ragged.constant(expected).to_list()
+    masked = xt.struct.constant(records, nulls="mask")["l"]
+    assert masked.fill(value).to_list() == filled.to_list()
+    with pytest.raises(xt.errors.NullError):
+        xt.struct.constant([{"l": None}, {"l": [{"x": 1}]}], nulls=xt.fill(0))

@@ -17,13 +17,20 @@ NUMBERS = {
 }  # fmt: skip
 TEXTS = [pa.string(), pa.large_string(), pa.string_view()]
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
-WORDS = ["", "a", "flour", "brown sugar", "crème fraîche", "a text too long for a view" * 3]
+WORDS = ["", "a", "a\0", "\0", "flour", "brown sugar", "crème fraîche",
+         "a text too long for a view" * 3]  # fmt: skip
+NAMES = ["c0", "c1", "", "null", "a.b", "shape"]
 PLACES = [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.int64()]
 # Less frequent types.
 FOREIGN = [
     pa.timestamp("us"), pa.date32(), pa.decimal128(9, 2), pa.null(),
     pa.map_(pa.string(), pa.int32()), pa.duration("s"),
 ]  # fmt: skip
+
+UNION = pa.sparse_union([pa.field("a", pa.int32()), pa.field("b", pa.string())])
+DENSE_UNION = pa.dense_union([pa.field("a", pa.int32()), pa.field("b", pa.string())])
+ENCODED = [UNION, DENSE_UNION, pa.run_end_encoded(pa.int32(), pa.string()),
+           pa.list_view(pa.int8())]  # fmt: skip
 
 
 class DamagedError(Exception):
@@ -58,10 +65,8 @@ def random_type(random, depth=3, leaves=()):
         case "fixed list":
             return pa.list_(random_type(random, depth - 1, leaves), random.randint(1, 3))
         case _:
-            count = random.randint(1, 3)
-            return pa.struct(
-                [(f"f{i}", random_type(random, depth - 1, leaves)) for i in range(count)]
-            )
+            names = random.sample(NAMES, random.randint(1, 3))
+            return pa.struct([(name, random_type(random, depth - 1, leaves)) for name in names])
 
 
 def random_array(random, arrow_type, count, nulls=0.0):
@@ -115,7 +120,10 @@ def _value(random, arrow_type):
         return None
     if t.is_map(arrow_type):
         return [(word, i) for i, word in enumerate(random.sample(WORDS, 2))]
-    return random.choice([0, 1, 7, random.randrange(100)])
+    numbers = [0, 1, 7, random.randrange(100)]
+    if arrow_type in (pa.int64(), pa.uint64()):  # more than a float64 tells apart
+        numbers += [2**53 + 1, 2**62 + 1, -(2**53) - 1 if arrow_type == pa.int64() else 2**64 - 1]
+    return random.choice(numbers)
 
 
 def plain(records):
@@ -134,7 +142,7 @@ def read(array):
     """
     if isinstance(array, pa.ChunkedArray):
         if not array.num_chunks:
-            return read(pa.array([], array.type))
+            return _nothing(array.type)
         return [value for chunk in array.chunks for value in read(chunk)]
     arrow, count, first, t = array.type, len(array), array.offset, pa.types
     if count == 0:

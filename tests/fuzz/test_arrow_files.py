@@ -6,7 +6,16 @@ import pyarrow as pa
 
 import extensor as xt
 from tests.fuzz import cases
-from tests.fuzz.arrow_memory import FOREIGN, check, plain, random_array, random_type, read
+from tests.fuzz.arrow_memory import (
+    ENCODED,
+    FOREIGN,
+    NAMES,
+    check,
+    plain,
+    random_array,
+    random_type,
+    read,
+)
 from tests.fuzz.mutation import damaged
 
 
@@ -44,9 +53,14 @@ def _written(dice, is_stream):
     while True:
         count = dice.choice([0, 1, 5, 50, 300, 1000])
         nulls = dice.choice([0.0, 0.0, 0.0, 0.1])
-        types = [random_type(dice, 2, FOREIGN) for _ in range(dice.randint(1, 4))]
-        arrays = [random_array(dice, t, count, nulls) for t in types]
-        table = pa.table({f"c{i}": array for i, array in enumerate(arrays)})
+        has_batches = dice.random() < 0.9
+        leaves = FOREIGN if has_batches else [*FOREIGN, *ENCODED]
+        types = [random_type(dice, 2, leaves) for _ in range(dice.randint(1, 4))]
+        arrays = [
+            random_array(dice, t, count, nulls) if has_batches else pa.chunked_array([], t)
+            for t in types
+        ]
+        table = pa.table(arrays, dice.sample(NAMES, len(types)))
         options = pa.ipc.IpcWriteOptions(
             compression=dice.choice([None, None, "lz4", "zstd"]),
             metadata_version=dice.choice([pa.ipc.MetadataVersion.V4, pa.ipc.MetadataVersion.V5]),
@@ -55,7 +69,8 @@ def _written(dice, is_stream):
         make = pa.ipc.new_stream if is_stream else pa.ipc.new_file
         try:
             with make(sink, table.schema, options=options) as writer:
-                writer.write_table(table, dice.choice([None, count // 3 + 1]))
+                if has_batches:
+                    writer.write_table(table, dice.choice([None, count // 3 + 1]))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
         return table.column_names, sink.getvalue().to_pybytes()

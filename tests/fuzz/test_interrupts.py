@@ -128,7 +128,7 @@ def _folder():
 
 @functools.cache
 def _dataset():
-    importlib.import_module("extensor._data.parquet")._SLAB_ROWS = 40
+    importlib.import_module("extensor._data.plan").PART_ROWS = 40
     return xt.data.parquet(f"{_folder()}/it.parquet", 20)
 
 

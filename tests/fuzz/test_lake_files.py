@@ -17,7 +17,7 @@ pytest.importorskip("pyiceberg")
 
 TABLE = pa.table(
     {
-        "i": pa.array(range(20), pa.int64()),
+        "i": pa.array(range(2**53 + 1, 2**53 + 21), pa.int64()),
         "s": [f"word {i}" for i in range(20)],
         "l": [[{"a": float(i)}] * (i % 3) for i in range(20)],
     }

@@ -14,6 +14,7 @@ import extensor as xt
 from tests.fuzz import cases
 from tests.fuzz.arrow_memory import (
     FOREIGN,
+    NAMES,
     DamagedError,
     UnreadableError,
     check,
@@ -73,7 +74,7 @@ def _written(dice, path):
     nulls = dice.choice([0.0, 0.0, 0.0, 0.1])
     types = [random_type(dice, 2, FOREIGN) for _ in range(dice.randint(1, 4))]
     arrays = [random_array(dice, t, count, nulls) for t in types]
-    table = pa.table({f"c{i}": array for i, array in enumerate(arrays)})
+    table = pa.table(arrays, dice.sample(NAMES, len(types)))
     options = dict(
         row_group_size=dice.choice([None, max(1, count // 3)]),
         compression=dice.choice(["none", "snappy", "gzip", "zstd", "lz4", "brotli"]),

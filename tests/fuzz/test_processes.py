@@ -105,10 +105,13 @@ def _as_child(path):
         spec = xt.spec_from_schema(pq.read_schema(path), 10)
         assert pickle.loads(pickle.dumps(spec)) == spec
         with tempfile.TemporaryDirectory() as folder:
-            from extensor._formats.parquet.read import ParquetFiles
+            from extensor._formats.parquet.plan import ParquetPlan
+            from extensor._formats.parquet.read import table_of
             from extensor._formats.parquet.write import write
 
-            (table,) = ParquetFiles(path).tables()
+            plan = ParquetPlan(path)
+            (file,) = plan.files
+            table = table_of(plan, file, file.row_groups)
             write(table.to_batches()[:1], os.path.join(folder, "it.parquet"))
         atexit._run_exitfuncs()
         status = 0

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
+from extensor._keras.spec_key import key_of_spec, spec_of_key
 from tests.samples.types import fresh_masked_type
 
 
@@ -83,3 +84,19 @@ def test_static_data_that_cannot_be_written_is_an_error_that_names_it(tmp_path, 
         assert "static data" in raised.value.expected
         assert "object" in raised.value.received
         assert raised.value.fix
+
+
+# Written by extensor 0.2.0.dev, when RaggedStructuredTensorSpec described rows too.
+ROW = (
+    "extensor:eNrj4BHaw7iIeQcjl8AvRl4hbo7_MMDINY9xEtMsRg4eIatFzOZY5JUXMStwyS1iluZizmKs4BLpYhIUQlUi"
+    "wSillFpRkppXnF-k5wKkUoNLikqTS0qLUlNCwKLBBanJCoyr2vil4erii8Fq9FJA6uOLgQo2tfELL2IW4GLNYs4vz-Ni"
+    "X8TMwsWUwMDF3MDEKaUM1xiUmJ6emoLTBhkMG4rAGmBWqC5iVoJZIbmIWQy7hwCkX3Dk"
+)
+
+
+def test_the_spec_of_a_row_loads_that_a_former_version_wrote():
+    values = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])})
+    spec = spec_of_key(ROW)
+    assert spec == xt.RaggedStructuredTensorSpec([None], values)
+    assert spec == spec.stacked(2).unstacked() == spec_of_key(str(key_of_spec(spec)))
+    assert not isinstance(spec, xt.RaggedStructuredTensorSpec)

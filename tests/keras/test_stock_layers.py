@@ -4,6 +4,7 @@ import json
 
 import keras
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -206,3 +207,36 @@ def test_a_lambda_of_a_registered_function_comes_back():
     again = keras.saving.deserialize_keras_object(config)
     assert again.name == "title"
     assert again(RECORDS).numpy().tolist() == [b"a " + title for title in RECORDS["title"].numpy()]
+
+
+NULL_STEPS = {
+    "ragged": ([[[1.0, 2.0], None], [[3.0, 4.0]], None, []], pa.list_(pa.list_(pa.float32(), 2))),
+    "fixed": ([[[1.0, 2.0], None], [[3.0, 4.0], [5.0, 6.0]], None], None),
+}
+
+
+@pytest.mark.parametrize("case", NULL_STEPS)
+def test_outputs_for_null_steps_are_null(case):
+    rows, kind = NULL_STEPS[case]
+    kind = kind or pa.list_(pa.list_(pa.float32(), 2), 2)
+    value = xt.from_arrow(pa.table({"x": pa.array(rows, kind)}), nulls="mask")["x"]
+    dense = keras.layers.Dense(3, bias_initializer="ones")
+    layer = xt.keras.TimeDistributed(dense)
+    inputs = xt.keras.Input(tf.data.Dataset.from_tensor_slices(value).batch(2).element_spec)
+    model = xt.keras.Model(inputs, layer(inputs))
+    for found in (layer(value).to_py(), model(value).to_py()):
+        assert [row and [step is None for step in row] for row in found] == [
+            row and [step is None for step in row] for row in rows
+        ]
+        np.testing.assert_allclose(found[1][0], dense(tf.constant([[3.0, 4.0]]))[0], rtol=1e-6)
+    pooled = xt.keras.layers.ListPooling("mean")(layer(value))
+    np.testing.assert_allclose(pooled[0], dense(tf.constant([[1.0, 2.0]]))[0], rtol=1e-6)
+    assert not pooled[2].numpy().any()
+
+
+def test_a_layer_of_ours_gets_null_steps_in_ragged_rows():
+    rows = [[{"a": 1.0}, None], None, [{"a": 2.0}]]
+    table = pa.table({"x": pa.array(rows, pa.list_(pa.struct({"a": pa.float32()})))})
+    value = xt.from_arrow(table, nulls="mask")["x"]
+    result = xt.keras.TimeDistributed(xt.keras.Identity())(value)
+    assert result.to_py() == value.to_py()

@@ -23,12 +23,41 @@ TABLE = pa.Table.from_pylist(ROWS, COARSE)
 RECORDS = xt.from_arrow(TABLE)
 SPEC = xt.spec_from_schema(FINE)
 WANT = np.float32([2.5, 4.2])
+
+
+@xt.extension_type
+class Box:
+    records: xt.StructuredTensor | xt.types.MaskedTensor
+
+
+def masked(records):
+    return xt.types.MaskedTensor(records, [True, True])
+
+
+def records_in(value):
+    value = value.records if isinstance(value, Box) else value
+    return value.values if isinstance(value, xt.types.MaskedTensor) else value
+
+
+# Values with records in them. A new kind joins by one line.
+KINDS = {
+    "records": lambda records: records,
+    "declared type": Box,
+    "masked records": masked,
+    "masked records in a declared type": lambda records: Box(masked(records)),
+    "declared type in records": lambda records: xt.DenseStructuredTensor(
+        [2], {"box": Box(records)}
+    ),
+}
 OTHER = xt.from_arrow(
     pa.table({"when": TABLE["when"].cast(pa.timestamp("us", "UTC")), "price": TABLE["price"]})
 )
 
 
-def total(records):
+def total(value):
+    records = records_in(value)
+    if "box" in records.field_names():
+        return total(records["box"])
     return tf.cast(records["when"], tf.float32) / 1e6 + tf.cast(records["price"], tf.float32) / 100
 
 
@@ -42,24 +71,50 @@ class Subclassed(xt.keras.Model):
         return total(records)
 
 
-def functional():
-    records = xt.keras.Input(SPEC)
+def functional(kind="records"):
+    spec = xt.spec_of(KINDS[kind](SPEC.cast(RECORDS))).unstacked().stacked(None)
+    records = xt.keras.Input(spec)
     return xt.keras.Model(records, Total()(records))
 
 
-def subclassed():
+def subclassed(kind="records"):
     model = Subclassed()
-    model(SPEC.cast(RECORDS))
+    model(KINDS[kind](SPEC.cast(RECORDS)))
+    return model
+
+
+def layer(kind="records"):
+    made = Total()
+    made(KINDS[kind](SPEC.cast(RECORDS)))
+    return made
+
+
+def chained(make):
+    """A model that gives the records of another unit to a model."""
+
+    def model(kind="records"):
+        spec = xt.spec_of(KINDS[kind](RECORDS)).unstacked().stacked(None)
+        records = xt.keras.Input(spec)
+        return xt.keras.Model(records, make(kind)(records))
+
     return model
 
 
 MODELS = {"functional": functional, "subclassed": subclassed}
+CALLED = {
+    **MODELS,
+    "layer": layer,
+    "functional in a model": chained(functional),
+    "subclassed in a model": chained(subclassed),
+    "layer in a model": chained(layer),
+}
 # How records of another unit reach a model. A new way joins by one line.
 WAYS = {
     "called": lambda model: model(RECORDS),
     "called by keyword": lambda model: model(
         **{"inputs" if type(model) is not Subclassed else "records": RECORDS}
     ),
+    "called in a list": lambda model: model(RECORDS if type(model) is Subclassed else [RECORDS]),
     "predict": lambda model: model.predict(RECORDS, verbose=0),
     "predict on dataset": lambda model: model.predict(
         tf.data.Dataset.from_tensor_slices(RECORDS).batch(2), verbose=0
@@ -77,6 +132,98 @@ def test_a_model_gets_the_units_that_it_was_built_for(make, way):
     if way == "called by keyword" and make is subclassed:
         model = functional()
     np.testing.assert_allclose(np.asarray(WAYS[way](model)), WANT, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("make", CALLED.values(), ids=CALLED)
+def test_records_inside_other_values_get_the_units_of_the_first_call(make, kind):
+    called = make(kind)
+    np.testing.assert_allclose(called(KINDS[kind](RECORDS)), WANT, rtol=1e-6)
+    if isinstance(called, xt.keras.Model):
+        found = called.predict(KINDS[kind](RECORDS), verbose=0)
+        np.testing.assert_allclose(found, WANT, rtol=1e-6)
+    with pytest.raises(errors.DTypeError, match=r"(^|[ .\x1bm])when: expected .*(zone|tz=UTC)"):
+        called(KINDS[kind](OTHER))
+
+
+class Both(xt.keras.Layer):
+    def call(self, first, second=None, *rest, third=None, **others):
+        more = [second, third, *rest, *others.values()]
+        return total(first) + sum(total(each) for each in more if each is not None)
+
+
+class BothModel(xt.keras.Model):
+    def call(self, first, second=None, *rest, third=None, **others):
+        more = [second, third, *rest, *others.values()]
+        return total(first) + sum(total(each) for each in more if each is not None)
+
+
+# How a second argument is given. A new way joins by one line.
+SECOND = {
+    "by position": lambda call, records: call(SPEC.cast(RECORDS), records),
+    "by name": lambda call, records: call(SPEC.cast(RECORDS), second=records),
+    "by name only": lambda call, records: call(SPEC.cast(RECORDS), third=records),
+    "in *args": lambda call, records: call(SPEC.cast(RECORDS), None, records),
+    "in *args after others": lambda call, records: call(SPEC.cast(RECORDS), None, None, records),
+    "in **kwargs": lambda call, records: call(SPEC.cast(RECORDS), fourth=records),
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+@pytest.mark.parametrize("kind", [Both, BothModel])
+def test_every_argument_gets_the_units_of_the_first_call(kind, way):
+    call = kind()
+    for records in (SPEC.cast(RECORDS), RECORDS):
+        np.testing.assert_allclose(SECOND[way](call, records), 2 * WANT, rtol=1e-6)
+    with pytest.raises(errors.DTypeError, match="when: expected timestamps without a zone"):
+        SECOND[way](call, OTHER)
+
+
+def test_a_layer_in_a_graph_has_one_unit_for_all_its_inputs():
+    shared, fine = Total(), xt.keras.Input(SPEC)
+    coarse = xt.keras.Input(xt.spec_from_schema(COARSE))
+    model = xt.keras.Model([fine, coarse], [shared(fine), shared(coarse)])
+    for data in ([SPEC.cast(RECORDS), RECORDS], [RECORDS, RECORDS], [ROWS, TABLE]):
+        for found in (model(data), model.predict(data, verbose=0)):
+            np.testing.assert_allclose(found, [WANT, WANT], rtol=1e-6)
+
+
+@pytest.mark.parametrize("data", [RECORDS, ROWS, TABLE], ids=["records", "Python data", "table"])
+def test_inputs_by_name_take_what_one_input_takes(data):
+    inputs = {name: xt.keras.Input(SPEC, name=name) for name in "ab"}
+    model = xt.keras.Model(inputs, Both()(inputs["a"], inputs["b"]))
+    given = {"a": data, "b": RECORDS}
+    for found in (model(given), model.predict(given, verbose=0)):
+        np.testing.assert_allclose(found, 2 * WANT, rtol=1e-6)
+
+
+def test_labels_get_the_units_of_the_outputs():
+    inputs = xt.keras.Input(SPEC)
+    model = xt.keras.Model(inputs, xt.keras.Lambda(lambda records: records)(inputs))
+    model.compile(loss={"when": "mse", "price": "mse"}, metrics={"when": "mae"})
+    assert model.evaluate(RECORDS, RECORDS, verbose=0) == [0, 0, 0, 0]
+    with pytest.raises(errors.DTypeError, match="when: expected timestamps without a zone"):
+        model.evaluate(RECORDS, OTHER, verbose=0)
+
+
+def test_lists_are_cast_to_a_dense_field_where_values_tell_their_lengths():
+    spec = xt.DenseStructuredTensorSpec([None], {"f": tf.TensorSpec([None, 2], tf.int64)})
+    inputs = xt.keras.Input(spec)
+    model = xt.keras.Model(inputs, xt.keras.Lambda(lambda r: tf.cast(r["f"], tf.float32))(inputs))
+    lists = xt.DenseStructuredTensor([2], {"f": tf.ragged.constant([[1, 2], [3, 4]])})
+    for found in (model(lists), model.predict(lists, verbose=0), model(spec.cast(lists))):
+        np.testing.assert_array_equal(found, [[1, 2], [3, 4]])
+    batches = tf.data.Dataset.from_tensor_slices(lists).batch(2)
+    with pytest.raises(errors.DTypeError, match=r"f: expected .* Fix: spec\.cast\(records\)"):
+        model.predict(batches)
+    narrow = xt.keras.Input(
+        xt.DenseStructuredTensorSpec([None], {"f": tf.TensorSpec([None, 2], tf.int32)})
+    )
+    outer = xt.keras.Model(narrow, model(narrow))
+    values = xt.DenseStructuredTensor([2], {"f": [[1, 2], [3, 4]]})
+    np.testing.assert_array_equal(outer(values), [[1, 2], [3, 4]])
+    with pytest.raises(errors.DTypeError, match=r"f: expected .* Fix: spec\.cast\(records\)"):
+        model(lists.with_updates(f=tf.ragged.constant([[1], [3, 4]])))
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)

@@ -120,6 +120,20 @@ def test_each_row_has_target_reason_and_probe():
     assert xt.patches() is not xt.patches(), "a caller could change the table"
 
 
+def test_the_page_lists_all_changes_that_are_no_dispatch():
+    import extensor.keras  # noqa: F401 - changes Keras
+
+    reasons = {}
+    for patch in xt.patches():
+        if patch.probe not in ("dispatch", "operators"):
+            reasons.setdefault(patch.target, []).append(patch.reason)
+    page = (Path(__file__).parents[2] / "docs" / "patches.md").read_text()
+    listed = re.findall(r"^\| `(\S+)` \| .+ \|$", page, re.MULTILINE)
+    assert sorted(listed) == sorted(reasons)
+    for target, why in reasons.items():
+        assert f"| `{target}` | {' '.join(why)} |" in page
+
+
 def test_the_targets_of_functions_and_operators_are_public_names():
     targets = {patch.target for patch in xt.patches()}
     assert {"tf.add", "tf.einsum", "tf.Tensor.__add__", "tf.GradientTape.jacobian"} <= targets

@@ -6,7 +6,23 @@ from hypothesis import strategies as st
 # Dots and quotes are grammar in a path, "list" and "element" are what Parquet itself calls the
 # levels of a list, and all of them may be names of fields.
 NAMES = st.sampled_from(
-    ["a", "b", "a.b", "b.a", "a b", 'a"', "[*]", "list", "element", "key", "ä", "\\"]
+    [
+        "a",
+        "b",
+        "a.b",
+        "b.a",
+        "a b",
+        'a"',
+        "[*]",
+        "list",
+        "element",
+        "key",
+        "ä",
+        "\\",
+        "",
+        "null",
+        "shape",
+    ]
 )
 
 NUMBERS = {

@@ -8,13 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor import errors
 from extensor._serving.layout import layout_of_arguments
 from extensor.serving import flat_signature
+from tests.samples import declared
 from tests.serving.sample import (
     RAGGED,
     VALUES,
     assert_alike,
     names,
+    raises,
     served,
 )
 
@@ -118,3 +121,12 @@ def test_any_nest_comes_back_from_its_tensors(data, structure, ragged):
         assert component.spec.is_compatible_with(tensors[component.name])
         assert component.path.names[0] in structure
     assert_alike(layout.decode(tensors), values)
+
+
+def test_the_error_for_a_value_that_cannot_be_sent_has_its_path():
+    variable = declared.Counter(tf.Variable(1.0), tf.Variable(2.0))
+    error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: x.count, variable)
+    assert (error.path, error.received) == ("x.count", "a variable")
+    dataset = tf.data.Dataset.range(3)
+    error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: 1, dataset)
+    assert (error.path, error.received) == ("x", "a tensor of dtype variant")

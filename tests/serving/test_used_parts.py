@@ -1,6 +1,7 @@
 """Pruning: clients send only what a function uses, of records with all fields or few."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -148,3 +149,31 @@ def test_static_arguments_beside_records():
     assert names(signature) == ["records__b", "scale"]
     request = {"records__b": tf.constant([1.0]), "scale": tf.constant(3.0)}
     assert signature.function(**request)["score"].numpy().tolist() == [6.0]
+
+
+UNUSED = {
+    "lists of records": (pa.list_(pa.struct({"q": pa.int64()})), [[{"q": 1}], []]),
+    "lists": (pa.list_(pa.int64()), [[1], []]),
+    "records": (pa.struct({"q": pa.string()}), [{"q": "a"}, {"q": "b"}]),
+    "lists of lists": (pa.list_(pa.list_(pa.int64())), [[[1]], []]),
+    "lists of vectors": (pa.list_(pa.list_(pa.int64(), 2)), [[[1, 2]], []]),
+}
+
+
+@pytest.mark.parametrize("nulls", ["error", "mask", {"f[*]": "mask"}])
+@pytest.mark.parametrize("kind", UNUSED)
+def test_a_field_that_nothing_uses_is_not_sent_whatever_may_be_null(kind, nulls):
+    def function(records):
+        return records["b"]
+
+    arrow, rows = UNUSED[kind]
+    if nulls == {"f[*]": "mask"} and not kind.startswith("lists"):
+        nulls = {"f.q": "mask"}
+    data = pa.table({"f": pa.array(rows, arrow), "b": pa.array([3, 4], pa.int64())})
+    spec = xt.spec_from_schema(data.schema, nulls=nulls)
+    signature = xt.serving.flat_signature(function, spec)
+    assert {name.partition("__")[0] for name in names(signature)} == {"b"}
+    found = signature.decode(
+        signature.function(**signature.encode(xt.from_arrow(data, nulls=nulls)))
+    )
+    assert (found.to_py() if nulls == "mask" else found.numpy().tolist()) == [3, 4]

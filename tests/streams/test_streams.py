@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import extensor as xt
+from extensor._streams import read as read_module
 from extensor._streams.formats import format_of
+from extensor._streams.read import opened
 from extensor._streams.sink import write_stream
-from extensor._streams.source import opened
 
 RECORDS = [
     {"title": "Tea", "minutes": 5, "steps": [{"text": "boil", "temp": 100.0}], "vegan": True},
@@ -86,7 +87,7 @@ def test_json_of_every_form_is_read(text, tmp_path):
 
 
 def test_types_that_differ_between_blocks_are_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr("extensor._formats.json.stream._CHUNK", 64)
+    monkeypatch.setitem(read_module._OPTIONS, "json", {"block": 64})
     records = [{"i": i, "when": "2024-01-01"} for i in range(50)]
     records += [{"i": 0.5, "when": None, "late": [{"z": "é" * i}]} for i in range(20)]
     path = tmp_path / "x.jsonl.gz"
@@ -99,7 +100,7 @@ def test_types_that_differ_between_blocks_are_joined(tmp_path, monkeypatch):
 
 
 def test_errors_of_later_blocks_name_the_line_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("extensor._formats.json.stream._CHUNK", 64)
+    monkeypatch.setitem(read_module._OPTIONS, "json", {"block": 64})
     path = tmp_path / "x.jsonl"
     path.write_text('{"x": 1}\n' * 40 + '{"x": }\n' + '{"x": 1}\n' * 40)
     with pytest.raises(xt.errors.FormatError, match=r"x\.jsonl, line 41, column 7: "):
@@ -131,7 +132,7 @@ def test_a_stream_holds_a_part_of_the_records(source, target, tmp_path, run_pyth
         f"""
         import pyarrow as pa
         from extensor._streams.sink import write_stream
-        from extensor._streams.source import opened
+        from extensor._streams.read import opened
         source = opened({str(path)!r})
         format = {format_of(f"x.{target}")!r}
         write_stream(source.batches(), source.schema, {str(tmp_path / f"two.{target}")!r}, format)

@@ -118,17 +118,35 @@ def stacked(dataset):
     return next(iter(dataset.ragged_batch(10)))
 
 
+@xt.extension_type
+class Box:
+    records: xt.StructuredTensor | xt.types.MaskedTensor
+
+
+def masked(records):
+    return xt.types.MaskedTensor(records, [True] * 3)
+
+
 BOTH = {  # the records of both, one after another
     "concat": lambda a, b: tf.concat([a, b], 0),
     "concat in a graph": in_graph(lambda a, b: tf.concat([a, b], 0)),
     "concat of rows": lambda a, b: tf.concat([rows(a), rows(b)], 0).values,
     "stack": lambda a, b: tf.reshape(tf.stack([a, b]), [-1]),
     "ragged stack": lambda a, b: tf.ragged.stack([a, b]).values,
+    "stack of masked records": lambda a, b: tf.reshape(
+        tf.stack([masked(a), masked(b)]).values, [-1]
+    ),
     "where": lambda a, b: tf.concat([tf.where([True] * 3, a, b), tf.where([False] * 3, a, b)], 0),
     "datasets": lambda a, b: stacked(slices(a).concatenate(slices(b))),
 }
 FIRST = {  # the records of the first, as the second
     "cast": lambda a, b: xt.spec_of(b).cast(a),
+    "cast of a declared type": lambda a, b: xt.spec_of(Box(b)).cast(Box(a)).records,
+    "cast without other fields": lambda a, b: (
+        xt.spec_of(Box(masked(b)))
+        .cast(Box(masked(a.with_updates(more=[1, 2, 3]))), extra="ignore")
+        .records.values
+    ),
     "cond": in_graph(lambda a, b: tf.cond(a["n"][0] == 0, lambda: a, lambda: b)),
     "switch_case": in_graph(
         lambda a, b: tf.switch_case(tf.cast(a["n"][0], tf.int32), [lambda: a, lambda: b])
@@ -198,6 +216,75 @@ def test_numbers_that_differ_in_more_than_the_unit_are_an_error(joint, types, ki
         TypeError, match=r"decimal|timestamp|time of day|times? |time64|duration|date"
     ):
         ({**BOTH, **FIRST})[joint](ours, theirs)
+
+
+# Where values of no common type meet: an error of ours that has a path, both types, and a fix.
+MEET = {
+    "cond": in_graph(lambda a, b: tf.cond(a["n"][0] == 0, lambda: a, lambda: b)),
+    "eager cond": lambda a, b: tf.cond(tf.constant(True), lambda: a, lambda: b),
+    "cond of a declared type": in_graph(
+        lambda a, b: tf.cond(a["n"][0] == 0, lambda: Box(a), lambda: Box(b))
+    ),
+    "switch_case": FIRST["switch_case"],
+    "while_loop": in_graph(
+        lambda a, b: tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, b), (0, a))
+    ),
+    "concatenate": BOTH["datasets"],
+    "choose_from_datasets": lambda a, b: tf.data.Dataset.choose_from_datasets(
+        [slices(a), slices(b)], tf.data.Dataset.range(2)
+    ),
+    "from_list": lambda a, b: tf.data.experimental.from_list([a, b]),
+    "cast": FIRST["cast"],
+    "cast of a declared type": FIRST["cast of a declared type"],
+    "stack of declared types": lambda a, b: tf.stack([Box(a), Box(b)]),
+    "ragged stack": BOTH["ragged stack"],
+}
+
+
+@pytest.mark.parametrize("kind", ["flat", "records", "null records"])
+@pytest.mark.parametrize("joint", MEET)
+def test_an_error_where_records_meet_has_a_path_both_types_and_a_fix(joint, kind):
+    ours, theirs = (records(arrow, kind) for arrow in APART[0])
+    inside = "" if kind == "flat" else r"\.inner"
+    parts = rf"x{inside}: expected (?=.*timestamp\[s\]\))(?=.*tz=UTC).* got .*schema="
+    with pytest.raises(errors.DTypeError, match=parts) as caught:
+        MEET[joint](ours, theirs)
+    assert "Spec(" not in str(caught.value)
+
+
+def test_fields_that_a_spec_does_not_have_are_left_out_at_any_depth():
+    own = xt.struct.constant([{"a": 1}, {"a": 2}])
+    more = own.with_updates(b=[3, 4])
+    python = more.to_py()
+    mask = [True, False]
+    for spec, values, paths in (
+        (xt.spec_of(Box(own)), (Box(more), {"records": python}), ["records.b"]),
+        (
+            xt.spec_of(xt.types.MaskedTensor(own, mask)),
+            (xt.types.MaskedTensor(more, mask), [python[0], None]),
+            ["b"],
+        ),
+        (
+            xt.spec_of(Box(xt.types.MaskedTensor(own, mask))),
+            (Box(xt.types.MaskedTensor(more, mask)), {"records": [python[0], None]}),
+            ["records.b"],
+        ),
+        (
+            xt.spec_of(xt.DenseStructuredTensor([2], {"box": Box(own)})),
+            (xt.DenseStructuredTensor([2], {"box": Box(more)}),),
+            ["box.records.b"],
+        ),
+    ):
+        for value in values:
+            for extra in ("ignore", paths):
+                made = spec.cast(value, extra=extra)
+                assert xt.spec_of(made) == spec
+                first = [tf.nest.flatten(made, expand_composites=True)[0].numpy().tolist()]
+                assert first[0][0] == 1
+            with pytest.raises((errors.DTypeError, errors.FieldError), match='extra="ignore"'):
+                spec.cast(value)
+            with pytest.raises((errors.DTypeError, errors.FieldError)):
+                spec.cast(value, extra=["c"])
 
 
 @pytest.mark.parametrize("types", SAME, ids=str)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, NullError, StructureError
 from extensor.types import MaskedTensor, UnionTensor
 
 INNER = pa.struct({"a.b": pa.list_(pa.int64()), "": pa.timestamp("ms")})
@@ -134,3 +134,23 @@ def test_empty_lists_are_not_written_as_nulls():
     lists = xt.DenseStructuredTensor([2], {"a": MaskedTensor(EMPTY, [True, False])})
     with pytest.raises(DTypeError, match="a: expected values that fit Arrow type null"):
         xt.to_arrow(lists, pa.schema({"a": pa.null()}))
+
+
+@pytest.mark.parametrize("kind", ["flat", "records"])
+def test_lists_of_other_sizes_are_an_error_with_their_path(kind):
+    def records(size):
+        lists = xt.DenseStructuredTensor([1], {"v": [list(range(size))]})
+        return lists if kind == "flat" else xt.DenseStructuredTensor([1], {"i": lists})
+
+    at = "v" if kind == "flat" else r"i\.v"
+    for join in (tf.concat, tf.function(tf.concat)):
+        with pytest.raises(StructureError, match=rf"{at}: expected values of shape \(2,\)"):
+            join([records(2), records(3)], 0)
+
+
+@pytest.mark.parametrize("function", [xt.struct.group_by, xt.struct.unique])
+def test_an_error_for_a_null_key_has_its_path(function):
+    data = [{"l": [{"v": None}, {"v": 1}]}]
+    records = xt.struct.constant(data, nulls={"l[*].v": "mask"})
+    with pytest.raises(NullError, match=r"^l\.v: expected keys that are not null, got 1 null"):
+        function(records, "l", by="v")

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor._struct.other_names import OF_MODULE, OF_RECORDS
-from extensor.errors import MissingAttributeError
+from extensor.errors import DTypeError, MissingAttributeError
 
 DENSE = xt.DenseStructuredTensor(
     [2], {"name": tf.constant([1, 2]), "list": tf.ragged.constant([[1], []])}
@@ -25,6 +25,7 @@ def test_what_the_errors_say_runs(tmp_path, monkeypatch):
     known = {
         "xt": xt, "tf": tf, "pyarrow": pa, "polars": polars, "records": DENSE, "path": "x.csv",
         "values": [5, 6], "dtype": tf.float32, "rows": [1, 0], "table": pa.table({"name": [1]}),
+        "frame": pd.DataFrame({"name": [1]}),
     }  # fmt: skip
     (tmp_path / "x.csv").write_text("a\n1\n")
     flat = DENSE.without("list")
@@ -55,10 +56,48 @@ def test_names_that_nothing_has_raise_as_python_does():
         _ = xt.from_polars
 
 
-def test_a_data_frame_of_records_says_to_pandas():
-    for records in (DENSE, DENSE[0]):
-        with pytest.raises(Exception, match="to_pandas"):
-            pd.DataFrame(records)
+FRAMES = {
+    "dense": DENSE,
+    "one record": DENSE[0],
+    "ragged": RAGGED,
+    "rank 2": xt.DenseStructuredTensor([1, 2], {"name": [[1, 2]]}),
+    "empty": DENSE[:0],
+    "empty and ragged": RAGGED[:0],
+    "without fields": DENSE.with_only(),
+    "value": xt.struct.constant_value([{"name": 1}]),
+    "empty value": xt.struct.constant_value([{"name": 1}])[:0],
+    "ragged value": xt.struct.constant_value([[{"name": 1}], []]),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_data_frame_of_records_says_to_pandas(kind):
+    records = FRAMES[kind]
+    with pytest.raises(DTypeError, match="to_pandas"):
+        pd.DataFrame(records)
+    assert not hasattr(records, "__array__")  # Keras would convert what has it
+    if records.rank:
+        assert len(list(records)) == len(records)
+        assert [record.to_py() for record in records] == records.to_py()
+
+
+MASKED = xt.types.MaskedTensor(DENSE, [True, False])
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_RECORDS) - {"values", "to_numpy"}))
+def test_masked_records_answer_the_same_names(name):
+    for records in (MASKED, xt.types.MaskedTensor(RAGGED, [True, False])):
+        with pytest.raises(MissingAttributeError) as raised:
+            getattr(records, name)
+        assert raised.value.name == name
+        text = f"has no attribute {name!r}. With records = masked.values, without mask, write "
+        assert str(raised.value) == f"'MaskedTensor' object {text}{OF_RECORDS[name]}"
+
+
+def test_other_masked_values_have_no_such_names():
+    for values in ([1, 2], xt.types.MaskedTensor(tf.ragged.constant([[1], [2]]))):
+        with pytest.raises(AttributeError, match=r"'MaskedTensor' object has no attribute 'head'$"):
+            _ = xt.types.MaskedTensor(values, [True, False]).head
 
 
 def test_the_docs_list_every_name(request):

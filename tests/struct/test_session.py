@@ -15,11 +15,15 @@ DATA = [
 RECORDS = xt.struct.constant(DATA)
 BATCH = xt.to_arrow(RECORDS)
 MASKED = xt.types.MaskedTensor([1.0, 2.0], [True, False])
+NULLS = xt.types.MaskedTensor(
+    tf.ragged.constant([[1.0], []]), tf.ragged.constant([[False], []], tf.bool)
+)
 VALUES = {
     "dense": RECORDS,
     "ragged": RECORDS["l"],
     "one record": RECORDS[0],
     "no fields": xt.DenseStructuredTensor([2], {}),
+    "masked in lists": RECORDS.with_updates({"l.m": NULLS}),
     "masked": xt.DenseStructuredTensor([2], {"x": MASKED}),
 }
 
@@ -34,6 +38,16 @@ def read_json(path):
     return lambda: xt.read_json(path / "x.jsonl")
 
 
+def read_tfrecord(path):
+    xt.write_tfrecord(RECORDS.with_only("x", "tags"), path / "x.tfrecord")
+    return lambda: xt.read_tfrecord(path / "x.tfrecord")
+
+
+def read_arrow(path):
+    xt.write_arrow(RECORDS, path / "x.arrow")
+    return lambda: xt.read_arrow(path / "x.arrow")
+
+
 READERS = {
     "constant": lambda path: lambda: xt.struct.constant(DATA),
     "from_arrow": lambda path: lambda: xt.from_arrow(BATCH),
@@ -42,6 +56,12 @@ READERS = {
     "a value": lambda path: lambda: xt.StructuredTensorValue.from_tensor(RECORDS).to_tensor(),
     "read_parquet": read_parquet,
     "read_json": read_json,
+    "read_tfrecord": read_tfrecord,
+    "read_arrow": read_arrow,
+    "from_pandas": lambda path: lambda: xt.from_pandas(xt.to_pandas(RECORDS)),
+    "nulls in lists": lambda path: (
+        lambda: xt.from_arrow(xt.to_arrow(VALUES["masked in lists"]), nulls="auto")
+    ),
 }
 
 
@@ -61,6 +81,18 @@ def test_data_that_is_read_in_a_graph_becomes_constants_of_it(name, tmp_path):
     assert fetched.to_py() == read().to_py()  # which is eager again
 
 
+def test_eager_records_are_written_while_a_graph_is_built():
+    with tf.Graph().as_default():
+        assert xt.to_arrow(RECORDS).to_pylist() == RECORDS.to_py()
+
+
+def test_concrete_values_of_nulls_in_lists_come_back():
+    rows = [{"l": [{"c": None, "d": 1}]}, {"l": []}, {"l": [{"c": 2, "d": 3}]}]
+    value = xt.struct.constant_value(rows, nulls="auto")
+    assert value.to_py() == rows
+    assert value["l"].to_py() == [row["l"] for row in rows]
+
+
 def test_concrete_values_are_concrete_in_a_graph():
     with tf.Graph().as_default():
         value = xt.struct.constant_value(DATA)
@@ -78,13 +110,17 @@ def placeholder(value):
     )
 
 
+def tables(value):
+    return [xt.to_arrow(value)] if value.rank == 1 and value.field_names() else []
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_a_session_fetches_what_it_is_fed(name):
     value = VALUES[name]
     concrete = xt.StructuredTensorValue.from_tensor(value)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         records = placeholder(value)
-        given = [value, concrete, *([value.to_py()] if name != "masked" else [])]
+        given = [value, concrete, *([value.to_py()] if name != "masked" else []), *tables(value)]
         for each in given:
             fetched = session.run({"all": [records]}, {records: each})["all"][0]
             assert isinstance(fetched, xt.StructuredTensorValue)

@@ -28,7 +28,7 @@ Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
 def plain(value):
     """Returns any field or records as plain Python."""
     if isinstance(value, xt.StructuredTensor):
-        return value.to_py()
+        return value.to_py(text=False)
     if isinstance(value, tf.RaggedTensor):
         return value.to_list()
     plain = value.numpy()
@@ -704,7 +704,7 @@ def field_of(value, name):
 @given(st.data(), root_types, st.integers(0, 4))
 def test_indexing_is_indexing_of_the_plain_python(data, root, count):
     records = xt.from_arrow(data.draw(arrays(root, count)))
-    expected = records.to_py()
+    expected = records.to_py(text=False)
     levels, here = below(root)
     rank, used, kept = levels + 1, 0, 0  # dimensions, those used up, those of them still there
     keys = []

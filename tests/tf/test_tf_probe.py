@@ -778,10 +778,10 @@ def raised_errors():
     def fail():
         raise _raised.marked(LookupError("missing"))
 
-    with pytest.raises(LookupError, match="missing"):
-        tf.py_function(fail, [], tf.int32)
-    with pytest.raises(LookupError):
-        next(iter(tf.data.Dataset.range(1).map(lambda _: tf.py_function(fail, [], tf.int32))))
+    dataset = tf.data.Dataset.range(1).map(lambda _: tf.py_function(fail, [], tf.int32))
+    for read in (next, lambda iterator: iterator.get_next(), list):
+        with pytest.raises(LookupError, match="missing"):
+            read(iter(dataset))
 
 
 def named_functions():

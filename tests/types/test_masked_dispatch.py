@@ -304,6 +304,60 @@ def test_a_mask_without_nulls_does_not_change_sums_also_of_nothing(lists):
             assert found.mask.numpy().all()
 
 
+AXES = (None, 0, 1, -1)
+CALLS = {
+    f"{op.__name__} {axis}": (lambda x, op=op, axis=axis: op(x, axis=axis))
+    for op in (
+        *(tf.reduce_sum, tf.reduce_prod, tf.reduce_max, tf.reduce_min, tf.reduce_mean),
+        *(tf.math.reduce_variance, tf.math.reduce_std, tf.reduce_logsumexp, tf.norm),
+        *(tf.math.reduce_euclidean_norm, tf.math.count_nonzero, tf.argmax, tf.argmin),
+        *(tf.cumsum, tf.math.cumprod, tf.sort, tf.argsort, tf.nn.softmax, tf.reverse),
+        *(tf.expand_dims, tf.squeeze),
+    )
+    for axis in AXES
+} | {
+    op.__name__: op
+    for op in (
+        *(tf.abs, tf.exp, tf.sigmoid, tf.round, tf.nn.relu, tf.ones_like, tf.zeros_like, tf.size),
+        *(tf.shape, tf.rank, tf.square, tf.identity, tf.as_string, tf.math.is_nan),
+    )
+} | {
+    "stack": lambda x: tf.stack([x, x]), "concat": lambda x: tf.concat([x, x], 0),
+}  # fmt: skip
+
+
+def listed(x):
+    if isinstance(x, (list, tuple)):
+        return [listed(each) for each in x]
+    if isinstance(x, MaskedTensor):
+        return x.to_py()
+    if isinstance(x, tf.RaggedTensor):
+        return x.to_list()
+    return x.numpy().tolist() if hasattr(x, "numpy") else x
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "plain",
+    [
+        tf.ragged.constant([[1.0, 2.0], [4.0], [3.0]]),
+        tf.constant([[1.0, 2.0], [3.0, 5.0]]),
+        tf.ragged.constant([[[1.0, 2.0], [4.0]], [[3.0]]]),
+    ],
+    ids=["ragged", "dense", "deep"],
+)
+def test_a_mask_without_nulls_equals_plain_or_plain_fails_too(name, plain):
+    try:
+        expected = listed(CALLS[name](plain))
+    except Exception:  # any of TensorFlow's
+        return
+    found = listed(CALLS[name](MaskedTensor(plain)))
+    flat, other = (tf.nest.flatten(each) for each in (found, expected))
+    tf.nest.assert_same_structure(found, expected)
+    for ours, theirs in zip(flat, other, strict=True):
+        assert ours == (pytest.approx(theirs, 1e-5) if isinstance(theirs, float) else theirs)
+
+
 @pytest.mark.whole("traces many functions")
 def test_a_result_of_nulls_only_is_null_and_so_is_a_mean_of_nothing():
     lists = xt.struct.constant([{"n": [None, None]}, {"n": []}, {"n": None}], nulls="mask")["n"]

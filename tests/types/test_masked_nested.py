@@ -1,6 +1,7 @@
 """Masks inside masks: how they are shown and filled. Masked values in NumPy and pandas."""
 
 import ast
+import operator
 import re
 
 import numpy as np
@@ -145,6 +146,11 @@ FUNCTIONS = {
     "concatenate": lambda x: np.concatenate([x, x]), "percentile": lambda x: np.percentile(x, 50),
     "Series": lambda x: pd.Series(x).to_numpy(), "isna": pd.isna, "cut": lambda x: pd.cut(x, 2),
     "DataFrame": lambda x: pd.DataFrame({"x": x})["x"].to_numpy(),
+    "exp": lambda x: np.exp(x / 1e6), "isnan": np.isnan, "add": lambda x: np.add(x, 1),
+    "add itself": lambda x: np.add(x, x), "add.reduce": np.add.reduce,
+    "maximum.outer": lambda x: np.maximum.outer(x, x),
+    "float": lambda x: np.array([float(v) for v in x]),
+    "int": lambda x: np.array(list(map(int, x))),
 }  # fmt: skip
 
 
@@ -164,8 +170,18 @@ def test_numpy_gets_values_without_nulls_and_never_hidden_ones(name, values, dat
         else:
             np.testing.assert_array_equal(found, expected, strict=True)
         return
-    with pytest.raises(NullError, match=rf"{(~mask).sum()} null.*x\.fill.*x\.to_numpy\(\)"):
+    count = 1 if name in ("float", "int") else (~mask).sum()  # of single numbers
+    with pytest.raises(NullError, match=rf"{count} null.*x\.fill.*x\.to_numpy\(\)"):
         function(masked)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "lt", "ge", "eq"])
+@pytest.mark.parametrize("kind", [np.array, pd.Series])
+def test_an_operator_with_an_array_or_a_series_on_the_left_keeps_the_mask(kind, name):
+    operator_of = getattr(operator, name)
+    numbers, masked = kind([1.0, 2.0, 3.0]), MaskedTensor([2.0, 4.0, 2.0], [True, False, True])
+    expected = operator_of(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 2.0])).tolist()
+    assert operator_of(numbers, masked).to_py() == [expected[0], None, expected[2]]
 
 
 def test_no_error_sends_a_masked_value_to_its_hidden_values():
@@ -222,3 +238,37 @@ def test_a_key_of_tensors_says_what_to_call(null_lists, key):
     for whole in (key, (slice(None), key)):
         with pytest.raises(xt.errors.DTypeError, match=r"MaskedTensor\[.*tf.gather.*boolean_mask"):
             null_lists[whole]
+
+
+def lists_of(data, nulls):
+    return xt.struct.constant([{"l": each} for each in data], nulls=nulls)["l"]
+
+
+ROWS = [[{"v": 1}, {"v": 2}], [], [{"v": 3}]]
+ITEM_KEYS = {
+    "ragged positions": tf.ragged.constant([[1, 0], [], [0]]),
+    "ragged bools": tf.ragged.constant([[True, False], [], [True]], tf.bool),
+    "positions": tf.constant([2, 0]),
+    "an array": np.array([2, 0]),
+    "a list": [2, 0],
+    "bools": [True, False, True],
+}
+
+
+@pytest.mark.parametrize("key", ITEM_KEYS)
+@pytest.mark.parametrize("nulls", [{"l": "mask"}, {"l[*]": "mask"}, {"l": "mask", "l[*]": "mask"}])
+def test_records_with_masks_take_the_keys_of_records(nulls, key):
+    found = lists_of(ROWS, nulls)[ITEM_KEYS[key]]
+    assert isinstance(found, xt.types.MaskedTensor)
+    assert found.to_py() == lists_of(ROWS, "error")[ITEM_KEYS[key]].to_py()
+
+
+def test_null_lists_and_null_items_stay_null():
+    positions = tf.ragged.constant([[1, 0], [], [0]])
+    data = [[{"v": 1}, {"v": 2}], None, [{"v": 3}]]
+    lists = lists_of(data, {"l": "mask"})
+    want = [[{"v": 2}, {"v": 1}], None, [{"v": 3}]]
+    assert lists[positions].to_py() == tf.gather(lists, positions, batch_dims=1).to_py() == want
+    items = lists_of([[{"v": 1}, None], [], [{"v": 3}]], {"l[*]": "mask"})
+    want = [[None, {"v": 1}], [], [{"v": 3}]]
+    assert items[positions].to_py() == tf.gather(items, positions, batch_dims=1).to_py() == want

@@ -110,6 +110,8 @@ def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldE
     return FieldError(
         Path(*wanted) if wanted else "columns",
         f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else ""),
-        f"{Path(*wanted)}" if wanted else "an empty path",
-        "Check the spelling; quote a name that contains a dot.",
+        f"{Path(*wanted)}" if wanted else "the path of the records themselves",
+        "Check the spelling; quote a name that contains a dot."
+        if wanted
+        else "Leave columns= out for all fields; the field named '' is '\"\"'.",
     )

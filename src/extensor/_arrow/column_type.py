@@ -14,7 +14,7 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import decoded, holds
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
-from extensor._arrow.nulls import is_valid, refuse_nulls, with_nulls
+from extensor._arrow.nulls import is_valid, nulls_of, refuse_nulls, with_nulls
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.masked import is_masked
@@ -149,7 +149,7 @@ class ColumnType(abc.ABC):
         """Returns a MaskedTensor with a mask of rank 1 as a column with nulls."""
         values, valid = value.values, value.mask.numpy()
         if not valid.any() and holds(self.arrow, pa.types.is_null):
-            return pa.nulls(len(valid), self.arrow)  # hidden items have values in tensors
+            return nulls_of(self.arrow, len(valid))  # hidden items have values in tensors
         if isinstance(values, tf.Tensor) and not valid.all():
             values = self._without_invalid(values, value.mask)
         return with_nulls(self.write(values, path), valid, path)

@@ -17,7 +17,7 @@ from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.union_types import UnionType
 from extensor.errors import NullError
 
-_MANY = 10  # fields that an error names
+_MANY = 50  # fields that an error names
 
 
 class FoundNulls(NamedTuple):
@@ -122,9 +122,9 @@ def with_list(
     texts = [f"{path} ({count})" for path, count in counts.items()]
     others = f" and {len(texts) - _MANY} more" if len(texts) > _MANY else ""
     fields = f"Fields with nulls: {', '.join(texts[:_MANY])}{others}. " if len(texts) > 1 else ""
-    chosen = with_masks(nulls, counts)
+    chosen = with_masks(nulls, list(counts)[:_MANY])
     if others and is_error(by_path(nulls).get(REST)):
-        chosen = {**by_path(nulls), REST: "mask" if is_part else "auto"}
+        chosen = {**chosen, REST: "mask" if is_part else "auto"}
     lead = (error.fix or "").partition(_CHOOSE)[0]
     return NullError(error.path, error.expected, error.received, f"{lead}{fields}{choose(chosen)}")
 

@@ -15,9 +15,11 @@ import tensorflow as tf
 
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_fields
+from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
+from extensor._arrow.natural_type import natural_field
 from extensor._arrow.nulls import shown_lists
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
@@ -25,12 +27,13 @@ from extensor._counted import counted
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
-from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
+from extensor._struct.arrow_types import ArrowType, ArrowTypes, beside, fits, form_of
 from extensor._struct.common_shape import merged_shape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.dims import Dims
 from extensor._struct.masked import is_masked
+from extensor._struct.meaning import meaning_of
 from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
@@ -58,6 +61,7 @@ class StructType(ColumnType):
         self._checked: tuple[Path | None, list[Path]] = None, []
         self._dims = dims
         self._arrow_types: ArrowTypes | None = None
+        self._inner_type: Callable[[pa.DataType, Path], ColumnType] | None = None
         self.copies_strings = any(field.copies_strings for field in fields.values())
 
     @functools.cached_property
@@ -87,7 +91,9 @@ class StructType(ColumnType):
         fields = arrow.fields
         names = names_of(fields, path)
         types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
-        return cls(arrow, dict(zip(names, types, strict=True)), dims)
+        made = cls(arrow, dict(zip(names, types, strict=True)), dims)
+        made._inner_type = inner_type
+        return made
 
     def spec(self, count: int | None, location: Location) -> DenseStructuredTensorSpec:
         """Returns the spec of dense records of rank 1."""
@@ -144,7 +150,7 @@ class StructType(ColumnType):
         extra = Metadata(self._types(fields, columns), self._dims)
         # The shape, because finding it from the fields takes longer than making one.
         shape = tf.TensorShape([count])
-        return DenseStructuredTensor.of_parts(1, fields, rows, None, extra, shape)
+        return DenseStructuredTensor._of_parts(1, fields, rows, None, extra, shape)
 
     def _types(self, fields: dict[str, Any], columns: Sequence[pa.Array]) -> ArrowTypes:
         """Returns the Arrow types of fields, with the values of their dictionaries."""
@@ -164,7 +170,7 @@ class StructType(ColumnType):
         if not isinstance(value, DenseStructuredTensor) or value.rank != 1:
             return super()._write(value, path)
         self._expect_fields(value.field_names(), path)
-        columns = write_fields(value, list(self.fields.items()), path)
+        columns = write_fields(value, list(self.fields.items()), path, self._inner_type)
         expect_same_size(self.fields, columns, path)
         count = len(columns[0]) if columns else int(value.shape[0])
         return pa.Array.from_buffers(self.arrow, count, [None], children=columns)
@@ -190,7 +196,10 @@ class StructType(ColumnType):
 
 
 def write_fields(
-    records: Any, types: Sequence[tuple[str, ColumnType]], path: Path
+    records: Any,
+    types: Sequence[tuple[str, ColumnType]],
+    path: Path,
+    type_of: Callable[[pa.DataType, Path], ColumnType] | None = None,
 ) -> list[pa.Array]:
     """Returns fields of records as columns; those with many strings in parallel.
 
@@ -198,6 +207,8 @@ def write_fields(
         records: Dense records of rank 1.
         types: The name and the type of each field to write.
         path: The path of the records, for errors.
+        type_of: Returns the type to write for an Arrow type, where numbers have another meaning in
+            the types that are given. None if they are the types of the records.
     """
     known = records._metadata.types
     calls: list[Callable[[], pa.Array]] = []
@@ -207,16 +218,33 @@ def write_fields(
         if kept is not None and kept.words is not None:
             field = field.with_vocabulary(kept.words)
         value = records._field(name, at)
+        if type_of is not None and kept is not None and _means_other(kept, value, field.arrow):
+            own = type_of(natural_field(records, name, value, path).type, at)
+            calls.append(functools.partial(_changed, own, value, field.arrow, at))
+            continue
         if field.copies_strings and (size := _size_of_strings(value)) > LARGE:
             sizes[len(calls)] = size
         calls.append(functools.partial(field.write, value, at))
     return convert_columns(lambda i: calls[i](), len(calls), sizes)
 
 
+def _means_other(kept: ArrowType, value: Any, arrow: pa.DataType) -> bool:
+    """Returns whether the numbers of a field have a meaning, which is not that of a type."""
+    if kept.field.type == arrow:
+        return False
+    want = meaning_of(arrow)
+    return beside(kept.meaning, kept, want) not in (None, want) and fits(kept, value, 1)
+
+
+def _changed(own: ColumnType, value: Any, arrow: pa.DataType, path: Path) -> pa.Array:
+    """Returns a field, written as its own type and cast to another one."""
+    return cast_column(own.write(value, path), arrow, path, "Correct schema=.")
+
+
 def _size_of_strings(value: Any) -> int:
     """Returns how many bytes the strings of a value take in TensorFlow, without long ones."""
     tensors = tf.nest.flatten(value, expand_composites=True)
-    return sum(_STRING * int(tf.size(t)) for t in tensors if t.dtype == tf.string)
+    return sum(_STRING * t.shape.num_elements() for t in tensors if t.dtype == tf.string)
 
 
 def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Path) -> None:
@@ -280,7 +308,7 @@ class ListType(WrapperType):
         """Returns the values of all lists, cut into rows."""
         inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
-            return with_item_dim(RaggedStructuredTensor.of_parts(inner, row_splits), self._dim)
+            return with_item_dim(RaggedStructuredTensor._of_parts(inner, row_splits), self._dim)
         return cut(inner, row_splits, location)
 
     def _write(self, value: Any, path: Path) -> pa.Array:

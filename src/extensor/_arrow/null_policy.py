@@ -119,7 +119,9 @@ class Nulls:
         try:
             _expect_fit(default, arrow, text_of(place))
         except (DTypeError, FieldError):
-            return "error"  # a default applies where it fits
+            if not _fits_items(default, arrow):
+                return "error"  # a default applies where it fits
+            default = "empty"
         self._is_used = True
         return default
 
@@ -226,10 +228,12 @@ def _no_place(text: str, places: list[str]) -> FieldError:
     return FieldError(
         f"nulls, {text}",
         f"one of the paths {listed}",
-        text,
+        text or "'', the records themselves",
         f"Did you mean {' or '.join(near)}?"
         if near
-        else "Check the spelling; items of a list are path[*].",
+        else "Check the spelling; items of a list are path[*]."
+        if text
+        else "Name a field, or give one policy for all; the field named '' is '\"\"'.",
     )
 
 
@@ -292,6 +296,18 @@ def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
         or not _converts(value, arrow)
     ):
         raise _does_not_fit(where, f"a value of Arrow type {arrow}", reprlib.repr(value))
+
+
+def _fits_items(policy: Any, arrow: pa.DataType) -> bool:
+    """Returns whether a policy fits the items of lists, at any depth: then a null list is empty."""
+    if not isinstance(policy, Fill) or not may_be_empty(arrow) or not is_list(decoded(arrow)):
+        return False
+    items = decoded(arrow).value_type
+    try:
+        _expect_fit(policy, items, "*")
+    except (DTypeError, FieldError):
+        return _fits_items(policy, items)
+    return True
 
 
 def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:

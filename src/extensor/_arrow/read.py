@@ -24,7 +24,7 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf._tf_eager import constants, eagerly
+from extensor._tf._tf_eager import read_eagerly
 from extensor.errors import (
     DTypeError,
     FormatError,
@@ -35,6 +35,7 @@ from extensor.errors import (
 
 
 @refuse_deep_nesting("from_arrow")
+@read_eagerly
 def read_records(
     data: Any,
     row_splits_dtype: Any = tf.int64,
@@ -52,9 +53,7 @@ def read_records(
             of the data.
         is_part: Whether other parts of the data may have nulls in other fields, for errors.
     """
-    with eagerly():  # also while a graph is being traced
-        records = _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
-    return constants(records)
+    return _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
 
 
 def table_of(data: Any, name: str) -> pa.Table:

@@ -1,5 +1,8 @@
 """Arrow schemas to specs of StructuredTensors, and back."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -118,7 +121,7 @@ def _masked_places(spec: Any, at: Path, rank: int) -> Iterator[str]:
         yield str(at) + "[*]" * (spec.mask.shape.rank - rank)
         yield from _masked_places(spec.values, at, rank)
     elif isinstance(spec, StructuredTensorSpec):
-        record = spec.record
+        record = spec._record
         for name, field in record.field_specs.items():
             yield from _masked_places(field, at / name, record.rank)
     elif isinstance(spec, UnionSpec):

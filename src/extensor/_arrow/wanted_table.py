@@ -13,11 +13,13 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.buffers import check_start
+from extensor._arrow.cast import cast_column
 from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
 from extensor._arrow.found_nulls import not_in_spec
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
+from extensor._arrow.nulls import nulls_of
 from extensor._arrow.read import nulls_in_table, read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._arrow.times_of_text import table_with_times
@@ -50,6 +52,9 @@ class WantedTable:
         StructureError: If `columns` is empty, or the rank of the spec is not 1 (also a ValueError).
     """
 
+    has_times_of_numpy = False
+    """Whether the source has NumPy's times only, without zones and without times of day."""
+
     def __init__(
         self,
         columns: Iterable[PathLike] | None = None,
@@ -57,6 +62,9 @@ class WantedTable:
         nulls: Any = None,
         row_splits_dtype: Any = None,
     ) -> None:
+        # An iterator has its items once.
+        if isinstance(columns, Iterable) and not isinstance(columns, (str, bytes, Path)):
+            columns = list(columns)
         self.columns = columns
         self._spec = schema if isinstance(schema, StructuredTensorSpec) else None
         if self._spec is not None and self._spec.rank == 1:
@@ -148,7 +156,7 @@ class WantedTable:
         schema = self.schema if self.schema is not None else self.pruned(table.schema)
         if schema.equals(table.schema):
             return table
-        columns = [_cast(table, field, validate) for field in schema]
+        columns = [_cast(table, field, validate, not self.has_times_of_numpy) for field in schema]
         # `columns` may be empty, so the number of records is given.
         return pa.Table.from_arrays(columns, schema=schema) if columns else table.select([])
 
@@ -205,15 +213,15 @@ def records_of_spec(
     whole = table_with_times(table, wanted.schema) if request.reads_times else table
     for field in wanted.schema:
         absent = field.name not in table.schema.names and field.name in spec.field_names()
-        if absent and is_nullable(spec.record.field_specs[field.name], 1):
-            whole = whole.append_column(field, pa.nulls(table.num_rows, field.type))
+        if absent and is_nullable(spec._record.field_specs[field.name], 1):
+            whole = whole.append_column(field, nulls_of(field.type, table.num_rows))
     try:
         return wanted.records(whole)
     except DTypeError:  # Arrow refuses types of which not all values fit
         return spec._cast_as(whole.to_pylist(), request)
 
 
-def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
+def _cast(table: pa.Table, field: pa.Field, validate: bool, is_typed: bool) -> pa.ChunkedArray:
     """Returns a column of a table as the type of a field; see `WantedTable.table`."""
     found = table.schema.get_all_field_indices(field.name)
     if len(found) != 1:
@@ -231,15 +239,8 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
         _validate(table, found[0], full=is_cast)
     if not is_cast:
         return column
-    try:
-        return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise DTypeError(
-            Path(field.name),
-            f"values of Arrow type {field.type}, as schema= says",
-            f"Arrow type {column.type} ({str(error).splitlines()[0]})",
-            "Correct schema=, or convert the column in the source.",
-        ) from error
+    fix = "Correct schema=, or convert the column in the source."
+    return cast_column(column, field.type, Path(field.name), fix, is_typed)
 
 
 def _validate(table: pa.Table, number: int, full: bool) -> None:

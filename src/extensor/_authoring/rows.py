@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
-from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.casting import cast_value, castable_type, difference_of_records
 from extensor._protocol.stackable_spec import as_row, stacks_by_components
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._tf import ragged_tensor
@@ -316,7 +316,7 @@ def _common_spec(specs: list[Any], path: str) -> Any:
     for other in others:
         merged: Any = castable_type(common, other)
         if merged is None:
-            raise DTypeError(
+            raise difference_of_records(common, other, path) or DTypeError(
                 path,
                 f"values of {common}",
                 str(other),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,20 +9,20 @@ import click
 import pyarrow as pa
 
 from extensor import __version__
-from extensor._arrow.arrow_type import inner_fields, is_list
-from extensor._arrow.null_policy import fill
+from extensor._arrow.arrow_type import is_list
 from extensor._cli.data_service import data_service
 from extensor._cli.laws_command import check_laws
 from extensor._cli.main import FINE, FOUND
+from extensor._cli.nulls_option import fill_of, option_for, paths_in
 from extensor._cli.serve_check import serve_report
 from extensor._describe.describe import describe as describe_records
 from extensor._formats.json.text import json_text
-from extensor._path import Path, quoted
+from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._streams.formats import SUFFIXES, known_format
+from extensor._streams.read import opened
 from extensor._streams.sink import write_stream
-from extensor._streams.source import opened
-from extensor.errors import ExtensorError, NullError
+from extensor.errors import NullError
 
 _Command = Callable[..., Any]
 
@@ -74,7 +73,7 @@ def extensor() -> None:
 def schema(files: tuple[str, ...], format: str | None) -> None:
     """Print the type of each path of the records."""
     source = opened(files, None, format)
-    rows = [*_paths(source.schema, "")]
+    rows = [(path, _label(field)) for path, field in paths_in(source.schema)]
     width = max((len(path) for path, _ in rows), default=0)
     number = source.num_records
     noun = "record" if number == 1 else "records"
@@ -83,27 +82,17 @@ def schema(files: tuple[str, ...], format: str | None) -> None:
         click.echo(f"{path:{width}}  {text}".rstrip())
 
 
-def _paths(fields: Any, outer: str) -> Iterator[tuple[str, str]]:
-    for field in fields:
-        yield from _below(f"{outer}{quoted(field.name)}", field)
-
-
-def _below(path: str, field: pa.Field) -> Iterator[tuple[str, str]]:
-    """Yields a path with its type, and those below it."""
+def _label(field: pa.Field) -> str:
+    """Returns the type of a path; the paths inside have their own."""
     arrow, note = field.type, "" if field.nullable else " not null"
     if pa.types.is_struct(arrow):
-        yield path, f"record{note}"
-        yield from _paths(arrow.fields, f"{path}.")
-    elif is_list(arrow):
+        return f"record{note}"
+    if is_list(arrow):
         size = f" of {arrow.list_size}" if pa.types.is_fixed_size_list(arrow) else ""
-        yield path, f"list{size}{note}"
-        yield from _below(f"{path}[*]", arrow.value_field)
-    elif pa.types.is_map(arrow) or pa.types.is_union(arrow):
-        items = pa.types.is_map(arrow)
-        yield path, f"{'map' if items else 'union'}{note}"
-        yield from _paths(inner_fields(arrow), f"{path}[*]." if items else f"{path}.")
-    else:
-        yield path, f"{arrow}{note}"
+        return f"list{size}{note}"
+    if pa.types.is_map(arrow) or pa.types.is_union(arrow):
+        return f"{'map' if pa.types.is_map(arrow) else 'union'}{note}"
+    return f"{arrow}{note}"
 
 
 @extensor.command(
@@ -139,8 +128,9 @@ def head(files: tuple[str, ...], count: int, columns: tuple[str, ...], format: s
     "--nulls",
     metavar="PATH=VALUE",
     multiple=True,
-    help="A value in place of the nulls of a path, such as 'scores[*]=0'; for TFRecord, which has "
-    "no nulls in lists. Give it again for more.",
+    help="A value in place of the nulls of a path, such as 'scores[*]=0' or 'tags[*]=none'; for "
+    "TFRecord, which has no nulls in lists. Lists, records and bools are JSON. Give it again for "
+    "more.",
 )
 @_columns
 @_progress
@@ -170,35 +160,14 @@ def convert(
                 yield batch
                 advance(batch.num_rows)
 
-        filled = dict(map(_filled, nulls))
+        filled = dict(fill_of(each, source.schema) for each in nulls)
         try:
             write_stream(counted(), source.schema, target, kind, float32, allow_nan, filled)
-        except ExtensorError as error:
-            raise _of_command(error) from error
-
-
-def _filled(text: str) -> tuple[str, Any]:
-    """Returns a path and the value in place of its nulls."""
-    path, equal, value = text.rpartition("=")
-    if not equal or not path:
-        raise click.BadParameter(f"{text!r} is not PATH=VALUE.", param_hint="--nulls")
-    try:
-        return path, fill(json.loads(value))
-    except ValueError:
-        return path, fill(value)
-
-
-def _of_command(error: ExtensorError) -> ExtensorError:
-    """Returns an error that names options in place of arguments of Python functions."""
-    fix = error.fix or ""
-    if isinstance(error, NullError):
-        fix = f"Give a value in place of the nulls: --nulls '{error.path}=0'."
-    elif "allow_nan=True" in fix:
-        fix = "Give --allow-nan to write NaN and Infinity."
-    else:
-        return error
-    parts: dict[str, Any] = {"path": error.path, "expected": error.expected}
-    return type(error)(**parts, received=error.received, fix=fix)
+        except NullError as error:
+            fix = (
+                f"Give a value in place of the nulls: {option_for(str(error.path), source.schema)}"
+            )
+            raise NullError(error.path, error.expected, error.received, fix) from error
 
 
 @extensor.command(

@@ -15,11 +15,7 @@ from typing import Any
 import click
 import tensorflow as tf
 
-from extensor._data import arrow, json, parquet, proto, tfrecord
 from extensor._data.stream import register
-
-SOURCES = (arrow, json, parquet, proto, tfrecord)
-"""The modules whose import registers how their datasets are made again in another process."""
 
 _PORT = click.option("--port", type=int, default=0, help="Default: any free port.")
 

@@ -15,6 +15,14 @@ from extensor.errors import ExtensorError, MissingDependencyError
 FINE, FOUND, FAILED = 0, 1, 2
 """The exit codes: all is well; a check found a fault; the command could not do its work."""
 
+# What an error of a Python function advises, and what the commands have instead.
+_FIXES = {
+    "allow_nan=True": "Give --allow-nan to write NaN and Infinity.",
+    "tf.cast(field, tf.float32)": "Give --float32, or write Parquet.",
+    'conflicts="union"': "Give all records one type in this field, or leave it out: --column.",
+    "xt.fill": "Give a value of this type: --nulls PATH=VALUE.",
+}
+
 _INTERRUPTED, _NO_READER = 130, 141  # as shells report the signals INT and PIPE
 
 
@@ -62,6 +70,10 @@ def _without_reader() -> int:
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and not isinstance(error, ExtensorError):
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    fix = getattr(error, "fix", None) or ""
+    for theirs, ours in _FIXES.items():
+        if theirs in fix:
+            return str(error).replace(fix, ours)
     return str(error)
 
 

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
 from extensor._data.ordered import OrderedPlan, ordered
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._path import PathLike
 from extensor.errors import DTypeError, StructureError
 
@@ -39,10 +38,10 @@ def batches(
         source: The record batches: an iterable that can be iterated again, or a function that
             returns an iterable for each epoch. A generator gives one epoch only.
         schema: The schema of the record batches.
-        batch_size: The number of records in a batch, whatever the sizes of the record batches.
-        columns: Paths of the fields to convert. "auto" for all fields, except that models of
-            `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
-            always.
+        batch_size: The number of records in a batch.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
         row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
@@ -80,9 +79,6 @@ def batches(
     [3 4]
     [5]
     """
-    plan = OrderedPlan(
-        "xt.data.batches", None, None, batch_size, drop_remainder, shuffle, shard, epochs
-    )
     if not callable(source) and not isinstance(source, Iterable):
         raise DTypeError(
             "xt.data.batches: source",
@@ -97,10 +93,11 @@ def batches(
             repr(schema)[:80],
             "Give batch.schema of one of them.",
         )
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    plan = OrderedPlan("xt.data.batches", None, None, passes)
     assert wanted.schema is not None
-    return ordered(plan, _Source(source, schema), wanted.schema, wanted, is_auto, state)
+    return ordered(plan, _Source(source, schema), wanted.schema, wanted, passes)
 
 
 class _Source:

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
 from extensor._data.ordered import OrderedPlan, ordered
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._formats.sql import result_of
 from extensor._path import PathLike
 from extensor.errors import DTypeError
@@ -44,9 +43,10 @@ def database(
             `read_database`. A connection reads one pass at a time. Of a URI, each pass opens a
             connection of its own.
         batch_size: The number of records in a batch.
-        columns: Paths of the fields to convert. "auto" for all fields, except that models of
-            `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
-            always. The database reads the columns that the query names.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. The database reads the columns that the query
+            names.
         schema: The spec of the records, or an Arrow schema. Without it, the query runs once more,
             when the dataset is made.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
@@ -59,8 +59,8 @@ def database(
         shuffle: How to shuffle, an `xt.data.Shuffle`: mixes each `window` records that follow one
             another.
         shard: The number of this shard, and the number of shards. A shard has each record whose
-            number, divided by the number of shards, leaves the number of the shard. To read less,
-            choose the records of the shard in the query.
+            number, divided by the number of shards, leaves the number of the shard. All shards read
+            the whole source. To read less, choose the records of the shard in the query.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
@@ -88,10 +88,9 @@ def database(
     [2]
     """
     query = in_order(query, order_by, quote='"')
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(order_by), *rest)
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(order_by), passes)
     found = wanted.schema
     if found is None:
         result = result_of(query, connection, params)
@@ -103,7 +102,7 @@ def database(
         next(result)  # the schema
         yield from result
 
-    return ordered(plan, opened, found, wanted, is_auto, state)
+    return ordered(plan, opened, found, wanted, passes)
 
 
 def in_order(query: str, order_by: Any, quote: str) -> str:

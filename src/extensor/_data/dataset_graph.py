@@ -16,9 +16,6 @@ import tensorflow as tf
 
 from extensor._protocol.box import boxed_specs
 
-# So many datasets of a spec are made op by op. To trace costs as much as about five datasets.
-_UNTRACED = 4
-
 
 class Steps(NamedTuple):
     """The functions of a graph.
@@ -35,16 +32,13 @@ class Steps(NamedTuple):
 
 
 @functools.lru_cache(maxsize=128)
-def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Graph:
-    """Returns the graph of the feeds of a spec; see `Graph`."""
-    return Graph(spec, steps, is_endless, is_counted)
-
-
-class Graph:
-    """The graph of the feeds of one spec.
+def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any:
+    """Returns a function that makes a dataset of a feed, and the same without tuning, as variants.
 
     An eager op that makes a dataset costs about half a millisecond, because TensorFlow builds a
-    function for each call. A function of ours is built once for all datasets of a spec.
+    function for each call. This function is built once for all datasets of a spec. Its arguments
+    are numbers by which the steps find the feed, its serialized form, the number of parts, and the
+    number of elements if it is known.
 
     Args:
         spec: The spec of the elements.
@@ -53,50 +47,7 @@ class Graph:
         is_counted: Whether the number of elements is known.
     """
 
-    def __init__(self, spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> None:
-        self._spec = spec
-        self._steps = steps
-        self._is_endless = is_endless
-        self._is_counted = is_counted
-        self._untraced = _UNTRACED
-
-    def datasets(
-        self, spec: Any, own: tf.Tensor, recipe: tf.Tensor, parts: int, count: int
-    ) -> list[tf.data.Dataset]:
-        """Returns a dataset of a feed, and the same without tuning.
-
-        Args:
-            spec: The spec of the elements. It equals that of the graph, and says more: whether
-                strings are text.
-            own: Numbers by which the functions find the feed.
-            recipe: The recipe of the feed.
-            parts: The number of parts.
-            count: The number of elements, if it is known.
-        """
-        arguments = own, recipe, np.int64(parts), np.int64(count)
-        if self._untraced > 0 or not tf.executing_eagerly():
-            self._untraced -= 1
-            made = self._made(*arguments)
-            if spec is self._spec:
-                return made
-            variants = list(map(tf.data.experimental.to_variant, made))
-        else:
-            with tf.device("CPU:0"):
-                variants = tf.raw_ops.PartitionedCall(
-                    args=arguments, Tout=[tf.variant, tf.variant], f=self._traced
-                )
-        return [tf.data.experimental.from_variant(each, spec) for each in variants]
-
-    @functools.cached_property
-    def _traced(self) -> Any:
-        def made(*arguments: tf.Tensor) -> list[tf.Tensor]:
-            return [tf.data.experimental.to_variant(each) for each in self._made(*arguments)]
-
-        own, number = tf.TensorSpec([4], tf.int64), tf.TensorSpec([], tf.int64)
-        function = tf.function(made, autograph=False)
-        return function.get_concrete_function(own, tf.TensorSpec([], tf.string), number, number)
-
-    def _made(self, own: Any, recipe: Any, parts: Any, count: Any) -> list[tf.data.Dataset]:
+    def datasets(own: Any, serialized: Any, parts: Any, count: Any) -> list[tf.Tensor]:
         numbers = tf.raw_ops.RangeDataset(
             start=np.int64(0),
             stop=parts,
@@ -108,25 +59,31 @@ class Graph:
         held = tf.raw_ops.ScanDataset(
             input_dataset=numbers,
             initial_state=[own],
-            other_arguments=[own, recipe],
-            f=self._steps.hold,
+            other_arguments=[own, serialized],
+            f=steps.hold,
             preserve_cardinality=True,
             **structure,
         )
-        if self._is_endless:
+        if is_endless:
             held = tf.raw_ops.TakeWhileDataset(
-                input_dataset=held, other_arguments=[], predicate=self._steps.goes_on, **structure
+                input_dataset=held, other_arguments=[], predicate=steps.goes_on, **structure
             )
         elements = tf.raw_ops.FlatMapDataset(
             input_dataset=held,
-            other_arguments=[own, recipe],
-            f=self._steps.load,
-            **_structure_of(self._spec),
+            other_arguments=[own, serialized],
+            f=steps.load,
+            **_structure_of(spec),
         )
-        dataset = tf.data.experimental.from_variant(elements, self._spec)
-        if self._is_counted:
+        dataset = tf.data.experimental.from_variant(elements, spec)
+        if is_counted:
             dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
-        return [dataset.with_options(options) for options in _options()]
+        both = [dataset.with_options(options) for options in _options()]
+        return list(map(tf.data.experimental.to_variant, both))
+
+    with tf.init_scope():
+        own, number = tf.TensorSpec([4], tf.int64), tf.TensorSpec([], tf.int64)
+        function = tf.function(datasets, autograph=False)
+        return function.get_concrete_function(own, tf.TensorSpec([], tf.string), number, number)
 
 
 @functools.cache

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.null_policy import policies_of
 from extensor._data.ahead import ReadAhead, empty_dataset
 from extensor._data.conversion import Conversion, joined
 from extensor._data.plan import Plan, rows_after, taken
+from extensor._pruning.fields import FieldsUsed
 
 
 class Feed:
@@ -21,23 +24,39 @@ class Feed:
     Args:
         plan: What is read when.
         conversion: How its records become batches.
-        recipe: The call that makes this feed again in another process, as JSON; "" if nothing
-            does.
+        serialized: The serialized form, of which another process makes this feed; "" if none can.
     """
 
-    def __init__(self, plan: Plan, conversion: Conversion, recipe: str = "") -> None:
+    def __init__(self, plan: Any, conversion: Conversion, serialized: str = "") -> None:
         self.plan = plan
         self.conversion = conversion
         self.spec = conversion.spec
-        self.recipe = recipe
+        self.serialized = serialized
         self.counts_passes = True
         """Whether each pass begins with the epoch after those of the pass before."""
         self._lock = threading.Lock()
 
     @property
-    def parts(self) -> int:
-        """The number of parts of a pass; the last one is the last batch."""
+    def parts(self) -> int | None:
+        """The number of parts of a pass, if it is known; the last one is the last batch."""
         return self.plan.parts * self.plan.epochs + 1
+
+    @property
+    def count(self) -> int | None:
+        """The number of batches in the dataset, if it is known."""
+        # From within an epoch, the first pass is shorter than the others. A service gives a trainer
+        # the batches of all its workers.
+        is_known = self.plan.next[1] == 0 and not self.plan.by_service
+        return self.plan.steps * self.plan.epochs if is_known else None
+
+    def with_fields(self, fields: FieldsUsed) -> Feed:
+        """Returns the same batches with some of their fields."""
+        plan, conversion = self.plan, self.conversion
+        paths = plan.source.smallest(fields)
+        narrow = Plan(plan.source.with_fields(paths), plan.passes)
+        narrow.position = plan.position
+        nulls = policies_of(conversion.nulls, paths)
+        return Feed(narrow, Conversion(narrow, narrow.source.schema, conversion.splits, nulls))
 
     def begin(self) -> tuple[int, int]:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
@@ -45,10 +64,14 @@ class Feed:
         with self._lock:
             begun = plan.next
             if self.counts_passes:
-                plan.next = begun[0] + plan.epochs, 0
+                plan.next = self.end(begun[0]), 0
         return begun
 
-    def open(self, epoch: int, step: int) -> Pass:
+    def end(self, epoch: int) -> int:
+        """Returns the first epoch after the pass of an epoch."""
+        return (epoch // self.plan.epochs + 1) * self.plan.epochs
+
+    def open(self, epoch: int, step: int) -> ReadAhead:
         """Begins a pass; see `Pass`."""
         return Pass(self, epoch, step)
 
@@ -63,9 +86,9 @@ class Pass(ReadAhead):
     """
 
     def __init__(self, feed: Feed, epoch: int, step: int) -> None:
-        super().__init__(feed.parts, (epoch, step))
+        super().__init__(feed.parts or 0, (epoch, step))
         self._feed = feed
-        self._plan = feed.plan
+        self._plan: Plan = feed.plan
         self._epoch = epoch
         self._step = step
         self._rows: _Rows | None = None

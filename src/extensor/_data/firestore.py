@@ -10,10 +10,9 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
 from extensor._data.ordered import OrderedPlan, ordered
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._formats.firestore.read import batches_of, expect_query
 from extensor._path import Path, PathLike
 from extensor.errors import DTypeError
@@ -42,9 +41,10 @@ def firestore(
     Args:
         source: A collection, a collection group or a query of the package google-cloud-firestore.
         batch_size: The number of records in a batch.
-        columns: Paths of the fields to read. "auto" for all fields of the schema, except that
-            models of `xt.keras` read only those that they use, as in `parquet`. None for all
-            fields, always. The server sends only the top-level fields of these paths.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. The server sends only the top-level fields of
+            these paths.
         schema: The spec or pyarrow schema of the documents. It is needed, because a collection has
             no schema, and the types of all batches are those of the first one.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
@@ -58,7 +58,7 @@ def firestore(
             another.
         shard: The number of this shard, and the number of shards. A shard has each record whose
             number, divided by the number of shards, leaves the number of the shard. All shards read
-            the whole query.
+            the whole source.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
@@ -74,10 +74,7 @@ def firestore(
         MissingDependencyError, QueryError, AccessError, ServerError, NullError: As in
             `read_firestore`, during iteration.
     """
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.firestore", None, None, *rest)
     expect_query(source, "xt.data.firestore")
-    names, is_auto = listed(columns)
     if schema is None:
         raise DTypeError(
             "xt.data.firestore: schema",
@@ -85,11 +82,13 @@ def firestore(
             "None",
             "Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
         )
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    plan = OrderedPlan("xt.data.firestore", None, None, passes)
     assert wanted.schema is not None
 
     def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
         nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
         return batches_of(source, fields, nulls, id_field, timeout)
 
-    return ordered(plan, opened, wanted.schema, wanted, is_auto, state)
+    return ordered(plan, opened, wanted.schema, wanted, passes)

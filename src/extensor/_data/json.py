@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
-import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
-from extensor._data.plan import Passes
-from extensor._data.planned import Format, Group, Groups, makes_again, planned, whole
-from extensor._data.position import Shuffle
-from extensor._files.files import File, FilePath, files_at
-from extensor._formats.json.source import SUFFIXES, Text
-from extensor._formats.json.stream import (
-    Block,
-    batches_as,
-    blocks,
-    num_records,
-    table_of,
-    with_types_of,
-)
+from extensor._data.files import dataset_of_files
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
+from extensor._files.files import FilePath
 from extensor._path import PathLike
-
-# The approximate size in bytes of the lines that are read at once.
-_BLOCK = 1 << 18
 
 
 def json(
@@ -52,9 +37,9 @@ def json(
     Args:
         paths: One file, folder or glob pattern, or several; their records are concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_json`. "auto" for
-            all fields, except that models of `xt.keras` read only those that they use, as in
-            `parquet`. None for all fields, always.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
         schema: The spec of the records, or a pyarrow Schema, as in `read_json`. Default: that of
             all records.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
@@ -64,9 +49,11 @@ def json(
         nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
             MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
             path. More in `xt.from_arrow`.
-        shuffle: How to shuffle, an `xt.data.Shuffle`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own lines only, after the first pass. "service" as in `parquet`.
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
 
@@ -89,76 +76,6 @@ def json(
     [b'Tea' b'Bread']
     [b'Soup']
     """
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, _files_at(paths), wanted, is_auto, passes)
-
-
-def _files_at(paths: Any) -> list[File]:
-    return files_at(paths, SUFFIXES)
-
-
-def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
-    record: pa.DataType = pa.struct([])
-    groups: list[Group] = []
-    for file in files:
-        found: list[Group] = []
-        for block in blocks(file, _BLOCK):
-            text = _text(file, block)
-            if wanted.schema is None:
-                table = table_of(text, block.line)
-                record = with_types_of(record, table.schema, text, block.line)
-                rows = table.num_rows
-            else:
-                rows = num_records(text, block.line)
-            at = None if block.start is None else (block.start, block.line)
-            name = f"lines from {block.line + 1} on" if at else "its records"
-            found.append(Group(file, name, rows, len(block.data), at))
-        groups += found if found and found[0].at else _one(found)
-    if wanted.schema is not None:
-        return Groups(wanted.schema, groups, _typed)
-    every = wanted.pruned(pa.schema(record.fields))
-
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
-        for text, line in _texts(group):
-            for batch in batches_as(table_of(text, line), record, group.file.path):
-                yield from wanted.table(pa.Table.from_batches([batch])).to_batches()
-
-    return Groups(every, groups, lambda schema: batches if schema is every else _typed(schema))
-
-
-_FORMAT = makes_again(Format("json", _opened), _files_at)
-
-
-def _one(groups: list[Group]) -> list[Group]:
-    """Returns the blocks of a file as one group."""
-    rows, nbytes = sum(each.rows for each in groups), sum(each.nbytes for each in groups)
-    return [group._replace(rows=rows, nbytes=nbytes) for group in groups[:1]]
-
-
-def _typed(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
-    wanted = WantedTable(schema=schema)
-
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
-        for text, line in _texts(group):
-            for batch in table_of(text, line, wanted).to_batches():
-                yield whole(batch, schema)
-
-    return batches
-
-
-def _texts(group: Group) -> Iterator[tuple[Text, int]]:
-    """Yields the texts of a group, each with the number of lines before it."""
-    if group.at is None:
-        for block in blocks(group.file, _BLOCK):
-            yield _text(group.file, block), block.line
-        return
-    start, line = group.at
-    with group.file.open() as stream:
-        stream.seek(start)
-        yield Text(group.file.path, stream.read_buffer(int(group.nbytes))), line
-
-
-def _text(file: File, block: Block) -> Text:
-    return Text(file.path, pa.py_buffer(block.data))
+    return dataset_of_files("json", paths, wanted, passes)

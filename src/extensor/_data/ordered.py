@@ -6,7 +6,6 @@ to go on there, the batches before it are read and dropped.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -19,10 +18,11 @@ from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
+from extensor._data.feed import Feed
+from extensor._data.files import dataset_of_feed
 from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, taken
-from extensor._data.position import Positioned
-from extensor._data.prunable import prunable
-from extensor._data.stream import stream_to_its_end
+from extensor._data.position import Passes, Positioned
+from extensor._data.wanted import Wanted
 from extensor._pruning.fields import FieldsUsed
 from extensor.errors import StructureError
 
@@ -38,7 +38,7 @@ class OrderedPlan(Positioned):
         identity: What differs between sources, as data that JSON can represent.
         unordered: What the source lacks to have one order, as the end of a sentence; None if it has
             one.
-        rest: The arguments of `Positioned`.
+        passes: The arguments.
     """
 
     by_service = False
@@ -46,8 +46,8 @@ class OrderedPlan(Positioned):
     schema: pa.Schema
     """The schema of the records."""
 
-    def __init__(self, name: str, identity: Any, unordered: str | None, *rest: Any) -> None:
-        super().__init__(*rest)
+    def __init__(self, name: str, identity: Any, unordered: str | None, passes: Passes) -> None:
+        super().__init__(passes)
         self._name = name
         self._identity = identity
         self._unordered = unordered
@@ -103,9 +103,8 @@ def ordered(
     plan: OrderedPlan,
     opened: Opened,
     schema: pa.Schema,
-    wanted: WantedTable,
-    is_auto: bool,
-    state: Any,
+    wanted: Wanted,
+    passes: Passes,
 ) -> tf.data.Dataset:
     """Returns a dataset of the records of a source that is read from its beginning.
 
@@ -113,23 +112,15 @@ def ordered(
         plan: What is read when.
         opened: Begins to read the source.
         schema: The schema of the records.
-        wanted: The arguments `nulls` and `row_splits_dtype`.
-        is_auto: Whether models choose the fields: `columns="auto"`.
-        state: Where the first pass begins.
+        wanted: Which records the dataset yields.
+        passes: Which batches its passes have.
     """
-    feed = OrderedFeed(plan, opened, schema, wanted.row_splits_dtype, wanted.nulls)
     plan.schema = schema
-    if state is not None:
-        plan.begin_at(state)
-    dataset = stream_to_its_end(feed)
-    return (
-        prunable(dataset, lambda fields: stream_to_its_end(feed.with_fields(fields)))
-        if is_auto
-        else dataset
-    )
+    feed = OrderedFeed(plan, opened, schema, wanted.row_splits_dtype, wanted.nulls)
+    return dataset_of_feed(feed, wanted, passes)
 
 
-class OrderedFeed:
+class OrderedFeed(Feed):
     """The batches of a source that is read from its beginning.
 
     Args:
@@ -140,35 +131,29 @@ class OrderedFeed:
         nulls: As in `from_arrow`.
     """
 
-    recipe = ""  # another process has no access to the source
-
     def __init__(
         self, plan: OrderedPlan, opened: Opened, schema: pa.Schema, splits: tf.DType, nulls: Any
     ) -> None:
-        self.plan = plan
+        # It has no serialized form: another process has no access to the source.
+        super().__init__(plan, Conversion(plan, schema, splits, nulls))
         self.opened = opened
         self.schema = schema
-        self.conversion = Conversion(plan, schema, splits, nulls)
-        self.spec = self.conversion.spec
-        self._lock = threading.Lock()
 
-    def with_fields(self, paths: FieldsUsed) -> OrderedFeed:
+    @property
+    def parts(self) -> int | None:
+        """None: the number of records is not known."""
+        return None
+
+    @property
+    def count(self) -> int | None:
+        """None: the number of records is not known."""
+        return None
+
+    def with_fields(self, fields: FieldsUsed) -> OrderedFeed:
         """Returns the same batches with some of their fields."""
-        schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
-        nulls = policies_of(self.conversion.nulls, paths)
+        schema = pruned_schema(self.schema, chosen_columns(fields, self.schema))
+        nulls = policies_of(self.conversion.nulls, fields)
         return OrderedFeed(self.plan, self.opened, schema, self.conversion.splits, nulls)
-
-    def begin(self) -> tuple[int, int]:
-        """Returns the epoch and step with which the next pass begins, and counts this pass."""
-        plan = self.plan
-        with self._lock:
-            begun = plan.next
-            plan.next = self.end(begun[0]), 0
-        return begun
-
-    def end(self, epoch: int) -> int:
-        """Returns the first epoch after the pass of an epoch."""
-        return (epoch // self.plan.epochs + 1) * self.plan.epochs
 
     def open(self, epoch: int, step: int) -> OrderedPass:
         """Begins a pass."""

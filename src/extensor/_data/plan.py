@@ -7,14 +7,14 @@ and any part can be loaded without the parts before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import map_schema, without_dictionaries
-from extensor._data.position import Positioned, Shuffle
+from extensor._data.position import Passes, Positioned
+from extensor._streams.source import Source
 
 # The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
 # part has at least one batch.
@@ -22,76 +22,37 @@ PART_ROWS = 1 << 16
 PART_BYTES = 1 << 23
 
 
-class Source(Protocol):
-    """Records in groups that can be read in any order."""
-
-    schema: pa.Schema
-    rows: np.ndarray[Any, Any]
-    """The number of records in each group."""
-    nbytes: np.ndarray[Any, Any]
-    """The approximate size of each group in bytes."""
-
-    def read(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yields the records of groups, in pieces of about `rows`; each group once."""
-        ...
-
-    def place(self, group: int) -> str:
-        """Returns where a group is, for errors: its file and number."""
-        ...
-
-    def identity(self) -> Any:
-        """Returns what differs between sources, as data that JSON can represent."""
-        ...
-
-
 class Plan(Positioned):
     """What is read when.
 
     Args:
         source: The records.
-        batch_size: The number of records in a batch.
-        drop_remainder: Whether to drop a last batch of an epoch that is not full.
-        shuffle: How to shuffle; None for the order of the source.
-        shard: The number of this shard, and the number of shards; or "service".
-        epochs: The number of epochs in a pass.
-        part_rows: The approximate maximal number of records in a part.
-        part_bytes: The approximate maximal size of a part.
+        passes: What the passes have. The shard may be "service" too.
 
     Raises:
         StructureError, RowError, DTypeError: If an argument is wrong.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        batch_size: Any,
-        drop_remainder: bool = False,
-        shuffle: Shuffle | None = None,
-        shard: tuple[int, int] | Literal["service"] | None = None,
-        epochs: Any = 1,
-        part_rows: int = PART_ROWS,
-        part_bytes: int = PART_BYTES,
-    ) -> None:
+    def __init__(self, source: Source, passes: Passes) -> None:
         self.source = source
-        self.by_service = isinstance(shard, str) and shard == "service"
+        self.by_service = isinstance(passes.shard, str) and passes.shard == "service"
         """Whether the workers of a tf.data service divide the parts of each pass."""
-        shard = None if self.by_service else shard
-        super().__init__(batch_size, drop_remainder, shuffle, shard, epochs)
+        super().__init__(passes._replace(shard=None) if self.by_service else passes)
         index, count = self.shard
         chosen = np.arange(len(source.rows))[index::count]
         self.groups = chosen[source.rows[chosen] > 0]
         rows = source.rows[self.groups]
         self.num_rows = int(rows.sum())
         full, rest = divmod(self.num_rows, self.batch_size)
-        self.steps = full if drop_remainder or not rest else full + 1
+        self.steps = full if self.drop_remainder or not rest else full + 1
         """The number of batches in an epoch."""
         self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
         if self.shuffle is None:
             nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
             self._ends = np.cumsum(rows)
-            self._bounds = _bounds(rows, nbytes, self.batch_size, part_rows, part_bytes)
+            self._bounds = _bounds(rows, nbytes, self.batch_size)
             width = source.nbytes[self.groups].sum() / max(1, self.num_rows)
-            fit = int(min(part_rows, part_bytes // max(1.0, width)))
+            fit = int(min(PART_ROWS, PART_BYTES // max(1.0, width)))
             self.piece_rows = max(1, fit // self.batch_size) * self.batch_size
             """The number of records to read at once."""
             self.parts = len(self._bounds) - 1
@@ -101,6 +62,12 @@ class Plan(Positioned):
             self._a_window = max(1, round(window / max(1.0, mean)))  # groups
             self.parts = -(-len(rows) // self._a_window)
         """The number of parts of an epoch."""
+
+    @property
+    def passes(self) -> Passes:
+        """What the passes have, for a plan in another process."""
+        shard = "service" if self.by_service else self.shard
+        return Passes(self.batch_size, self.drop_remainder, self.shuffle, shard, self.epochs)
 
     def bounds(self, epoch: int) -> np.ndarray[Any, Any]:
         """Returns the numbers of the records of an epoch with which its parts begin and end."""
@@ -197,11 +164,7 @@ class Plan(Positioned):
 
 
 def _bounds(
-    rows: np.ndarray[Any, Any],
-    nbytes: np.ndarray[Any, Any],
-    size: int,
-    part_rows: int,
-    part_bytes: int,
+    rows: np.ndarray[Any, Any], nbytes: np.ndarray[Any, Any], size: int
 ) -> np.ndarray[Any, Any]:
     """Returns the numbers of records at which parts begin and end: multiples of the batch size.
 
@@ -209,14 +172,12 @@ def _bounds(
         rows: The number of records in each group.
         nbytes: The size of a record of each group.
         size: The number of records in a batch.
-        part_rows: The maximal number of records in a part, if a batch is smaller.
-        part_bytes: The approximate maximal size of a part, if a batch is smaller.
     """
     bounds, end, filled = [0], 0, 0.0
     for count, width in zip(rows.tolist(), nbytes.tolist(), strict=True):
         position, end = end, end + count
         while True:
-            room = min(part_rows - (position - bounds[-1]), (part_bytes - filled) // max(width, 1))
+            room = min(PART_ROWS - (position - bounds[-1]), (PART_BYTES - filled) // max(width, 1))
             cut = max((position + max(0, int(room))) // size * size, bounds[-1] + size)
             if position + room >= end or cut >= end:
                 filled += (end - position) * width
@@ -241,30 +202,3 @@ def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
     except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
         plain = table.cast(map_schema(table.schema, without_dictionaries))
         return plain.combine_chunks().take(order)
-
-
-class Passes(NamedTuple):
-    """The arguments of a dataset that say which batches its passes have."""
-
-    batch_size: Any
-    drop_remainder: bool
-    shuffle: Any
-    shard: Any
-    epochs: Any
-    state: Any = None
-
-    def plan(self, source: Source, part_rows: int, part_bytes: int) -> Plan:
-        """Returns the plan of a source, which begins at the state."""
-        plan = Plan(source, *self[:-1], part_rows, part_bytes)
-        if self.state is not None:
-            plan.begin_at(self.state)
-        return plan
-
-    def of(self, plan: Plan) -> Passes:
-        """Returns these arguments as a plan has understood them, for another process."""
-        return self._replace(
-            batch_size=plan.batch_size,
-            shuffle=plan.shuffle,
-            shard="service" if plan.by_service else plan.shard,
-            epochs=plan.epochs,
-        )

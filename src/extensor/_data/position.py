@@ -5,16 +5,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import numbers
 import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from extensor._data.argument import positive
 from extensor.errors import DTypeError, FormatError, RowError, StructureError
 
 _VERSION = 1
+
+# So that the number of batches of a pass fits int64.
+_LIMIT = 1 << 31
 
 
 class Shuffle(NamedTuple):
@@ -36,6 +39,26 @@ class Shuffle(NamedTuple):
 
     seed: int
     window: int = 1 << 16
+
+
+class Passes(NamedTuple):
+    """The arguments that say which batches the passes over a dataset have.
+
+    Attributes:
+        batch_size: The number of records in a batch.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full.
+        shuffle: How to shuffle; None for the order of the source.
+        shard: The number of this shard, and the number of shards; None for one shard.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins.
+    """
+
+    batch_size: Any
+    drop_remainder: bool
+    shuffle: Any
+    shard: Any
+    epochs: Any
+    state: Any = None
 
 
 class Begun:
@@ -104,22 +127,16 @@ class Positioned:
     """The arguments of a dataset that its states have, and its position.
 
     Args:
-        batch_size: The number of records in a batch.
-        drop_remainder: Whether to drop a last batch of an epoch that is not full.
-        shuffle: How to shuffle; None for the order of the source.
-        shard: The number of this shard, and the number of shards; None for one shard.
-        epochs: The number of epochs in a pass.
+        passes: The arguments.
 
     Raises:
         StructureError, RowError, DTypeError: If an argument is wrong.
     """
 
-    def __init__(
-        self, batch_size: Any, drop_remainder: bool, shuffle: Any, shard: Any, epochs: Any
-    ) -> None:
-        self.batch_size = positive(batch_size, "batch_size", "Give the number of records a batch.")
-        self.epochs = positive(epochs, "epochs", "Give the number of epochs in a pass.")
-        self.drop_remainder = drop_remainder
+    def __init__(self, passes: Passes) -> None:
+        size, self.drop_remainder, shuffle, shard, epochs, _ = passes
+        self.batch_size = _positive(size, "batch_size", "Give the number of records a batch.")
+        self.epochs = _positive(epochs, "epochs", "Give the number of epochs in a pass.")
         self.shuffle = _checked_shuffle(shuffle)
         self.shard = _checked_shard(shard)
         self.position = Position()
@@ -206,6 +223,25 @@ class Positioned:
         return places
 
 
+def _positive(value: Any, name: str, fix: str) -> int:
+    """Returns a positive number below 2**31 as an int.
+
+    Raises:
+        StructureError: If it is anything else (also a ValueError).
+    """
+    number = 0
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        number = int(value)
+    if not 0 < number < _LIMIT:
+        raise StructureError(
+            f"xt.data: {name}",
+            "a positive number" + (" below 2**31" if number > 0 else ""),
+            repr(value),
+            fix,
+        )
+    return number
+
+
 def _checked_shuffle(shuffle: Any) -> Shuffle | None:
     if shuffle is None or shuffle is False:
         return None
@@ -224,7 +260,7 @@ def _checked_shuffle(shuffle: Any) -> Shuffle | None:
             repr(seed),
             "Give the same number to get the same order.",
         )
-    window = positive(shuffle.window, "shuffle, window", "Give a number of records.")
+    window = _positive(shuffle.window, "shuffle, window", "Give a number of records.")
     return Shuffle(int(seed), window)
 
 

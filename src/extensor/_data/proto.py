@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
-import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.chosen_columns import leaf_paths
-from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
-from extensor._arrow.write import to_arrow
-from extensor._data.argument import listed
-from extensor._data.plan import Passes
-from extensor._data.planned import Format, Group, Groups, makes_again, planned
-from extensor._data.position import Shuffle
-from extensor._data.serialized import groups_of_messages, serialized
-from extensor._files.files import File, FilePath, files_at
+from extensor._data.files import dataset_of_files
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
+from extensor._files.files import FilePath
 from extensor._formats.protobuf.descriptors import descriptor_of
-from extensor._formats.protobuf.read import from_proto, spec_from_proto
-from extensor._path import Path, PathLike
-from extensor.errors import ExtensorError
+from extensor._formats.protobuf.read import spec_from_proto
+from extensor._path import PathLike
 
 
 def proto(
@@ -50,9 +43,9 @@ def proto(
         paths: One file, folder or glob pattern, or several; their messages are concatenated.
         message: The class of the messages, or its descriptor.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `from_proto`; other fields are not decoded.
-            "auto" for all fields, except that models of `xt.keras` read only those that they use,
-            as in `parquet`. None for all fields, always.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. Other fields are not decoded.
         schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
@@ -61,10 +54,11 @@ def proto(
         nulls: What a field becomes that a message does not have. Default: an empty list. Or a
             policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default
             value of the field.
-        shuffle: How to shuffle, an `xt.data.Shuffle`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own messages only, after the first pass. "service" as in
-            `parquet`.
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
@@ -93,58 +87,16 @@ def proto(
     [b'a' b'b']
     [b'c']
     """
-    names, is_auto = listed(columns)
-    descriptor = descriptor_of(message)
+    descriptor, asked = descriptor_of(message), Wanted(columns)
+    names = asked.columns
     spec = spec_from_proto(descriptor, names, schema, nulls, row_splits_dtype, max_depth)
+    wanted = Wanted("auto" if asked.is_auto else None, spec)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     own = {
         "message": descriptor,
         "columns": names,
-        "types": schema if schema is None else WantedTable(None, schema).schema,
+        "schema": None if schema is None else WantedTable(None, schema).schema,
         "policies": nulls,
         "max_depth": max_depth,
     }
-    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, files_at(paths), WantedTable(None, spec), is_auto, passes, **own)
-
-
-def _opened(
-    files: Sequence[File],
-    wanted: WantedTable,
-    message: Any,
-    columns: Any,
-    types: Any,
-    policies: Any,
-    max_depth: int | None,
-) -> Groups:
-    every = wanted.schema
-    assert every is not None
-
-    def reader(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
-        names, nulls = columns, policies
-        if schema is not every:
-            names = [str(Path(*names)) for names in leaf_paths(schema)]
-            nulls = policies_of(policies, names)
-        reads: Any = (message, names, types, nulls, wanted.row_splits_dtype, max_depth)
-        spec_from_proto(*reads)  # raises for what does not fit
-
-        def batches(group: Group) -> Iterator[pa.RecordBatch]:
-            for name_of, each in serialized(group):
-                yield to_arrow(_records(each, name_of, reads), schema)
-
-        return batches
-
-    return Groups(every, groups_of_messages(files), reader)
-
-
-_FORMAT = makes_again(Format("proto", _opened), files_at)
-
-
-def _records(each: tf.Tensor, name_of: Callable[[int], str], reads: Any) -> Any:
-    try:
-        return from_proto(each, *reads)
-    except ExtensorError as error:
-        if error.received is None:
-            raise
-        raise type(error)(
-            error.path, error.expected, f"{error.received} (counted from {name_of(0)})", error.fix
-        ) from error
+    return dataset_of_files("proto", paths, wanted, passes, **own)

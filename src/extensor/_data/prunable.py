@@ -17,7 +17,6 @@ import tensorflow as tf
 
 from extensor._data.fields_used import traced
 from extensor._pruning.components import (
-    Component,
     blank,
     checked_uses,
     components,
@@ -25,6 +24,7 @@ from extensor._pruning.components import (
 )
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._pruning.fields import FieldsUsed
+from extensor._struct.component import ComponentTensor
 from extensor.errors import ExtensorError
 
 Uses = tuple[int, ...]
@@ -309,7 +309,7 @@ def _filtering(function: Any, unpack: Any, before: Any) -> Any:
     return filtering
 
 
-def _parts(spec: Any) -> list[Component]:
+def _parts(spec: Any) -> list[ComponentTensor]:
     """Returns the components of all specs in a nest."""
     return [part for leaf in tf.nest.flatten(spec) for part in components(leaf)]
 
@@ -321,14 +321,16 @@ def _checked(spec: Any, uses: dict[int, int]) -> Uses:
     return tuple(checked)
 
 
-def _has_all(parts: Sequence[Component], uses: Uses, narrow: Sequence[Component]) -> bool:
+def _has_all(
+    parts: Sequence[ComponentTensor], uses: Uses, narrow: Sequence[ComponentTensor]
+) -> bool:
     """Returns whether records with fewer fields have all components that are used."""
-    specs = {part.key: part.spec for part in narrow}
-    rows = {part.rows for part in narrow}
-    whole = {part.key: part.spec for part in parts}
+    specs = {part.steps: part.spec for part in narrow}
+    rows = {part.lists for part in narrow}
+    whole = {part.steps: part.spec for part in parts}
     return (
-        all(part.key in specs for part, use in zip(parts, uses, strict=True) if use == VALUE)
-        and all(part.rows in rows for part, use in zip(parts, uses, strict=True) if use == SHAPE)
+        all(part.steps in specs for part, use in zip(parts, uses, strict=True) if use == VALUE)
+        and all(part.lists in rows for part, use in zip(parts, uses, strict=True) if use == SHAPE)
         and all(whole.get(key) == spec for key, spec in specs.items())
     )
 
@@ -351,7 +353,7 @@ def _packed_spec(spec: Any, uses: Uses) -> Any:
     return tuple(specs_of_used(_parts(spec), uses))
 
 
-def specs_of_used(parts: Sequence[Component], uses: Sequence[int]) -> list[tf.TensorSpec]:
+def specs_of_used(parts: Sequence[ComponentTensor], uses: Sequence[int]) -> list[tf.TensorSpec]:
     """Returns the specs of the tensors of a pruned element."""
     return [
         tf.TensorSpec(part.spec.shape, part.spec.dtype)

@@ -8,11 +8,10 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.wanted_table import WantedTable
-from extensor._data.argument import listed
 from extensor._data.database import in_order, unordered
 from extensor._data.ordered import OrderedPlan, ordered
-from extensor._data.position import Shuffle
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
 from extensor._formats.spanner.read import result_of
 from extensor._path import PathLike
 
@@ -45,9 +44,10 @@ def spanner(
             snapshot; or a snapshot for several reads: `database.snapshot(multi_use=True)`.
         query: The query, in SQL.
         batch_size: The number of records in a batch.
-        columns: Paths of the fields to convert. "auto" for all fields, except that models of
-            `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
-            always. The database reads the columns that the query names.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. The database reads the columns that the query
+            names.
         schema: The spec or pyarrow schema of the result. Without it, the query begins once more,
             when the dataset is made.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
@@ -60,8 +60,8 @@ def spanner(
         shuffle: How to shuffle, an `xt.data.Shuffle`: mixes each `window` records that follow one
             another.
         shard: The number of this shard, and the number of shards. A shard has each record whose
-            number, divided by the number of shards, leaves the number of the shard. To read less,
-            choose the records of the shard in the query.
+            number, divided by the number of shards, leaves the number of the shard. All shards read
+            the whole source. To read less, choose the records of the shard in the query.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
@@ -81,10 +81,9 @@ def spanner(
             `read_spanner`; those that depend on contents during iteration.
     """
     query = in_order(query, order_by, quote="`")
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(order_by), *rest)
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(order_by), passes)
     given: Any = (query, params, param_types, wanted, timeout)
     found = wanted.schema
     if found is None:
@@ -96,4 +95,4 @@ def spanner(
         for table in result_of(source, *given):
             yield from table.to_batches()
 
-    return ordered(plan, opened, found, wanted, is_auto, state)
+    return ordered(plan, opened, found, wanted, passes)

@@ -24,45 +24,31 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._data.ahead import ReadAhead
 from extensor._data.dataset_graph import Steps, graph_of
-from extensor._data.feed import Feed, Pass
+from extensor._data.feed import Feed
 from extensor._data.position import Begun
+from extensor._data.serialize import from_serialized
 from extensor._memory import tensor_at
-from extensor._raised import marked
+from extensor._raised import marked, raise_marked
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 from extensor.errors import StructureError
 
 
 def stream(feed: Feed) -> tf.data.Dataset:
     """Returns a dataset of the batches of a feed."""
-    # From within an epoch, the first pass is shorter than the others. A service gives a trainer the
-    # batches of all its workers.
-    is_counted = feed.plan.next[1] == 0 and not feed.plan.by_service
-    return _dataset(feed, feed.parts, feed.plan.steps * feed.plan.epochs if is_counted else None)
-
-
-def stream_to_its_end(feed: Any) -> tf.data.Dataset:
-    """Returns a dataset of the batches of a feed whose number of parts is not known.
-
-    Args:
-        feed: As a Feed, without a plan. The passes that it opens have `is_over`.
-    """
-    return _dataset(feed, None, None)
-
-
-def _dataset(feed: Any, parts: int | None, count: int | None) -> tf.data.Dataset:
-    """Returns a dataset of a feed with so many parts and elements, if they are known."""
-    number = next(_numbers)
+    number, parts, count = next(_numbers), feed.parts, feed.count
     with tf.init_scope():
         graph = graph_of(feed.spec, _steps(), parts is None, count is not None)
         own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
-        dataset, untuned = graph.datasets(
-            feed.spec,
-            own,
-            tf.constant(feed.recipe),
-            np.iinfo(np.int64).max if parts is None else parts,
-            count or 0,
-        )
+        with tf.device("CPU:0"):
+            variants = graph(
+                own,
+                tf.constant(feed.serialized),
+                tf.constant(np.iinfo(np.int64).max if parts is None else parts, tf.int64),
+                tf.constant(count or 0, tf.int64),
+            )
+    dataset, untuned = (tf.data.experimental.from_variant(each, feed.spec) for each in variants)
     _streams[number] = feed
     weakref.finalize(owner, _streams.pop, number).atexit = False
     feeds[dataset] = feeds[untuned] = feed
@@ -88,7 +74,11 @@ def _untuned_class(kind: type) -> Any:
 
     @functools.wraps(plain.reduce)
     def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return plain.reduce(getattr(self, _UNTUNED), *args, **kwargs)
+        try:
+            return plain.reduce(getattr(self, _UNTUNED), *args, **kwargs)
+        except tf.errors.OpError as error:
+            raise_marked(error.message)
+            raise
 
     methods = {"__iter__": iterate, "reduce": reduce, "__module__": kind.__module__}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
@@ -118,25 +108,25 @@ _OVER = -1
 
 _numbers = itertools.count()
 _streams: dict[int, Feed] = {}
-_passes: dict[int, Pass] = {}
+_passes: dict[int, ReadAhead] = {}
 feeds: weakref.WeakKeyDictionary[tf.data.Dataset, Feed] = weakref.WeakKeyDictionary()
 """The feeds of datasets."""
 
 
-def _hold(state: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
+def _hold(state: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor) -> tf.Tensor:
     """Returns a tensor that keeps a pass alive: the state, or a new one if its pass is not open.
 
     Args:
         state: Numbers of a process, of a pass, of its first epoch and of its first step there.
         own: Numbers of a process and of a feed in it.
-        recipe: The recipe of the feed.
+        serialized: The serialized form of the feed.
     """
     process, number, epoch, step = state.numpy().tolist()
     if process == _PROCESS and number in _passes:
         if _passes[number].is_over:
             return tf.constant(np.array([process, number, epoch, _OVER]))
         return state
-    feed = _feed(own, recipe)
+    feed = _feed(own, serialized)
     if epoch == _NOT_BEGUN:
         epoch, step = feed.begin()
     # A random number, which `passes_of` finds in the state of the iterator.
@@ -148,42 +138,37 @@ def _hold(state: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
     return lease
 
 
-def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
+def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor) -> tf.Tensor:
     """Returns the dataset of a part, as a variant."""
     process, number, epoch, step = state.numpy().tolist()
     begun = _passes.get(number) if process == _PROCESS else None
     if begun is not None:
         batches = begun.load(int(part))
     else:  # an iterator that was restored in the middle of a part
-        restored: Any = _feed(own, recipe).open(epoch, step)
+        restored: Any = _feed(own, serialized).open(epoch, step)
         restored.reads_ahead = False
         batches = restored.load(int(part))
         restored.close()
     return tf.data.experimental.to_variant(batches)
 
 
-def _feed(own: tf.Tensor, recipe: tf.Tensor) -> Feed:
+def _feed(own: tf.Tensor, serialized: tf.Tensor) -> Feed:
     process, number, *_ = own.numpy().tolist()
     if process == _PROCESS:
         return _streams[number]
-    return _feed_of(recipe.numpy().decode())
-
-
-MAKERS: dict[str, Callable[[str], Feed]] = {}
-"""Functions that make a feed of a recipe, by its first word."""
+    return _feed_of(serialized.numpy().decode())
 
 
 @functools.lru_cache(maxsize=8)
-def _feed_of(recipe: str) -> Feed:
-    kind, _, arguments = recipe.partition(" ")
-    if kind not in MAKERS:
+def _feed_of(serialized: str) -> Feed:
+    if not serialized:
         raise StructureError(
             "xt.data",
             "a dataset whose source and arguments another process can open",
             "one that only the process that made it can read",
             "Give paths of files, and `nulls` as words.",
         )
-    feed = MAKERS[kind](arguments)
+    feed = from_serialized(serialized)
     feed.counts_passes = False  # each process would count its own
     return feed
 
@@ -241,6 +226,10 @@ class _Calls:
         Calls can come later because an iterator is not found if a function captured the dataset,
         such as the function of interleave.
 
+        A scan of all objects finds the iterators. TensorFlow makes those of datasets that users
+        derive, by map or zip, and calls nothing of ours then: weak references to them would take a
+        patch that runs for each iterator of any dataset.
+
         Does nothing in a forked process. It has none of the calling threads, so deleting iterators
         would wait forever.
         """
@@ -280,7 +269,7 @@ def _steps() -> Steps:
     register()
     state = tf.TensorSpec([4], tf.int64)
     number = tf.TensorSpec([], tf.int64)
-    own, recipe = state, tf.TensorSpec([], tf.string)
+    own, serialized = state, tf.TensorSpec([], tf.string)
 
     def call(name: str, arguments: list[Any], result: tf.DType, shape: list[int]) -> Any:
         with tf.control_dependencies([_calls.may_begin()]):
@@ -288,18 +277,18 @@ def _steps() -> Steps:
         returned.set_shape(shape)
         return returned
 
-    def hold(state: Any, number: Any, own: Any, recipe: Any) -> Any:
-        held = call("extensor.data.hold", [state, own, recipe], tf.int64, [4])
+    def hold(state: Any, number: Any, own: Any, serialized: Any) -> Any:
+        held = call("extensor.data.hold", [state, own, serialized], tf.int64, [4])
         return held, held, number
 
-    def load(state: Any, number: Any, own: Any, recipe: Any) -> Any:
-        return call("extensor.data.load", [state, number, own, recipe], tf.variant, [])
+    def load(state: Any, number: Any, own: Any, serialized: Any) -> Any:
+        return call("extensor.data.load", [state, number, own, serialized], tf.variant, [])
 
     def goes_on(state: Any, number: Any) -> Any:
         return tf.not_equal(state[3], _OVER)
 
     with tf.init_scope():
-        arguments = state, number, own, recipe
+        arguments = state, number, own, serialized
         return Steps(
             function_of_dataset(hold, *arguments),
             function_of_dataset(load, *arguments),

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.chosen_columns import leaf_paths
-from extensor._arrow.null_policy import policies_of
-from extensor._arrow.schema import spec_from_schema
-from extensor._arrow.wanted_table import WantedTable
-from extensor._arrow.write import to_arrow
-from extensor._data.argument import listed
-from extensor._data.plan import Passes
-from extensor._data.planned import Format, Group, Groups, makes_again, planned
-from extensor._data.position import Shuffle
-from extensor._data.serialized import groups_of_records, serialized
-from extensor._files.files import File, FilePath, files_at
-from extensor._formats.tfrecord.files import expect_message, message_of
-from extensor._formats.tfrecord.inferred import inferred
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
-from extensor._formats.tfrecord.parsed import Parser, with_nullable
-from extensor._path import Path, PathLike
-from extensor.errors import StructureError
+from extensor._data.files import dataset_of_files
+from extensor._data.position import Passes, Shuffle
+from extensor._data.wanted import Wanted
+from extensor._files.files import FilePath
+from extensor._formats.tfrecord.files import expect_message
+from extensor._path import PathLike
 
 
 def tfrecord(
@@ -52,9 +40,9 @@ def tfrecord(
     Args:
         paths: One file, folder or glob pattern, or several; their records are concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_tfrecord`. "auto" for
-            all fields, except that models of `xt.keras` read only those that they use, as in
-            `parquet`. None for all fields, always.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
         schema: The spec of the records, or a pyarrow Schema. Default: that of the features.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
@@ -62,10 +50,11 @@ def tfrecord(
             spec.
         nulls: The policy for features that are missing, or a dict of policies by path: `"error"`
             (the default), `"mask"`, or `xt.fill(value)`. With a spec, its MaskedTensors are masked.
-        shuffle: How to shuffle, an `xt.data.Shuffle`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own records only, after the first pass. "service" as in
-            `parquet`.
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
         keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
@@ -93,72 +82,7 @@ def tfrecord(
     [45.]
     """
     expect_message(message)
-    names, is_auto = listed(columns)
-    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-    own = {"message": message, "keys": keys, "context": list(context)}
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, files_at(paths), wanted, is_auto, passes, **own)
-
-
-def _opened(
-    files: Sequence[File], wanted: WantedTable, message: Any, keys: Any, context: Any
-) -> Groups:
-    groups = groups_of_records(files)
-    if keys and wanted.schema is None:
-        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
-    if message is None:
-        message = _message(groups if wanted.schema is None else groups[:1])
-    if wanted.schema is None:
-        records = _Records(groups)
-        found, lists = inferred(records, message, records.name)
-        schema = wanted.pruned(found)
-        kept = set(schema.names)
-        context = [path for path in lists if path[0] in kept] if message == SEQUENCE else ()
-    else:
-        schema = wanted.schema
-
-    wanted = with_nullable(wanted, schema)
-
-    def reader(fields: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
-        nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
-        spec = spec_from_schema(fields, None, wanted.row_splits_dtype, nulls)
-        paths = {path for path, _ in spec.leaves()}
-        of_paths = {path: key for path, key in (keys or {}).items() if Path.of(path) in paths}
-        lists = [path for path in context if Path.of(path) in paths]
-        if fields is schema:  # raises for what names no field
-            spec, nulls, of_paths, lists = wanted.spec(schema), wanted.nulls, keys, context
-        parser = Parser(spec, message, nulls, of_paths, lists)
-
-        def batches(group: Group) -> Iterator[pa.RecordBatch]:
-            for name, each in serialized(group):
-                yield to_arrow(parser.records(each, name), fields)
-
-        return batches
-
-    return Groups(schema, groups, reader)
-
-
-_FORMAT = makes_again(Format("tfrecord", _opened), files_at)
-
-
-def _message(groups: Sequence[Group]) -> str:
-    messages = [message_of(each, name)[0] for group in groups for name, each in serialized(group)]
-    return SEQUENCE if SEQUENCE in messages else EXAMPLE
-
-
-class _Records:
-    """The messages of groups, one by one, and the name of the last one."""
-
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self._groups = groups
-
-    def __iter__(self) -> Iterator[bytes]:
-        for group in self._groups:
-            for name, each in serialized(group):
-                for number, one in enumerate(each.numpy()):
-                    self._place = name, number
-                    yield one
-
-    def name(self, _: int) -> str:
-        name, number = self._place
-        return name(number)
+    own = {"message": message, "keys": keys, "context": list(context)}
+    return dataset_of_files("tfrecord", paths, wanted, passes, **own)

@@ -252,18 +252,19 @@ class DerivedSpec(StackableTypeSpec):
         check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value that is equivalent to `value` and has this type; see `TypeSpec.cast`.
 
         Args:
             value: As in `TypeSpec.cast`. A dict has the fields by name, also the static ones, whose
                 data must be that of this spec. Those with a default may be missing.
             casting_context: The context that TensorFlow passes when it casts arguments.
+            **request: As in `TypeSpec.cast`.
         """
         if isinstance(value, Mapping):
             checked = {name: self._is_compared(name) for name in self._parts}
             value = components_of_fields(self, self._parts, checked, value)
-        return super().cast(value, casting_context)
+        return super().cast(value, casting_context, **request)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether a value has this type, or a spec describes some of the same values.

@@ -102,9 +102,9 @@ class VersionedSpec(DerivedSpec):
             )
         return super().deserialize(fields)
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value cast to this type, also from an older version."""
-        return super().cast(newest(value), casting_context)
+        return super().cast(newest(value), casting_context, **request)
 
     def castable_type(self, spec: tf.TypeSpec) -> Any:
         """Returns a common spec, in the newest version, of this spec and another; or None."""
@@ -146,13 +146,13 @@ class OlderSpec(VersionedSpec):
         function = tf.function(newest, autograph=False).get_concrete_function(self)
         return tf.type_spec_from_value(function.structured_outputs)
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value cast to this type; a value of the newest version is downgraded."""
         if isinstance(value, Older) and type(value.__tf_type_spec__()) is not type(self):
             value = newest(value)
         if isinstance(value, self._newest.value_type) and not isinstance(value, Older):
             value = self.from_fields(self._fields(self.downgraded(value)))
-        return super(VersionedSpec, self).cast(value, casting_context)
+        return super(VersionedSpec, self).cast(value, casting_context, **request)
 
     def _fields(self, given: Mapping[str, Any]) -> dict[str, Any]:
         path = f"{type(self).__qualname__}.downgraded"

@@ -19,7 +19,7 @@ from extensor._describe.paths import Tree
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
 from extensor._progress import progress_bar
-from extensor._streams.source import opened
+from extensor._streams.read import opened
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError

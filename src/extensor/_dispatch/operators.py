@@ -11,7 +11,7 @@ import tensorflow as tf
 from extensor._dispatch.call import NOT_OVERRIDDEN, follows_protocol
 from extensor._dispatch.switch import SWITCHED_OFF, is_on
 from extensor._lookup import lineage, namespace
-from extensor._protocol.lossless import lossless
+from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._tf._tf_as_tensor import NoArray
 from extensor.errors import DTypeError, StructureError
 
@@ -47,7 +47,8 @@ def _left(function: Function) -> Function:
 def _right(function: Function) -> Function:
     def operator(self: Any, other: Any) -> Any:
         dtype = getattr(self, "dtype", None)
-        if isinstance(other, _OF_ANY_DTYPE) and isinstance(dtype, tf.DType):
+        is_array = hasattr(type(other), "__array__") and not is_tensor_like(other)  # of pandas
+        if (is_array or isinstance(other, _OF_ANY_DTYPE)) and isinstance(dtype, tf.DType):
             other = _of_dtype(dtype, other, f"left of a {type(self).__qualname__}")
         return function(other, self)
 

@@ -73,8 +73,6 @@ def read_arrow(
     >>> xt.read_arrow(path, columns=["minutes"])
     <StructuredTensor shape=(1,) {minutes: int32[*]} [{minutes: [5, 2]}]>
     """
-    if columns is not None and not isinstance(columns, (str, bytes)):
-        columns = columns if isinstance(columns, os.PathLike) else list(columns)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     parts: list[tuple[str, pa.Table]] = []
     for name, table in _tables(source, wanted):
@@ -186,25 +184,10 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
     Raises:
         FormatError: If the file is in none of the formats, damaged, or truncated.
     """
-    with readable(name):
-        start = stream.read(6)
-        stream.seek(0)
-        _expect_no_feather_1(name, start)
-        make: Any = pa.ipc.open_file if start == _FILE else pa.ipc.open_stream
-        with make(stream) as reader:
-            schema = reader.schema
-        if start == _FILE:
-            _check_footer(name, stream, schema)
-        leaf_paths(schema)
-        names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
-        numbers = [i for i, field in enumerate(schema.names) if field in names]
-        chosen = None if len(numbers) == len(schema) else numbers
-        options = pa.ipc.IpcReadOptions(included_fields=chosen)
-        stream.seek(0)
-        with make(stream, options=options) as reader:
-            if start == _FILE:
-                return reader.read_all()
-            return pa.Table.from_batches(list(_of_stream(name, stream, reader)), reader.schema)
+    with readable(name), reader_of_wanted(name, stream, wanted) as reader:
+        if isinstance(reader, pa.RecordBatchFileReader):
+            return reader.read_all()
+        return pa.Table.from_batches(list(_of_stream(name, stream, reader)), reader.schema)
 
 
 def _expect_no_feather_1(name: str, start: bytes) -> None:
@@ -255,46 +238,6 @@ def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.Rec
         )
 
 
-class ArrowFiles:
-    """Arrow IPC files, IPC streams or Feather files of one schema, read batch by batch.
-
-    Attributes:
-        schema: The schema of all files.
-        num_records: None: only the batches themselves tell their numbers of records.
-
-    Raises:
-        FormatError: If a file is not Arrow's, or is damaged (also a ValueError); if a batch is, in
-            the pass over the batches.
-        StructureError: If the files have different schemas (also a ValueError).
-    """
-
-    num_records: int | None = None
-
-    def __init__(self, files: list[File]) -> None:
-        self._files = files
-        self.schema: pa.Schema = None
-        for file in files:
-            with readable(file.path), opened(file) as stream, reader_of(file.path, stream) as found:
-                leaf_paths(found.schema)  # raises for a name that is not UTF-8
-                if self.schema is not None and not found.schema.equals(self.schema):
-                    raise StructureError(
-                        file.path,
-                        f"the columns of {files[0].path}: {_text(self.schema)}",
-                        _text(found.schema),
-                        "Read files of different schemas one by one.",
-                    )
-                self.schema = found.schema
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the records of all files, in order."""
-        for file in self._files:
-            name = file.path
-            with readable(name), opened(file) as stream, reader_of(name, stream) as reader:
-                for batch in batches_in(name, stream, reader):
-                    batch.validate(full=True)
-                    yield batch
-
-
 def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None) -> Any:
     """Returns the reader of a file or stream.
 
@@ -318,10 +261,42 @@ def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None)
     return reader
 
 
-def batches_in(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
-    """Yields the batches of a reader."""
+@contextlib.contextmanager
+def reader_of_wanted(name: str, stream: pa.NativeFile, wanted: WantedTable) -> Generator[Any]:
+    """Yields the reader of a file or stream that has at least the columns that are wanted.
+
+    Raises:
+        FormatError: As `reader_of`.
+        FieldError, StructureError, DTypeError: As `WantedTable.pruned`.
+    """
+    with reader_of(name, stream) as reader:
+        schema = reader.schema
+        leaf_paths(schema)  # raises for a name that is not UTF-8
+        names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
+        fields = [i for i, field in enumerate(schema.names) if field in names]
+        if not fields or len(fields) == len(schema):
+            yield reader
+            return
+    stream.seek(0)
+    with reader_of(name, stream, fields) as reader:
+        yield reader
+
+
+def batches_in(
+    name: str, stream: pa.NativeFile, reader: Any, numbers: Iterable[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a reader; of a file with a footer, those of some numbers.
+
+    Args:
+        name: The name of the file, for errors.
+        stream: The file.
+        reader: The reader.
+        numbers: The numbers of the batches, as far as there are such; None for all.
+    """
     if isinstance(reader, pa.RecordBatchFileReader):
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+        count = reader.num_record_batches
+        chosen = range(count) if numbers is None else numbers
+        yield from (reader.get_batch(i) for i in chosen if i < count)
     else:
         yield from _of_stream(name, stream, reader)
 

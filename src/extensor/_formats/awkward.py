@@ -20,7 +20,7 @@ from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, NullError, UnsupportedTypeError
@@ -63,7 +63,7 @@ def from_awkward(
     ak = needed("awkward", "awkward", "from_awkward")
     if not isinstance(array, ak.Array):
         raise _no_records(type(array).__name__)
-    while isinstance(schema, RaggedStructuredTensorSpec) and schema.rank > 1:
+    while isinstance(schema, ListSpec) and schema.rank > 1:
         row_splits_dtype = row_splits_dtype or schema.row_splits_dtype
         schema = schema.values_spec
     grid = None
@@ -73,6 +73,7 @@ def from_awkward(
         columns = [(name,) for name in grid.field_names()] if columns is None else columns
         nulls = masks_of_spec(grid) if nulls is None else nulls
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    wanted.has_times_of_numpy = True
     try:
         rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
     except (pa.ArrowException, TypeError, ValueError) as error:

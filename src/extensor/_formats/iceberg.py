@@ -79,7 +79,7 @@ def read_iceberg(
         if any("." in field for field in names) or not names:
             names = ("*",)
         scan = table.scan(snapshot_id=snapshot_id, selected_fields=names)
-        scan = scan.update(io=_checked(scan.io, scan.snapshot()))
+        scan = scan.update(io=_checked(scan.io))
         found = (scan if filter is None else scan.filter(filter)).to_arrow()
     except FileNotFoundError as error:
         raise MissingFileError(
@@ -102,29 +102,26 @@ def read_iceberg(
     return wanted.records(found)
 
 
-def _checked(files: Any, snapshot: Any) -> Any:
+def _checked(files: Any) -> Any:
     """Returns the files of a table, whose manifests are checked when they are opened.
 
     The compiled decoder of pyiceberg reads past the end of its memory if a length is damaged, which
-    may end the process. So each manifest is decoded first by pyiceberg's decoder in Python. This
-    takes less time than to read the data files that the manifest lists.
+    may end the process, and pyiceberg has no option for another one. So each manifest is decoded
+    first by pyiceberg's decoder in Python. This takes less time than to read the data files that
+    the manifest lists.
 
     Args:
         files: The FileIO of the table.
-        snapshot: The snapshot to read; None if the table has none.
     """
-    from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS, MANIFEST_LIST_FILE_SCHEMAS
 
     def new_input(location: str) -> Any:
         file = files.new_input(location)
         if not location.endswith(".avro"):
             return file
-        is_list = snapshot is not None and location == snapshot.manifest_list
-        schemas: Any = MANIFEST_LIST_FILE_SCHEMAS if is_list else MANIFEST_ENTRY_SCHEMAS
         with file.open() as stream:
             content = stream.read()
         try:
-            _decode(content, schemas[2])  # the version of all reads by pyiceberg
+            _decode(content)
         except Exception as error:
             raise FormatError(
                 location,
@@ -152,26 +149,19 @@ class _Content:
         return io.BytesIO(self._content)
 
 
-def _decode(content: bytes, schema: Any) -> None:
-    """Decodes an Avro file as pyiceberg does, with a decoder that never leaves its memory."""
+def _decode(content: bytes) -> None:
+    """Decodes an Avro file by its own schema, with a decoder that never leaves its memory."""
     from pyiceberg.avro.decoder import StreamingBinaryDecoder
     from pyiceberg.avro.file import META_SCHEMA, AvroFileHeader
-    from pyiceberg.avro.reader import Reader
-    from pyiceberg.avro.resolver import construct_reader, resolve_reader
+    from pyiceberg.avro.resolver import construct_reader
 
-    class Decoder(StreamingBinaryDecoder):
-        __slots__ = ()
-
-        def skip(self, n: int) -> None:
-            self.read(n)  # raises if it ends before
-
-    decoder = Decoder(content)
-    header = construct_reader(META_SCHEMA, {-1: AvroFileHeader}).read(decoder)
-    reader: Reader = resolve_reader(header.get_schema(), schema)
+    decoder = StreamingBinaryDecoder(content)
+    header: Any = construct_reader(META_SCHEMA, {-1: AvroFileHeader}).read(decoder)
+    reader: Any = construct_reader(header.get_schema())
     codec = header.compression_codec()
     while decoder.tell() < len(content):
         count, packed = decoder.read_int(), decoder.read_bytes()
-        block = Decoder(codec.decompress(packed) if codec else packed)
+        block = StreamingBinaryDecoder(codec.decompress(packed) if codec else packed)
         for _ in range(count):
             reader.read(block)
         if decoder.read(len(header.sync)) != header.sync:

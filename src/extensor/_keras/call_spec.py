@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class CallSpec:
             }
         )
 
-    @property
+    @functools.cached_property
     def specs(self) -> dict[str, Any]:
         """The specs of the values, not lowered."""
         return map_lowered(spec_of_lowered, self.lowered)

@@ -15,9 +15,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.component_names import leaf_names
+from extensor._keras.component_names import tensor_name
 from extensor._keras.lowering import contains, is_extension, raised
 from extensor._path import Path
+from extensor._protocol.named_leaves import named_leaves
+from extensor._struct.component import components
 from extensor.errors import UnsupportedTypeError
 
 # The model whose step is compiled already.
@@ -183,18 +185,10 @@ def names_of_batch(data: Any) -> list[str]:
     count = len(data) if isinstance(data, tuple) else 1
     names: list[str] = []
     for title, part in list(parts.items())[:count]:
-        names += [f"{title} {name}".strip() for name in _names(part, Path())]
+        for place, leaf in named_leaves(part):
+            at = Path(*place)
+            own = [f"{at}"]
+            if is_extension(leaf):
+                own = [tensor_name(one, at) for one in components(tf.type_spec_from_value(leaf))]
+            names += [f"{title} {name}".strip() for name in own]
     return names
-
-
-def _names(part: Any, path: Path) -> Any:
-    if isinstance(part, dict):
-        for name in sorted(part):
-            yield from _names(part[name], path / str(name))
-    elif isinstance(part, (list, tuple)):
-        for i, item in enumerate(part):
-            yield from _names(item, path / str(i))
-    elif is_extension(part):
-        yield from leaf_names(tf.type_spec_from_value(part), path)
-    else:
-        yield str(path)

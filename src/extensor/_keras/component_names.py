@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -10,8 +9,7 @@ import tensorflow as tf
 from extensor._keras.component_tensors import batch_first
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
-from extensor._struct.dense_spec import DenseStructuredTensorSpec
-from extensor._tf import component_specs
+from extensor._struct.component import ITEMS, ROW_SPLITS, ComponentTensor, Steps, components
 
 FLAT = ".flat_values"
 
@@ -24,7 +22,7 @@ def component_names(spec: tf.TypeSpec, name: str) -> list[str]:
         name: The name of the value, before the paths of its fields.
     """
     # Keras does not accept names with a slash.
-    names = [leaf.replace("/", "|") for leaf in leaf_names(spec, Path(name), FLAT)]
+    names = [tensor_name(one, Path(name), FLAT).replace("/", "|") for one in components(spec)]
     return batch_first(any_batch_size(spec), names)
 
 
@@ -52,32 +50,22 @@ def part_name(spec: tf.TypeSpec, name: str, part: tf.TypeSpec, indices: tuple[in
     return str(Path(*first[:size])) if size and inside == set(indices) else None
 
 
-def leaf_names(spec: Any, path: Path, flat: str = "", in_rows: bool = False) -> Any:
-    """Yields a name for each component tensor of a spec, in the order of `tf.nest`.
+def tensor_name(component: ComponentTensor, path: Path, flat: str = "") -> str:
+    """Returns the name of a component tensor: its path, and what it is of a ragged value.
 
     Args:
-        spec: The spec, or a mapping of specs: the components of a value may be a nest.
-        path: The path of the value, before the paths of its fields.
+        component: A component tensor of a value.
+        path: The path of the value.
         flat: What follows the path of a field, for the flat values of a ragged field.
-        in_rows: Whether the value is the values of ragged rows.
     """
-    if isinstance(spec, tf.TensorSpec):
-        yield f"{path}{flat if in_rows else ''}"
-    elif isinstance(spec, tf.RaggedTensorSpec):
-        yield f"{path}{flat if in_rows or spec.ragged_rank else ''}"
-        for i in range(spec.ragged_rank):
-            yield f"{path}.row_splits" + (str(i) if i else "")
-    elif isinstance(spec, DenseStructuredTensorSpec):
-        for name, inner in zip(
-            sorted(spec.field_names()) or [""], spec.component_specs, strict=True
-        ):
-            yield from leaf_names(inner, path / name, flat, in_rows)
-    elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
-        yield from leaf_names(spec.values_spec, path, flat, True)
-        yield f"{path}.row_splits"
-    elif isinstance(parts := spec if isinstance(spec, Mapping) else component_specs(spec), Mapping):
-        for name in sorted(parts):
-            yield from leaf_names(parts[name], path / str(name), flat, in_rows)
-    else:
-        for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
-            yield f"{path}.{i}"
+    steps = component.steps
+    at = Path(*path, *(key for step in steps for key in step.keys))
+    lists = [step.kind for step in steps[_last_key(steps) :]]
+    if lists[-1:] != [ROW_SPLITS]:
+        return f"{at}{flat}" if any(step.kind == ITEMS for step in steps) else f"{at}"
+    return f"{at}.row_splits{len(lists) - 1 or ''}"
+
+
+def _last_key(steps: Steps) -> int:
+    """Returns the number of steps up to the last one with a key."""
+    return max((i for i, step in enumerate(steps, 1) if step.keys), default=0)

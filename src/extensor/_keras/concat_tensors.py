@@ -48,17 +48,13 @@ def _has_parts(spec: Any) -> bool:
     return isinstance(spec, StackableTypeSpec) and by_default
 
 
-def _is_ragged(spec: Any) -> bool:
-    return isinstance(spec, RaggedStructuredTensorSpec) and not spec.is_row
-
-
 def _split(spec: Any, value: Any) -> Iterator[Any]:
     if isinstance(value, tf.RaggedTensor):
         yield value.flat_values
         yield from value.nested_row_lengths()
     elif isinstance(value, tf.Tensor):
         yield value
-    elif _is_ragged(spec):
+    elif isinstance(spec, RaggedStructuredTensorSpec):
         yield from _split(spec.values_spec, value.values)
         yield value.row_lengths()
     elif _has_parts(spec):
@@ -83,7 +79,7 @@ def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
         if not lengths:
             return flat_values
         return tf.RaggedTensor.from_nested_row_lengths(flat_values, lengths, validate=False)
-    if _is_ragged(spec):
+    if isinstance(spec, RaggedStructuredTensorSpec):
         values = _join(spec.values_spec, tensors, path)
         lengths = _tensor(next(tensors), path)
         start = tf.zeros([1], lengths.dtype)

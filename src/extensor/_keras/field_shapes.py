@@ -1,5 +1,8 @@
 """The shapes that `build` and `compute_output_shape` of a layer get for extension values."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -42,7 +45,7 @@ def _shape_of(spec: Any, outer: tuple[int | None, ...] = (), rank: int = 0) -> A
         outer = (*outer, *shape.as_list()[rank:])
         if not isinstance(spec, StructuredTensorSpec):
             return outer
-        record = spec.record
+        record = spec._record
         rank = record.shape.rank
         return {name: _shape_of(one, outer, rank) for name, one in record.field_specs.items()}
     parts = component_specs(spec)

@@ -28,7 +28,13 @@ from extensor._keras.lowering import (
     tensors_of_lowered,
 )
 from extensor._keras.spec_key import spec_of_key
-from extensor._keras.whole_value import Component, ValueDtype, is_whole, lowered_spec, whole_of_form
+from extensor._keras.whole_value import (
+    TensorOfWhole,
+    ValueDtype,
+    is_whole,
+    lowered_spec,
+    whole_of_form,
+)
 from extensor.errors import DTypeError
 
 
@@ -91,10 +97,10 @@ class Field(_OfValue):
         """Returns the component tensor of a value."""
         return self.tensors(value)[self.index]
 
-    def compute_output_spec(self, value: Any) -> Component:
+    def compute_output_spec(self, value: Any) -> TensorOfWhole:
         """Returns the KerasTensor of the component tensor."""
         self.spec = value.dtype.spec
-        component = Component(value, self.index)
+        component = TensorOfWhole(value, self.index)
         _fields_of(value)[self.index] = component
         return component
 
@@ -268,7 +274,7 @@ def _whole(form: dict[str, Any]) -> Any:
         return whole
     owner: Any = getattr(tensors[0], "whole", None)
     if not is_whole(owner) or not all(
-        isinstance(tensor, Component) and tensor.whole is owner for tensor in tensors
+        isinstance(tensor, TensorOfWhole) and tensor.whole is owner for tensor in tensors
     ):
         return Assemble(key)(*tensors)
     indices = tuple(tensor.index for tensor in tensors)
@@ -280,7 +286,7 @@ def _whole(form: dict[str, Any]) -> Any:
     return taken[key, indices]
 
 
-def _fields_of(whole: Any) -> dict[int, Component]:
+def _fields_of(whole: Any) -> dict[int, TensorOfWhole]:
     """Returns the fields that were taken of a `WholeValue` already, by index."""
     return vars(whole).setdefault("taken_fields", {})
 
@@ -289,8 +295,9 @@ def _form_of_fields(whole: Any) -> Any:
     if not is_whole(whole):
         return whole
     spec, taken = whole.dtype.spec, _fields_of(whole)
-    for index, name in enumerate(component_names(spec, whole.name)):
-        if index not in taken:
-            Field(index, name)(whole)
-    (key,) = lowered_spec(spec)
-    return {key: tuple(taken[index] for index in range(len(taken)))}
+    ((key, specs),) = lowered_spec(spec).items()
+    if len(taken) < len(specs):
+        for index, name in enumerate(component_names(spec, whole.name)):
+            if index not in taken:
+                Field(index, name)(whole)
+    return {key: tuple(taken[index] for index in range(len(specs)))}

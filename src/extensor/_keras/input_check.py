@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import tensorflow as tf
 
+from extensor._keras.graph_node import is_symbolic
+from extensor._keras.lowering import contains, is_extension, lowered, map_leaves, own_spec
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
-from extensor._protocol.symbolic import is_symbolic
+from extensor._protocol.tree import rebuilt
 from extensor._struct.difference import mismatch
-from extensor._struct.spec import StructuredTensorSpec
-from extensor._struct.tensor import StructuredTensor
+from extensor._struct.spec import has_records, units_of
 from extensor._struct.units import have_other_units, with_units_of
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 
 
 def check_input(expected: Any, received: Any, model: str) -> None:
@@ -44,28 +46,53 @@ def cast_input(expected: Any, given: Any, is_declared: bool) -> Any:
     Raises:
         DTypeError: If numbers mean something else than expected (also a TypeError).
     """
-    if isinstance(given, StructuredTensor):
-        if is_symbolic(given) or not is_cast(expected, given.__tf_type_spec__(), is_declared):
-            return given
-        return expected.cast(given) if is_declared else with_units_of(expected, given)
+    if is_extension(given):
+        if not isinstance(expected, tf.TypeSpec):
+            is_one = type(expected) in (list, tuple) and len(expected) == 1
+            return cast_input(expected[0], given, is_declared) if is_one else given
+        # Whether lists fit a dense field is known for values only.
+        is_known = is_declared and tf.executing_eagerly()
+        spec = own_spec(given)
+        if not is_cast(expected, spec, is_declared, total=not is_known) or is_placeholder(given):
+            return given  # a model that gets a placeholder casts its values
+        if not is_declared:
+            return with_units_of(expected, given)
+        try:
+            return expected.cast(given)
+        except StructureError:
+            if is_cast(expected, spec, is_declared):
+                raise
+            return given  # `check_input` lists the fields with other sizes
     if isinstance(expected, dict) and isinstance(given, dict):
         return {n: cast_input(expected.get(n), item, is_declared) for n, item in given.items()}
+    is_one = type(given) in (list, tuple) and len(given) == 1
+    if is_one and isinstance(expected, tf.TypeSpec):
+        return type(given)([cast_input(expected, given[0], is_declared)])
     if _are_lists(expected, given):
         pairs = zip(expected, given, strict=True)
-        return type(given)([cast_input(*each, is_declared) for each in pairs])
+        return rebuilt(given, [cast_input(*each, is_declared) for each in pairs])
     return given
 
 
-def is_cast(expected: Any, received: Any, is_declared: bool) -> bool:
-    """Returns whether `cast_input` changes an input of these specs."""
-    if isinstance(received, StructuredTensorSpec):
-        if not isinstance(expected, StructuredTensorSpec):
+def is_cast(expected: Any, received: Any, is_declared: bool, total: bool = True) -> bool:
+    """Returns whether `cast_input` changes an input of these specs.
+
+    Args:
+        expected: As in `cast_input`.
+        received: The nest of specs of the input.
+        is_declared: As in `cast_input`.
+        total: Whether the cast must hold for all values of these specs, as in `mismatch`.
+    """
+    if isinstance(received, tf.TypeSpec):
+        if not isinstance(expected, tf.TypeSpec):
             return False
         if not is_declared:
             return have_other_units(expected, received)
+        if not has_records(expected):
+            return False
         received = any_batch_size(received)
         return not expected.is_compatible_with(received) and not mismatch(
-            expected, received, "", total=True
+            expected, received, "", total=total
         )
     if isinstance(expected, dict) and isinstance(received, dict):
         return any(is_cast(expected.get(n), item, is_declared) for n, item in received.items())
@@ -74,9 +101,70 @@ def is_cast(expected: Any, received: Any, is_declared: bool) -> bool:
     )
 
 
+def is_placeholder(given: Any) -> bool:
+    """Returns whether a nest of values has placeholders for values, in a functional graph."""
+    return is_symbolic(lowered(given))
+
+
 def _are_lists(one: Any, other: Any) -> bool:
-    are_lists = all(type(each) in (list, tuple) for each in (one, other))
+    are_lists = all(isinstance(each, (list, tuple)) for each in (one, other))
     return are_lists and len(one) == len(other)
+
+
+class ArgumentUnits:
+    """The specs of the arguments of a layer by name: later calls get the units in them.
+
+    Args:
+        call: The method `call` of the layer's class.
+        args: The positional arguments of the first call, without the layer.
+        kwargs: The other arguments.
+        known: The specs of some of the arguments, if the model was saved after its first call.
+    """
+
+    def __init__(self, call: Any, args: Any, kwargs: dict[str, Any], known: Any) -> None:
+        given = inspect.signature(call).bind_partial(None, *args, **kwargs).arguments
+        specs = {name: map_leaves(_spec_or_none, value) for name, value in given.items()}
+        specs.update(known)
+        self.specs = {name: spec for name, spec in specs.items() if contains(spec, _has_units)}
+        kinds = inspect.Parameter
+        self.names: list[str] = []
+        self.rest = self.others = ""  # the names of *args and **kwargs
+        for parameter in [*inspect.signature(call).parameters.values()][1:]:
+            if parameter.kind is kinds.VAR_POSITIONAL:
+                self.rest = parameter.name
+            elif parameter.kind is kinds.VAR_KEYWORD:
+                self.others = parameter.name
+            elif parameter.kind is not kinds.KEYWORD_ONLY:
+                self.names.append(parameter.name)
+
+    def of_arguments(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Returns the arguments of a call with these units.
+
+        Raises:
+            DTypeError: If numbers mean something else than in the first call (also a TypeError).
+        """
+        count = len(self.names)
+        own = [
+            cast_input(self.specs[name], value, is_declared=False) if name in self.specs else value
+            for name, value in zip(self.names, args, strict=False)
+        ]
+        rest = self.specs.get(self.rest, ())
+        more = args[count:]
+        own += [cast_input(*each, is_declared=False) for each in zip(rest, more, strict=False)]
+        own += more[len(rest) :]
+        others = self.specs.get(self.others, {})
+        return own, {
+            name: cast_input(self.specs.get(name, others.get(name)), value, is_declared=False)
+            for name, value in kwargs.items()
+        }
+
+
+def _spec_or_none(leaf: Any) -> Any:
+    return own_spec(leaf) if is_extension(leaf) else None
+
+
+def _has_units(spec: Any) -> bool:
+    return isinstance(spec, tf.TypeSpec) and bool(units_of(spec))
 
 
 def _without_list(inputs: Any) -> Any:

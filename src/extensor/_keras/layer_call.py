@@ -28,6 +28,7 @@ from extensor._keras.graph_node import (
     with_fields,
     with_whole_values,
 )
+from extensor._keras.input_check import ArgumentUnits
 from extensor._keras.lowering import (
     contains,
     is_extension,
@@ -67,6 +68,7 @@ class TakesValues:
     """Lets the `call` of a Keras layer take and return extension values."""
 
     _value_count = 0  # of the values in graphs that the layer returned
+    _units: Any = None  # the ArgumentUnits of the first call
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -143,6 +145,10 @@ class TakesValues:
         args, kwargs = map_leaves(_as_keras_tensor, (args, kwargs))
         changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
         return layer_call if changed is function else lambda *_, **__: whole(changed(*tensors))
+
+    def _known_specs(self) -> dict[str, Any]:
+        """Returns the specs of arguments that are known before the first call, by name."""
+        return {}
 
     def _whole(self, outputs: Any) -> Any:
         """Returns outputs with each value replaced by a `WholeValue`."""
@@ -279,7 +285,13 @@ def _call_with_values(
     token = _in_keras.set(None)
     try:
         masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
-        outputs = method(layer, *raised(args), **_raised_by_name(kwargs), **masks)
+        args, kwargs = raised(args), _raised_by_name(kwargs)
+        if layer._units is None and lower is _lowered:
+            layer._units = ArgumentUnits(method, args, kwargs, layer._known_specs())
+        units: Any = layer._units
+        if lower is _lowered and units.specs:
+            args, kwargs = units.of_arguments(args, kwargs)
+        outputs = method(layer, *args, **kwargs, **masks)
     finally:
         _in_keras.reset(token)
     return lower(layer, outputs)

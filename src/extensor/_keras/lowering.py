@@ -1,29 +1,20 @@
 """Lowering of extension values to plain nests of tensors for Keras, and raising them again.
 
 Keras 3 rejects extension values. So each value is *lowered*: replaced by a dict with one key and a
-tuple of tensors. The key encodes the spec of the value. A first word in the key says which tensors
-the tuple has:
-
-| key | tensors | function | where |
-| --- | --- | --- | --- |
-| the spec only | the component tensors (`component_tensors`) | `lowered` | inputs and outputs of layers, functional graphs, files |
-| `counted ` and the spec | a batch-sized tensor, then the component tensors | `counted` | the input of a training step, if no component is batch-sized: Keras weighs a batch by the size of the first tensor |
-| `boxes ` and the spec | the boxes that a dataset holds for the value | `lowered_dataset` | batches that `predict` takes from a dataset one by one, in Python: creating values there may take longer than the step |
-| `concat ` and the spec | tensors that can be concatenated (`concat_tensors`) | `lowered_outputs` | outputs of `predict`, which Keras concatenates |
-| `used:` with a digit for each component tensor, and the spec | the component tensors that are used (`_pruning/`) | `pruned_input` | batches from files, without the fields that the model does not use |
-| `fields:` with these digits and the key of another spec, and the spec | the boxes of records with fewer fields, which have the other spec | `pruned_input` | the same, if the dataset has no `map` |
+tuple of tensors. The key encodes the spec of the value, and a first word says which tensors these
+are. docs/design.md lists the words ("A value in Keras").
 
 `raised` returns the values of all these forms. A lowered value needs no other data, so it can pass
 through datasets, functional graphs and files.
 
 A value is lowered before Keras gets it, and raised before a user's code gets it (`layer_call`,
 `trainer`).
-"""  # noqa: E501 - a table row is one line
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -32,7 +23,7 @@ from extensor._keras import component_tensors, concat_tensors
 from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remembered_spec
-from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key, with_word
+from extensor._keras.spec_key import SpecKey, is_key, key_of_spec, spec_of_key
 from extensor._keras.whole_value import form_of_whole, is_whole
 from extensor._protocol.box import boxed_specs, is_stackable, unbox
 from extensor._pruning.components import filled
@@ -56,23 +47,38 @@ class LoweredValue:
         self.form = form
 
 
-_COUNTED, _BOXES, _CONCAT, _USED = "counted ", "boxes ", "concat ", "used:"
-_FIELDS = "fields:"
+# The first word of a key: which tensors there are, of other than all component tensors.
+_COUNTED, BOXES, _CONCAT = "counted", "boxes", "concat"
 
 
-def word_of_uses(uses: Sequence[int]) -> str:
-    """Returns the word for a value of which some component tensors are used."""
-    return f"{_USED}{''.join(map(str, uses))} "
+class _Form(NamedTuple):
+    """How the tensors of a lowered value make the value: what its key says before the spec.
+
+    Attributes:
+        tensors: Which tensors these are; empty for the component tensors.
+        uses: A digit for each component tensor of the value: how it is used. Empty if all are.
+        narrow_key: The key of the spec of the boxes, if these are of records with fewer fields.
+    """
+
+    tensors: str = ""
+    uses: str = ""
+    narrow_key: str = ""
 
 
-def word_of_fields(uses: Sequence[int], narrow_key: str) -> str:
-    """Returns the word for the boxes of records with fewer fields.
+def key_of_form(
+    spec: tf.TypeSpec, tensors: str = "", uses: Sequence[int] = (), narrow_spec: Any = None
+) -> str:
+    """Returns the key of a lowered value.
 
     Args:
-        uses: How the component tensors of records with all fields are used.
-        narrow_key: The key of the spec of the records with fewer fields.
+        spec: The spec of the value.
+        tensors: Which tensors it has. Default: the component tensors that are used.
+        uses: How each component tensor is used. Default: all are used.
+        narrow_spec: The spec of the boxes, if these are of records with fewer fields.
     """
-    return f"{_FIELDS}{''.join(map(str, uses))}:{narrow_key} "
+    narrow_key = "" if narrow_spec is None else key_of_spec(narrow_spec)
+    word = ":".join(_Form(tensors, "".join(map(str, uses)), narrow_key))
+    return SpecKey(f"{word} {key_of_spec(spec)}", spec)
 
 
 def is_extension(value: Any) -> bool:
@@ -156,6 +162,11 @@ def spec_of_value(value: Any) -> tf.TypeSpec:
     return any_batch_size(own_spec(value))
 
 
+def spec_of_nest(structure: Any) -> Any:
+    """Returns a nest with the spec of each extension value; other leaves as they are."""
+    return map_leaves(lambda leaf: spec_of_value(leaf) if is_extension(leaf) else leaf, structure)
+
+
 def own_spec(value: Any) -> tf.TypeSpec:
     """Returns the spec of a value or placeholder."""
     return remembered_spec(value) or spec_of_field(value)
@@ -163,8 +174,7 @@ def own_spec(value: Any) -> tf.TypeSpec:
 
 def spec_of_lowered(form: dict[str, Any]) -> tf.TypeSpec:
     """Returns the spec of a lowered value."""
-    _, spec, _ = _parts(form)
-    return spec
+    return _parts(form)[1]
 
 
 def tensors_of_lowered(form: dict[str, Any]) -> tuple[Any, ...]:
@@ -221,27 +231,26 @@ def lowered_outputs(outputs: Any) -> Any:
     return tf.nest.map_structure(_concat, outputs)
 
 
-def _parts(form: dict[str, Any]) -> tuple[str, tf.TypeSpec, tuple[Any, ...]]:
-    """Returns the first word of the key, the spec and the tensors of a lowered value."""
-    ((key, tensors),) = form.items()
-    words, space, spec_key = key.rpartition(" ")
-    return words + space, spec_of_key(spec_key), tensors
+def _parts(lowered: dict[str, Any]) -> tuple[_Form, tf.TypeSpec, tuple[Any, ...]]:
+    """Returns the form, the spec and the tensors of a lowered value."""
+    ((key, tensors),) = lowered.items()
+    word, _, spec_key = key.rpartition(" ")
+    return _Form(*word.split(":", 2)), spec_of_key(spec_key), tensors
 
 
-def _raised(form: dict[str, Any]) -> Any:
-    word, spec, tensors = _parts(form)
-    if word == _BOXES:
+def _raised(lowered: dict[str, Any]) -> Any:
+    form, spec, tensors = _parts(lowered)
+    uses = list(map(int, form.uses))
+    if form.narrow_key:
+        narrow_spec = spec_of_key(form.narrow_key)
+        return filled(spec, uses, narrow_spec, unbox(narrow_spec, list(tensors)))
+    if form.tensors == BOXES:
         return unbox(spec, list(tensors))
-    if word == _CONCAT:
+    if form.tensors == _CONCAT:
         return concat_tensors.to_value(spec, tensors)
-    if word.startswith(_USED):
-        return unpacked(spec, [int(use) for use in word[len(_USED) : -1]], tensors)
-    if word.startswith(_FIELDS):
-        uses, _, key = word[len(_FIELDS) : -1].partition(":")
-        narrow_spec = spec_of_key(key)
-        narrow = unbox(narrow_spec, list(tensors))
-        return filled(spec, list(map(int, uses)), narrow_spec, narrow)
-    own = tensors[1:] if word == _COUNTED else tensors
+    if uses:
+        return unpacked(spec, uses, tensors)
+    own = tensors[1:] if form.tensors == _COUNTED else tensors
     return component_tensors.to_value(spec, list(own))
 
 
@@ -256,17 +265,15 @@ def _lowered(value: Any) -> Any:
     return {key_of_spec(spec): tuple(component_tensors.to_tensors(spec, value))}
 
 
-def _counted(form: dict[str, Any]) -> dict[str, Any]:
-    ((key, tensors),) = form.items()
-    count = component_tensors.count_of_batch(spec_of_key(key), list(tensors))
-    return form if count is None else {with_word(_COUNTED, key): (count, *tensors)}
+def _counted(lowered: dict[str, Any]) -> dict[str, Any]:
+    _, spec, tensors = _parts(lowered)
+    count = component_tensors.count_of_batch(spec, list(tensors))
+    return lowered if count is None else {key_of_form(spec, _COUNTED): (count, *tensors)}
 
 
-def _uncounted(form: dict[str, Any]) -> dict[str, Any]:
-    ((key, (*tensors,)),) = form.items()
-    if not key.startswith(_COUNTED):
-        return form
-    return {key_of_spec(spec_of_key(key[len(_COUNTED) :])): tuple(tensors[1:])}
+def _uncounted(lowered: dict[str, Any]) -> dict[str, Any]:
+    form, spec, tensors = _parts(lowered)
+    return {key_of_spec(spec): tensors[1:]} if form.tensors == _COUNTED else lowered
 
 
 def _compares_shapes(spec: Any) -> bool:
@@ -284,11 +291,11 @@ def _compares_shapes(spec: Any) -> bool:
 def _boxes(spec: Any) -> Any:
     if not is_extension_spec(spec):
         return spec
-    return {with_word(_BOXES, key_of_spec(spec)): tuple(boxed_specs(spec))}
+    return {key_of_form(spec, BOXES): tuple(boxed_specs(spec))}
 
 
 def _concat(value: Any) -> Any:
     if not is_extension(value):
         return value
     spec = any_sizes(tf.type_spec_from_value(value))
-    return {with_word(_CONCAT, key_of_spec(spec)): tuple(concat_tensors.to_tensors(spec, value))}
+    return {key_of_form(spec, _CONCAT): tuple(concat_tensors.to_tensors(spec, value))}

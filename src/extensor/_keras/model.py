@@ -19,7 +19,7 @@ from extensor._keras.graph_node import (
     with_fields,
     with_whole_values,
 )
-from extensor._keras.input_check import cast_input, check_input
+from extensor._keras.input_check import cast_input, check_input, is_cast, is_placeholder
 from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
     LoweredValue,
@@ -30,10 +30,12 @@ from extensor._keras.lowering import (
     map_lowered,
     raised,
     spec_of_lowered,
+    spec_of_nest,
     spec_of_value,
     uncounted,
 )
 from extensor._keras.pruned_input import of_fields
+from extensor._keras.python_input import holds_data
 from extensor._keras.saving import Saver
 from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
@@ -86,7 +88,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         args, kwargs = uncounted((args, kwargs))
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
-        elif self._call_spec.specs:
+        elif self._declares_input and self._call_spec.specs:
             args, kwargs = self._fitting(args, kwargs)
         outputs = super().__call__(*args, **kwargs)
         if self._output_spec is None:
@@ -97,19 +99,22 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         """Returns the arguments of a call, with the input cast to the type that it has."""
         assert self._call_spec is not None
         name, expected = next(iter(self._call_spec.specs.items()))
-        if not self._declares_input:
-            if args:
-                args = (cast_input(expected, args[0], is_declared=False), *args[1:])
-            return args, kwargs
         try:
             self._check_call(name, expected, args, kwargs)
         except DTypeError:
+            args, kwargs = raised(lowered((args, kwargs)))
             if args:
                 args = (cast_input(expected, args[0], is_declared=True), *args[1:])
             elif name in kwargs:
                 kwargs = {**kwargs, name: cast_input(expected, kwargs[name], is_declared=True)}
-            self._check_call(name, expected, args, kwargs)
+            given = args[0] if args else kwargs.get(name)
+            if not (is_placeholder(given) and is_cast(expected, spec_of_nest(given), True)):
+                self._check_call(name, expected, args, kwargs)
         return args, kwargs
+
+    def _known_specs(self) -> dict[str, Any]:
+        """Returns the specs of the first call, also of a model that was saved after it."""
+        return {} if self._call_spec is None else self._call_spec.specs
 
     def _check_call(self, name: str, expected: Any, args: Any, kwargs: Any) -> None:
         if len(args) == 1 and is_extension(args[0]):
@@ -175,7 +180,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layers for values or placeholders."""
         if self._declares_input:
-            if args and not isinstance(args[0], dict) and not is_extension(args[0]):
+            if args and not is_extension(args[0]) and holds_data(args[0]):
                 args = (self._as_input(args[0]), *args[1:])
             args, kwargs = map_leaves(_as_tensor, (args, kwargs))
         return super().__call__(*args, **kwargs)

@@ -110,7 +110,7 @@ def ignored_parts(spec: Any) -> Any:
     equal spec.
     """
     if isinstance(spec, StructuredTensorSpec):
-        record = spec.record
+        record = spec._record
         types = tuple((name, kept.field) for name, kept in record._metadata.types.items())
         fields = record.field_specs
         return spec._dims, types, tuple((name, ignored_parts(s)) for name, s in fields.items())

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
 from extensor._data.prunable import pruned, specs_of_used
-from extensor._keras.lowering import (
-    is_extension_spec,
-    spec_of_value,
-    word_of_fields,
-    word_of_uses,
-)
-from extensor._keras.spec_key import key_of_spec, with_word
+from extensor._keras.lowering import BOXES, is_extension_spec, key_of_form, spec_of_value
 from extensor._protocol.box import boxed_specs
-from extensor._pruning.components import components
+from extensor._pruning.components import components, is_fixed, is_opaque
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._tf import restructured
 
@@ -62,9 +56,8 @@ def pruned_input(
     if all(use == VALUE for use in found.uses):
         return found.dataset
     if found.narrow_spec is not None:
-        word = word_of_fields(found.uses, key_of_spec(found.narrow_spec))
-        key = with_word(word, key_of_spec(found.element_spec))
-        return restructured(found.dataset, {key: tuple(boxed_specs(found.narrow_spec))})
+        form = _form_of_fields(found.element_spec, found.uses, found.narrow_spec)
+        return restructured(found.dataset, form)
     uses = iter(found.uses)
     return restructured(
         found.dataset, tf.nest.map_structure(lambda spec: _form(spec, uses), found.element_spec)
@@ -83,16 +76,22 @@ def of_fields(records: Any, names: list[str]) -> tuple[Any, Any]:
     spec = spec_of_value(records)
     parts = components(spec)
     # The form is not known of a field of a type that is not known here.
-    names = [*names, *(part.names[0] for part in parts if part.is_fixed)]
+    whole = [is_opaque(part) or is_fixed(part) for part in parts]
+    names = [
+        *names,
+        *(part.names[0] for part, is_whole in zip(parts, whole, strict=True) if is_whole),
+    ]
     kept = [name for name in records.field_names() if name in names]
-    has_count = any(not part.rows and part.names[0] in kept and not part.is_fixed for part in parts)
+    has_count = any(
+        not part.lists and part.names[0] in kept and not is_whole
+        for part, is_whole in zip(parts, whole, strict=True)
+    )
     if len(kept) == len(records.field_names()) or not has_count:
         return records, None
     narrow = records.with_only(*kept)
     narrow_spec = spec_of_value(narrow)
-    uses = [VALUE if part.names[0] in kept else NOTHING if part.rows else SHAPE for part in parts]
-    key = with_word(word_of_fields(uses, key_of_spec(narrow_spec)), key_of_spec(spec))
-    return narrow, {key: tuple(boxed_specs(narrow_spec))}
+    uses = [VALUE if part.names[0] in kept else NOTHING if part.lists else SHAPE for part in parts]
+    return narrow, _form_of_fields(spec, uses, narrow_spec)
 
 
 def forget_uses(model: Any) -> None:
@@ -117,4 +116,9 @@ def _form(spec: Any, uses: Any) -> Any:
     own = [next(uses) for _ in parts]
     if not is_extension_spec(spec):
         return spec
-    return {with_word(word_of_uses(own), key_of_spec(spec)): tuple(specs_of_used(parts, own))}
+    return {key_of_form(spec, uses=own): tuple(specs_of_used(parts, own))}
+
+
+def _form_of_fields(spec: Any, uses: Sequence[int], narrow_spec: Any) -> dict[str, Any]:
+    """Returns the spec of the lowered form of records, as boxes of some of their fields."""
+    return {key_of_form(spec, BOXES, uses, narrow_spec): tuple(boxed_specs(narrow_spec))}

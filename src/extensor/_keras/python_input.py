@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._arrow.wanted_table import records_of_spec
-from extensor._keras.lowering import contains, is_extension
+from extensor._keras.lowering import contains, is_extension, is_lowered
 from extensor._struct.cast_request import STRICT
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -33,8 +33,15 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             "a single value of shape ()",
             "Give a batch of one value: records[:1] instead of records[0].",
         )
-    is_table = type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
-    if isinstance(specs, StructuredTensorSpec) and type(data) is dict:
+    if type(specs) is dict and type(data) is dict and not is_lowered(data):
+        return {name: _as_part(item, specs.get(name), model) for name, item in data.items()}
+    if type(data) in (list, tuple) and not _is_list_of_records(data):
+        parts = specs if type(specs) in (list, tuple) else [specs]
+        if len(parts) == len(data):
+            pairs = zip(data, parts, strict=True)
+            return type(data)([_as_part(*each, model) for each in pairs])
+    is_table = _is_table(data)
+    if isinstance(specs, StructuredTensorSpec) and type(data) is dict and not is_lowered(data):
         raise StructureError(
             f"{model}: input",
             "a batch: a list of dicts, one for each record",
@@ -51,11 +58,34 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             "Give xt.from_arrow(table), or spec.cast(records) with the spec of the records.",
         )
     if is_table:
+        table: Any = data
         try:
-            return records_of_spec(data, specs, STRICT)
+            return records_of_spec(table, specs, STRICT)
         except ExtensorError:
-            data = data.to_pylist()  # the spec decides about types and nulls
+            data = table.to_pylist()  # the spec decides about types and nulls
     return specs.cast(list(data))
+
+
+def holds_data(nest: Any) -> bool:
+    """Returns whether an input of a model may hold Python data or tables.
+
+    >>> from extensor._keras.python_input import holds_data
+    >>> holds_data([{"a": 1}]), holds_data({"x": [{"a": 1}]}), holds_data({"x": 1})
+    (True, True, False)
+    """
+    if type(nest) is dict and not is_lowered(nest):
+        return any(type(item) in (list, tuple) or _is_table(item) for item in nest.values())
+    return type(nest) is not dict
+
+
+def _as_part(data: Any, spec: Any, model: str) -> Any:
+    """Returns one of several inputs of a model, as `as_batch`."""
+    is_records = isinstance(spec, StructuredTensorSpec) and spec.rank == 1
+    return as_batch(data, spec, model) if is_records and not is_extension(data) else data
+
+
+def _is_table(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
 
 
 def _is_list_of_records(data: Any) -> bool:

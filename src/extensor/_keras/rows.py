@@ -15,6 +15,7 @@ from extensor._keras.lowering import contains, is_extension
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
+from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.field import spec_of_field
 from extensor.errors import DTypeError, StructureError
 
@@ -42,8 +43,8 @@ class Rows:
         self._values: list[Any] | None = []  # None for a part of the rows
         self.count: int | None = None
         for name, part in parts.items():
-            for at, value in _leaves(part, Path(name)):
-                self._add(at, value)
+            for names, value in named_leaves(part, (name,)):
+                self._add(Path(*names), value)
 
     def _add(self, at: Path, value: Any) -> None:
         if not is_extension(value):
@@ -185,18 +186,6 @@ class Rows:
 
     def _packed(self, leaves: list[Any]) -> Any:
         return tf.nest.pack_sequence_as(self._structure, leaves)
-
-
-def _leaves(part: Any, at: Path) -> Any:
-    """Yields the leaves of a nest, in the order of tf.nest, with their paths."""
-    if isinstance(part, dict):
-        for name in sorted(part):
-            yield from _leaves(part[name], at / str(name))
-    elif isinstance(part, tuple):
-        for i, item in enumerate(part):
-            yield from _leaves(item, at / str(i))
-    else:
-        yield at, part
 
 
 def as_tuples(structure: Any) -> Any:

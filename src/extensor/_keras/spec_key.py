@@ -61,11 +61,6 @@ def key_of_spec(spec: tf.TypeSpec) -> str:
     return _key(spec, ignored_parts(spec))
 
 
-def with_word(word: str, key: Any) -> str:
-    """Returns a key with a word before it."""
-    return SpecKey(word + key, spec_of_key(key))
-
-
 @functools.lru_cache(maxsize=1024)
 def _key(spec: tf.TypeSpec, order: Any) -> str:
     try:

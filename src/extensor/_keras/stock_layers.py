@@ -1,5 +1,8 @@
 """Layers like those of Keras, for values that Keras's own layers do not accept."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,11 +10,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from extensor._authoring.rows import cut_rows, uncut_rows
 from extensor._keras.layer import Layer
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
-from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BatchableTypeSpec
+from extensor._types.masked.value import MaskedTensor
 from extensor.errors import UnsupportedTypeError
 
 
@@ -71,6 +75,9 @@ class TimeDistributed(Layer):
     steps of all rows as one batch; its outputs are cut into the same rows. The steps of a dense
     tensor, and of any other value that stacks, are along its second dimension.
 
+    Outputs for null steps, and for null rows, are null. A layer of `xt.keras` gets steps that may
+    be null as a MaskedTensor; a layer of Keras gets zeros for them.
+
     Args:
         layer: A layer that takes a batch of steps.
         **kwargs: Options of `keras.layers.Layer`.
@@ -90,10 +97,19 @@ class TimeDistributed(Layer):
 
     def call(self, inputs: Any) -> Any:
         """Returns the layer's outputs, cut into the rows of the inputs."""
-        if isinstance(inputs, (tf.RaggedTensor, RaggedStructuredTensor)):
-            outputs = self.layer(inputs.values)
-            rows = tf.nest.map_structure(lambda steps: _cut(steps, inputs.row_splits), outputs)
-            return _named(rows, inputs)
+        return _named(self._outputs(inputs), inputs)
+
+    def _outputs(self, inputs: Any) -> Any:
+        if isinstance(inputs, MaskedTensor):
+            rank, mask = inputs.mask.shape.rank, inputs.mask
+            if rank == 1 or (rank == 2 and not isinstance(self.layer, Layer)):
+                outputs = self._outputs(inputs.values)
+                return tf.nest.map_structure(lambda o: MaskedTensor.combined(o, mask), outputs)
+            if not isinstance(self.layer, Layer):
+                return self._outputs(inputs.fill("" if inputs.dtype == tf.string else 0))
+        if (steps := uncut_rows(inputs)) is not None:
+            outputs = self.layer(steps[0])
+            return tf.nest.map_structure(lambda output: cut_rows(output, steps[1]), outputs)
         spec = tf.type_spec_from_value(inputs)
         shape = getattr(spec, "shape", None)
         if not isinstance(spec, BatchableTypeSpec) or (shape is not None and shape.rank == 1):
@@ -107,10 +123,9 @@ class TimeDistributed(Layer):
         sizes = tf.shape(boxes[0])[:2]
         step = unstacked_spec(unstacked_spec(spec, self.name), self.name)
         steps = unbox(stacked_spec(step, None, self.name), [_merged(part) for part in boxes])
-        rows = tf.nest.map_structure(
+        return tf.nest.map_structure(
             lambda output: self._rows(output, sizes, spec), self.layer(steps)
         )
-        return _named(rows, inputs)
 
     def _rows(self, output: Any, sizes: Any, spec: Any) -> Any:
         """Returns the output for all steps, split into rows."""
@@ -144,12 +159,6 @@ def _split(part: Any, sizes: Any, static: tf.TensorShape) -> Any:
     split = tf.reshape(part, tf.concat([sizes, tf.shape(part)[1:]], 0))
     split.set_shape([*static, *part.shape[1:]])
     return split
-
-
-def _cut(steps: Any, row_splits: Any) -> Any:
-    if isinstance(steps, StructuredTensor):
-        return RaggedStructuredTensor.of_parts(steps, row_splits)
-    return tf.RaggedTensor.from_row_splits(steps, row_splits, validate=False)
 
 
 def _named(outputs: Any, inputs: Any) -> Any:

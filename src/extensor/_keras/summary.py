@@ -1,5 +1,8 @@
 """The lines of `Model.summary` for the fields of inputs and outputs."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Set
@@ -51,7 +54,7 @@ def _fields(part: Any, path: Path, outer: tf.TensorShape | None = None, rank: in
             # A single output has the empty name.
             yield from _fields(item, path if name == "" else path / str(name))
     elif isinstance(part, StructuredTensorSpec):
-        inner = part.record
+        inner = part._record
         if outer is not None or inner is not part:
             outer = part.shape if outer is None else outer.concatenate(part.shape[rank:])
         for name, item in inner.field_specs.items():

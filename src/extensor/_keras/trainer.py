@@ -37,12 +37,12 @@ from extensor._keras.lowering import (
     lowered_outputs,
     map_leaves,
     raised,
-    spec_of_value,
+    spec_of_nest,
 )
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.pruned_input import forget_uses, pruned_input
 from extensor._keras.python_input import as_batch
-from extensor._raised import as_raised
+from extensor._raised import raise_marked
 from extensor.errors import DTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
@@ -160,7 +160,7 @@ class Trainer(OwnBuild, keras.Model):
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains the model on one batch, as `keras.Model.train_on_batch`."""
         x = self._as_input(x)
-        self._check_batch(tf.nest.map_structure(_spec_or_value, x))
+        self._check_batch(spec_of_nest(x))
         self._build_for_strategy((x, y))
         with named_errors(self):
             return super().train_on_batch(x, y, *args, **kwargs)
@@ -168,7 +168,7 @@ class Trainer(OwnBuild, keras.Model):
     def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
         x = self._as_input(x)
-        self._check_batch(tf.nest.map_structure(_spec_or_value, x))
+        self._check_batch(spec_of_nest(x))
         self._build_for_strategy((x, y))
         with named_errors(self):
             return super().test_on_batch(x, y, *args, **kwargs)
@@ -231,6 +231,8 @@ class Trainer(OwnBuild, keras.Model):
     ) -> tuple[Any, ...]:
         if not contains((y, y_pred), is_extension):
             return y, y_pred, sample_weight
+        # The units of the targets are those of the outputs.
+        y = cast_input(spec_of_nest(y_pred), y, is_declared=False)
         if names:
             check_fields(f"{self.name}: sample_weight", sample_weight, self._scored_fields)
             return by_field(names, y, y_pred, sample_weight, self.name, loss)
@@ -281,8 +283,7 @@ class Trainer(OwnBuild, keras.Model):
             try:
                 yield
             except tf.errors.OpError as error:
-                if (own := as_raised(error.message)) is not None:
-                    raise own from None
+                raise_marked(error.message)
                 if not isinstance(error, tf.errors.InvalidArgumentError):
                     raise
                 given: Any = {} if self._call_spec is None else self._call_spec.specs
@@ -416,10 +417,6 @@ def _compiled_by_extensor(model: Any) -> Any:
 
 def _any_batch(spec: Any) -> Any:
     return any_batch_size(spec) if isinstance(spec, tf.TypeSpec) else spec
-
-
-def _spec_or_value(value: Any) -> Any:
-    return spec_of_value(value) if is_extension(value) else value
 
 
 def _is_extension_or_spec(value: Any) -> bool:

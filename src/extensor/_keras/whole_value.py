@@ -41,7 +41,7 @@ class ValueDtype(str):
         return format(self.spec.value_type.__name__, format_spec)
 
 
-class Component(keras.KerasTensor):
+class TensorOfWhole(keras.KerasTensor):
     """The KerasTensor of one component tensor of an extension value.
 
     Args:
@@ -69,19 +69,19 @@ def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
 
 
 def form_of_whole(whole: Any) -> dict[str, Any]:
-    """Returns the lowered form of a whole value, of Components that are not part of a graph."""
+    """Returns the lowered form of a whole value, of tensors that are not part of a graph."""
     ((key, specs),) = lowered_spec(whole.dtype.spec).items()
-    return {key: tuple(Component(whole, index) for index in range(len(specs)))}
+    return {key: tuple(TensorOfWhole(whole, index) for index in range(len(specs)))}
 
 
 def whole_of_form(form: dict[str, Any]) -> Any:
-    """Returns the whole value whose Components are the tensors of a lowered form, or None."""
+    """Returns the whole value whose tensors are the tensors of a lowered form, or None."""
     ((key, tensors),) = form.items()
     whole: Any = getattr(tensors[0], "whole", None) if tensors else None
     if not is_whole(whole) or list(lowered_spec(whole.dtype.spec)) != [key]:
         return None
     is_same = (
-        isinstance(tensor, Component) and tensor.whole is whole and tensor.index == index
+        isinstance(tensor, TensorOfWhole) and tensor.whole is whole and tensor.index == index
         for index, tensor in enumerate(tensors)
     )
     return whole if all(is_same) else None

@@ -13,8 +13,10 @@ from extensor._patches.common_type import (
     are_alike,
     are_tensors,
     common_spec,
+    expect_alike,
     is_ours,
     is_value,
+    may_cast,
 )
 from extensor._patches.patch import replaces
 from extensor._protocol.casting import cast_value
@@ -48,7 +50,10 @@ def types_match(plain: Any) -> Any:
                 spec = common_spec(specs)
                 if spec is not None:
                     common[i] = replacements[i] = spec
-                elif op_type == _CASE and all(isinstance(value, _SHAPED) for value in values):
+                    continue
+                if may_cast(specs):
+                    expect_alike(specs, "tf.switch_case" if op_type == _CASE else "tf.cond")
+                if op_type == _CASE and all(isinstance(value, _SHAPED) for value in values):
                     replacements[i] = specs[0].most_specific_common_supertype(specs[1:])
         if common:
             for graph, branch in zip(branch_graphs, branches, strict=True):
@@ -99,6 +104,9 @@ def eager_cond(plain: Any) -> Any:
         specs = [_spec_of(value) for value in values]
         pairs = list(zip(specs, others, strict=True))
         common = [None if None in pair else common_spec(pair) for pair in pairs]
+        for spec, pair in zip(common, pairs, strict=True):
+            if spec is None and None not in pair and may_cast(pair):
+                expect_alike(pair if taken else pair[::-1], "tf.cond")
         if not any(spec is not None for spec in common):
             return result
         return tf.nest.pack_sequence_as(

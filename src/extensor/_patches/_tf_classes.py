@@ -73,9 +73,7 @@ def _hook(abstract: Any, make: Callable[[Any, Callable[[type], Any]], Any]) -> N
 def sequence_like(plain: Any) -> Any:
     def sequence_like(instance: Any, args: Any) -> Any:
         kind = type(instance)
-        if kind is tuple or kind is list:  # what TensorFlow returns after a dozen checks
-            return kind(args)
-        if kind is dict:
+        if kind is tuple or kind is list or kind is dict:  # most calls, without the checks below
             return plain(instance, args)
         if isinstance(instance, Container):
             raise refused(kind)

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._patches.patch import replaces
-from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.casting import cast_value, castable_type, difference_of_records
 from extensor._tf import Extension, describes_extension
 from extensor._tf._tf_data import (
     as_numpy,
@@ -85,8 +85,9 @@ def _type_of_all(specs: Any) -> Any:
     for i, spec in enumerate(specs[1:], 1):
         found = common.most_specific_common_supertype([spec]) or castable_type(common, spec)
         if found is None:
-            raise DTypeError(
-                f"from_list, element {i}",
+            at = f"from_list, element {i}"
+            raise difference_of_records(common, spec, at) or DTypeError(
+                at,
                 f"a value with a common type with {common}",
                 str(spec),
                 "Give all elements the same type.",

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
-
-import tensorflow as tf
 
 from extensor._patches.patch import replaces
 from extensor._protocol import dataset_batch
@@ -19,18 +18,10 @@ from extensor._tf._tf_data import has_extension
     probe="ragged_batches",
 )
 def ragged_batch(plain: Any) -> Any:
-    def _ragged_batch(
-        input_dataset: Any,
-        batch_size: Any,
-        drop_remainder: Any = False,
-        row_splits_dtype: Any = tf.int64,
-        name: Any = None,
-    ) -> Any:
+    def _ragged_batch(input_dataset: Any, *args: Any) -> Any:
         """Like TensorFlow's function, also for components of extension values."""
-        rest = (batch_size, drop_remainder, row_splits_dtype, name)
-        if has_extension(input_dataset):
-            return dataset_batch.ragged_batch(input_dataset, *rest)
-        return plain(input_dataset, *rest)
+        batch = dataset_batch.ragged_batch if has_extension(input_dataset) else plain
+        return batch(input_dataset, *args)
 
     return _ragged_batch
 
@@ -41,19 +32,10 @@ def ragged_batch(plain: Any) -> Any:
     probe="padded_batches",
 )
 def padded_batch(plain: Any) -> Any:
-    def _padded_batch(
-        input_dataset: Any,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        drop_remainder: Any = False,
-        name: Any = None,
-    ) -> Any:
+    def _padded_batch(input_dataset: Any, *args: Any) -> Any:
         """Like TensorFlow's function, also for components of extension values."""
-        rest = (batch_size, padded_shapes, padding_values, drop_remainder, name)
-        if has_extension(input_dataset):
-            return dataset_batch.padded_batch(input_dataset, *rest)
-        return plain(input_dataset, *rest)
+        batch = dataset_batch.padded_batch if has_extension(input_dataset) else plain
+        return batch(input_dataset, *args)
 
     return _padded_batch
 
@@ -64,23 +46,15 @@ def padded_batch(plain: Any) -> Any:
     probe="buckets",
 )
 def bucket_by_sequence_length(plain: Any) -> Any:
-    def _bucket_by_sequence_length(
-        self: Any,
-        element_length_func: Any,
-        bucket_boundaries: Any,
-        bucket_batch_sizes: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        pad_to_bucket_boundary: Any = False,
-        no_padding: Any = False,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+    def _bucket_by_sequence_length(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Like TensorFlow's function, also for components of extension values."""
-        if has_extension(self) and not no_padding:
-            padded_shapes = dataset_batch.bucket_shapes(self.element_spec, padded_shapes)
-        sizes = (element_length_func, bucket_boundaries, bucket_batch_sizes)
-        padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
-        return plain(self, *sizes, *padding, *args, **kwargs)
+        if not has_extension(self):
+            return plain(self, *args, **kwargs)
+        call = inspect.signature(plain).bind(self, *args, **kwargs)
+        given = call.arguments
+        if not given.get("no_padding"):
+            shapes = given.get("padded_shapes")
+            given["padded_shapes"] = dataset_batch.bucket_shapes(self.element_spec, shapes)
+        return plain(*call.args, **call.kwargs)
 
     return _bucket_by_sequence_length

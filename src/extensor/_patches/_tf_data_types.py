@@ -19,7 +19,9 @@ from extensor._tf._tf_data import data_nest
 def concatenate(plain: Any) -> Any:
     def _concatenate(input_dataset: Any, dataset_to_concatenate: Any, name: Any = None) -> Any:
         """Calls TensorFlow's function after casting the elements to their common type."""
-        return plain(*cast_together([input_dataset, dataset_to_concatenate]), name)
+        return plain(
+            *cast_together([input_dataset, dataset_to_concatenate], "Dataset.concatenate"), name
+        )
 
     return _concatenate
 
@@ -35,7 +37,7 @@ def directed_interleave(plain: Any) -> Any:
         selector_input: Any, data_inputs: Any, stop_on_empty_dataset: Any = False
     ) -> Any:
         """Calls TensorFlow's function after casting the elements to their common type."""
-        datasets = cast_together(list(data_inputs))
+        datasets = cast_together(list(data_inputs), "Dataset.choose_from_datasets")
         return plain(selector_input, datasets, stop_on_empty_dataset)
 
     return _directed_interleave

@@ -17,7 +17,7 @@ from extensor._patches.common_type import (
     may_cast,
 )
 from extensor._patches.patch import replaces
-from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.casting import cast_value, castable_type, difference_of_records
 from extensor._tf._tf_casting import convert_variables_to_tensors
 from extensor.errors import DTypeError
 
@@ -96,8 +96,9 @@ def while_loop(plain: Any) -> Any:
                 if common is None:
                     if not (is_ours(spec) or is_ours(returned)):
                         continue  # TensorFlow raises its own error
-                    raise DTypeError(
-                        f"tf.while_loop, variable {i}",
+                    at = f"tf.while_loop, variable {i}"
+                    raise difference_of_records(spec, returned, at) or DTypeError(
+                        at,
                         f"a body that returns a value that casts to {spec}",
                         str(returned),
                         "Return the type of the loop variable from the body.",

@@ -1,23 +1,30 @@
-"""Errors of Python functions that TensorFlow calls, as the exceptions that they were."""
+"""Errors of Python functions that an iterator calls, as the exceptions that they were."""
+
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from extensor._patches.patch import replaces
-from extensor._raised import as_raised
+from extensor._raised import raise_marked
 
 
 @replaces(
-    "tensorflow.python.eager.core._status_to_exception",
+    "tensorflow.python.data.ops.iterator_ops.OwnedIterator._next_internal",
     reason="An error during the iteration of a dataset of `xt.data` is the error that names the "
     "file, and no InvalidArgumentError with a traceback as its text.",
     probe="raised_errors",
 )
-def status_to_exception(plain: Any) -> Any:
-    def _status_to_exception(status: Any) -> Any:
-        """Like TensorFlow's function; for an exception of `marked`, returns that exception."""
-        error = as_raised(status.message)
-        return plain(status) if error is None else error
+def next_element(plain: Any) -> Any:
+    def _next_internal(self: Any) -> Any:
+        """Calls TensorFlow's function; raises an exception of `marked` as it was."""
+        try:
+            return plain(self)
+        except tf.errors.OpError as error:
+            raise_marked(error.message)
+            raise
 
-    return _status_to_exception
+    return _next_internal

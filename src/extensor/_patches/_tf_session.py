@@ -49,7 +49,7 @@ def _fed(value: Any, given: Any) -> list[tuple[Any, Any]]:
         DTypeError, StructureError: If the given value is not one of the spec.
     """
     with eagerly():
-        if not isinstance(given, Extension) and hasattr(given, "to_tensor"):
+        if isinstance(given, getattr(type(value), "_value_type", ())):
             given = given.to_tensor()  # a StructuredTensorValue
         eager = cast_value(tf.type_spec_from_value(value), given, "feed_dict")
         arrays = [tensor.numpy() for tensor in _tensors(eager)]

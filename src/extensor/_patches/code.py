@@ -49,11 +49,9 @@ def intercept(
     plain = vars(function).setdefault(REPLACED, _copied(function))
     sequences = tuple(sequences)
     call_as_it_is(function)
-    if public.fills_in:
-        count = plain.__code__.co_argcount
-        template = _named_template(count, sequences, plain.__code__.co_freevars)
-    else:
-        template = _template(bool(sequences), plain.__code__.co_freevars)
+    count = plain.__code__.co_argcount if public.fills_in else 0
+    closure = plain.__code__.co_freevars
+    template = _template(count, not public.fills_in, sequences, True, closure)
     check_items = plain_iterable if any_iterable else plain_sequence
     consts = make(plain)._asdict()
     function.__code__ = _with_metadata(template, plain, consts, check_items if sequences else None)
@@ -84,10 +82,8 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
         return answer(*args[:2]) if len(args) > 1 else NOT_OVERRIDDEN
 
     # A new function, because the method may also be a public function with another name.
-    if code.co_argcount:
-        template = _operator_template(code.co_argcount, stars, code.co_freevars)
-    else:
-        template = _template(False, code.co_freevars, handlers=False)
+    count = code.co_argcount
+    template = _template(count, stars or not count, (), False, code.co_freevars)
     operator = _copied(plain, _with_metadata(template, plain, {"find_handler": find_handler}))
     vars(operator).update(vars(found))
     vars(operator)[REPLACED] = plain
@@ -148,102 +144,48 @@ def _with_metadata(
 
 
 @functools.cache
-def _template(sequences: bool, closure: tuple[str, ...], handlers: bool = True) -> types.CodeType:
-    """Returns the code that checks the arguments of a function of `*args, **kwargs`.
-
-    Strings are placeholders for constants. Calls with one or two arguments, the most frequent ones,
-    have their own branches, because a call with a star takes longer than the check.
-    """
-    body = [
-        *_named("_types", "_type", "_plain", *(("_check_items",) if sequences else ())),
-        "looking = True",
-        "try:",
-        "  if not kwargs and _len(args) == 1:",
-        "    [a] = args",
-        f"    if {_known('a', sequences)}:",
-        "      looking = False",
-        "      return _plain(a)",
-        "  elif not kwargs and _len(args) == 2:",
-        "    a, b = args",
-        f"    if {_known('a', sequences)} and {_known('b', sequences)}:",
-        "      looking = False",
-        "      return _plain(a, b)",
-        "  else:",
-        "    for a in args:",
-        f"      if not ({_known('a', sequences)}): break",
-        "    else:",
-        "      for a in kwargs.values():",
-        f"        if not ({_known('a', sequences)}): break",
-        "      else:",
-        "        looking = False",
-        "        return _plain(*args, **kwargs)",
-        *_otherwise("args, kwargs", "*args, **kwargs", handlers),
-    ]
-    return _compiled("*args, **kwargs", [*_named("_len"), *body], closure)
-
-
-@functools.cache
-def _named_template(
-    count: int, sequences: tuple[int, ...], closure: tuple[str, ...]
+def _template(
+    count: int, stars: bool, sequences: tuple[int, ...], handlers: bool, closure: tuple[str, ...]
 ) -> types.CodeType:
-    """Returns the same for a function with `count` named parameters.
+    """Returns code that checks its arguments, and then calls the original function.
+
+    Before: if all types are known, the original gets the arguments. After: if one is not, or has no
+    hash, a handler may answer; otherwise the original gets the arguments too.
+
+    Strings are placeholders for constants. `handlers` says whether `_find_handler` returns a
+    handler, which the template calls directly: each frame between TensorFlow's function and a
+    handler makes every op of the handler a microsecond slower, because TensorFlow records the stack
+    of each op.
 
     Args:
-        count: The number of parameters.
-        sequences: The positions of those that take a sequence.
+        count: The number of named parameters.
+        stars: Whether `*args, **kwargs` follow.
+        sequences: The positions of the parameters that take a sequence; any, if none is named.
+        handlers: Whether a handler answers. Otherwise `_find_handler` returns the answer.
         closure: The names of the function's closure.
     """
     names = [f"_{i}" for i in range(count)]
-    checks = [_known(name, i in sequences) for i, name in enumerate(names)]
-    parameters = ", ".join(names)
+    passed = ", ".join([*names, *["*args", "**kwargs"] * stars])
+    given = f"({', '.join([*names, *['*args'] * stars])},), {'kwargs' if stars else '{}'}"
+    if names:
+        checks = [_known(name, i in sequences) for i, name in enumerate(names)]
+        if stars:  # an operand may follow
+            checks.append(f"not kwargs and (not args or (_len(args) == 1 and {_known('args[0]')}))")
+        before = _if_known(" and ".join(checks), passed)
+    else:
+        before = _before_any(_known("a", bool(sequences)), _known("b", bool(sequences)))
+    constants = [
+        "_types",
+        "_type",
+        "_plain",
+        *["_len"] * stars,
+        *["_check_items"] * bool(sequences),
+    ]
     body = [
-        *_named("_types", "_type", "_plain", *(("_check_items",) if sequences else ())),
+        *_named(*constants),
         "looking = True",
         "try:",
-        f"  if {' and '.join(checks)}:",
-        "    looking = False",
-        f"    return _plain({parameters})",
-        *_otherwise(f"({parameters},), {{}}", parameters, True),
-    ]
-    return _compiled(parameters, body, closure)
-
-
-@functools.cache
-def _operator_template(count: int, stars: bool, closure: tuple[str, ...]) -> types.CodeType:
-    """Returns the same for an operator with `count` parameters.
-
-    Args:
-        count: The number of parameters.
-        stars: Whether `*args, **kwargs` follow; `args` may contain an operand.
-        closure: The names of the operator's closure.
-    """
-    names = [f"_{i}" for i in range(count)]
-    checks = [_known(name, False) for name in names]
-    given, args, parameters = f"({', '.join(names)},)", "{}", ", ".join(names)
-    if stars:
-        given, args = f"({', '.join(names)}, *args)", "kwargs"
-        parameters = f"{parameters}, *args, **kwargs"
-        checks.append("not kwargs and (not args or (_len(args) == 1 and _type(args[0]) in _types))")
-    body = [
-        *_named("_types", "_type", "_len", "_plain"),
-        "looking = True",
-        "try:",
-        f"  if {' and '.join(checks)}:",
-        "    looking = False",
-        f"    return _plain({parameters})",
-        *_otherwise(f"{given}, {args}", parameters, False),
-    ]
-    return _compiled(parameters, body, closure)
-
-
-def _known(name: str, sequence: bool) -> str:
-    """Returns the expression that checks whether the type of an argument is known."""
-    return f"(_type({name}) in _types{f' or _check_items({name})' * sequence})"
-
-
-def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
-    """Returns the end of a template: the code for a type that is not known, or has no hash."""
-    return [
+        *(f"  {line}" for line in before),
         "except '_Exception' as error:",
         "  if not looking:",
         "    _beneath = '_beneath'",
@@ -253,19 +195,54 @@ def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
         "if answer is not _not_overridden:",
         "  return answer",
         "try:",
-        f"  return _plain({args})",
+        f"  return _plain({passed})",
         "except '_Exception' as error:",
         "  _beneath = '_beneath'",
         "  raise error.with_traceback(_beneath(error))",
     ]
+    return _compiled(passed, body, closure)
+
+
+def _before_any(known: str, known_too: str) -> list[str]:
+    """Returns the lines that check `*args, **kwargs`.
+
+    Calls with one or two arguments, the most frequent ones, have their own branches, because a call
+    with a star takes longer than the check.
+
+    Args:
+        known: The expression that checks `a`.
+        known_too: The same of `b`.
+    """
+    return [
+        "if not kwargs and _len(args) == 1:",
+        "  [a] = args",
+        *(f"  {line}" for line in _if_known(known, "a")),
+        "elif not kwargs and _len(args) == 2:",
+        "  a, b = args",
+        *(f"  {line}" for line in _if_known(f"{known} and {known_too}", "a, b")),
+        "else:",
+        "  for a in args:",
+        f"    if not {known}: break",
+        "  else:",
+        "    for a in kwargs.values():",
+        f"      if not {known}: break",
+        "    else:",
+        *(f"      {line}" for line in _if_known("True", "*args, **kwargs")),
+    ]
+
+
+def _if_known(check: str, passed: str) -> list[str]:
+    """Returns the lines that call the original function if a check holds."""
+    return [f"if {check}:", "  looking = False", f"  return _plain({passed})"]
+
+
+def _known(name: str, sequence: bool = False) -> str:
+    """Returns the expression that checks whether the type of an argument is known."""
+    return f"(_type({name}) in _types{f' or _check_items({name})' * sequence})"
 
 
 def _handled(given: str) -> list[str]:
-    """Returns the lines that call a handler.
-
-    The template calls it directly, because each frame between TensorFlow's function and a handler
-    makes every op of the handler a microsecond slower: TensorFlow records the stack of each op.
-    """
+    """Returns the lines that call a handler."""
     return [
         f"handler, answer = _find_handler({given})",
         "if handler is not None:",

@@ -6,7 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.casting import cast_value, castable_type, difference_of_records
+from extensor._protocol.tree import supertype
 from extensor._tf import CompositeTensor, describes_extension
 
 
@@ -27,6 +28,23 @@ def common_spec(specs: Any) -> Any:
                 return None
         common = merged
     return common if needs_cast else None
+
+
+def expect_alike(specs: Any, at: str) -> None:
+    """Raises if values of several specs hold records that have no common type.
+
+    Raises:
+        DTypeError: With the paths at which the records differ (also a TypeError).
+    """
+    common, *others = specs
+    for spec in others:
+        merged = supertype(common, spec) or castable_type(common, spec)
+        if merged is None:
+            wrong = difference_of_records(common, spec, at)
+            if wrong is not None:
+                raise wrong
+            return
+        common = merged
 
 
 def is_value(value: Any) -> bool:
@@ -57,16 +75,24 @@ def are_tensors(values: Any) -> bool:
     return all(isinstance(value, tf.Tensor) for value in values)
 
 
-def cast_together(datasets: list[Any]) -> list[Any]:
+def cast_together(datasets: list[Any], at: str) -> list[Any]:
     """Returns datasets with their elements cast to a common type.
 
     Args:
         datasets: Returned unchanged if TensorFlow can join them, or if no cast exists.
+        at: The name of the function, for errors.
+
+    Raises:
+        DTypeError: If records in them have no common type (also a TypeError).
     """
     structures = [dataset.element_spec for dataset in datasets]
     if not are_alike(structures):
         return datasets
-    common = list(map(common_spec, zip(*map(tf.nest.flatten, structures), strict=True)))
+    parts = list(zip(*map(tf.nest.flatten, structures), strict=True))
+    common = list(map(common_spec, parts))
+    for spec, specs in zip(common, parts, strict=True):
+        if spec is None and may_cast(specs):
+            expect_alike(specs, at)
     if not any(spec is not None for spec in common):
         return datasets
     return [_with_elements_cast(dataset, common) for dataset in datasets]

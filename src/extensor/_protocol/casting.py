@@ -6,6 +6,8 @@ rules in its methods `cast` and `castable_type`, which the functions here call.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -13,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._counted import counted
+from extensor._path import Path
 from extensor._protocol.lossless import lossless
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.run_time_check import asserted
@@ -56,7 +59,7 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     return _common_ragged_spec(a, b) if found is None else found
 
 
-def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
+def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None, **request: Any) -> Any:
     """Returns a value that is equivalent to `value` and has the type of a spec.
 
     Args:
@@ -64,6 +67,7 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
         value: A value of a type that can be cast to the spec's type, or Python numbers, lists, or
             arrays.
         path: The name of the value in errors.
+        **request: `extra` and `times` for the records in it, as in the `cast` of their spec.
 
     Raises:
         DTypeError: If the value cannot be cast (also a TypeError).
@@ -81,6 +85,8 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
     if isinstance(spec, tf.RaggedTensorSpec):
         return _ragged(spec, value, path)
     try:
+        if request and _takes_request(type(spec).cast):
+            return spec.cast(value, CAST_CONTEXT, **request)
         return spec.cast(value, CAST_CONTEXT)
     except ExtensorError:
         raise
@@ -89,13 +95,31 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
         raise not_castable(spec, value, path) from error
 
 
-def cast_components(specs: Any, components: Any, path: str) -> Any:
+@functools.lru_cache(maxsize=1024)
+def _takes_request(cast: Any) -> bool:
+    """Returns whether a method `cast` takes `extra` and `times`."""
+    parameters = inspect.signature(cast).parameters.values()
+    return any(p.name == "extra" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _request_below(request: Any, name: Any) -> Any:
+    """Returns the request for a component, whose paths begin with its name."""
+    extra: Any = request.get("extra")
+    if extra is None or isinstance(extra, str):
+        return request
+    paths = map(Path.of, extra)
+    inner = [Path(*path.names[1:]) for path in paths if path.names[:1] == (str(name),)]
+    return {**request, "extra": inner}
+
+
+def cast_components(specs: Any, components: Any, path: str, **request: Any) -> Any:
     """Returns a nest of components, each cast to its spec.
 
     Args:
         specs: The nest of component specs.
         components: A nest of the same structure. Lists are converted to tensors.
         path: The name of the whole value in errors.
+        **request: As in `cast_value`.
 
     Raises:
         DTypeError: If the structure differs, or a component cannot be cast (also a TypeError).
@@ -106,16 +130,26 @@ def cast_components(specs: Any, components: Any, path: str) -> Any:
         if not isinstance(components, Mapping) or set(cast("Any", components)) != set(by_name):
             named = ", ".join(sorted(map(str, by_name)))
             raise _other_structure(f"a mapping with {named}", components, path)
-        items = [cast_components(s, components[k], f"{path}.{k}") for k, s in by_name.items()]
+        items = [
+            cast_components(
+                s, components[k], f"{path}.{k}", **(request and _request_below(request, k))
+            )
+            for k, s in by_name.items()
+        ]
         return rebuilt(by_name, items)
     if isinstance(specs, (list, tuple)):
         inner: Any = cast("Any", specs)
         if not isinstance(components, (list, tuple)) or len(cast("Any", components)) != len(inner):
             raise _other_structure(counted(len(inner), "components"), components, path)
         pairs = enumerate(zip(inner, cast("Any", components), strict=True))
-        items = [cast_components(spec, value, f"{path}[{i}]") for i, (spec, value) in pairs]
+        items = [
+            cast_components(
+                spec, value, f"{path}[{i}]", **(request and _request_below(request, f"[{i}]"))
+            )
+            for i, (spec, value) in pairs
+        ]
         return rebuilt(inner, items)
-    return cast_value(specs, components, path)
+    return cast_value(specs, components, path, **request)
 
 
 def not_castable(
@@ -130,12 +164,36 @@ def not_castable(
         fix: How to correct the error.
     """
     name = type(spec).__qualname__
-    return DTypeError(
+    wrong = None if fix else difference_of_records(spec, spec_of_any(value), path or name)
+    return wrong or DTypeError(
         path or name,
         f"a value that can be cast to {shortened(spec)}",
         shortened(value) if isinstance(value, tf.TypeSpec) else described(value),
         fix or f"Convert the value first, or override {name}.cast.",
     )
+
+
+def spec_of_any(value: Any) -> Any:
+    """Returns the spec of a value, or a spec as it is; None for values that are no tensors."""
+    is_value = isinstance(value, (tf.Tensor, CompositeTensor))
+    return tf.type_spec_from_value(value) if is_value else value
+
+
+def difference_of_records(want: Any, have: Any, path: str) -> DTypeError | None:
+    """Returns the error for values of which the records do not cast, with a table of their paths.
+
+    Args:
+        want: The expected spec.
+        have: The spec of the values.
+        path: The name of the values in the error.
+
+    Returns:
+        The error; None unless both have records, and these do not cast.
+    """
+    from extensor._struct.difference import mismatch
+    from extensor._struct.spec import has_records
+
+    return mismatch(want, have, path) if has_records(want) and has_records(have) else None
 
 
 def described(value: Any) -> str:

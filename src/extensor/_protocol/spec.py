@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import tensorflow as tf
 
 from extensor._protocol import tree
-from extensor._protocol.casting import cast_components, castable_type, not_castable
+from extensor._protocol.casting import (
+    cast_components,
+    castable_type,
+    difference_of_records,
+    not_castable,
+)
 from extensor._protocol.component_error import does_not_stack, mismatch
 from extensor._protocol.registry import redefines
 from extensor._protocol.symbolic import is_symbolic
@@ -174,7 +179,7 @@ class TypeSpec(tf.TypeSpec):
 
     # Casting: values of other types as values of this one.
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value that is equivalent to `value` and has this type.
 
         A value of this type is returned unchanged. By default, two other kinds of values are cast,
@@ -189,6 +194,7 @@ class TypeSpec(tf.TypeSpec):
         Args:
             value: A value of a type that can be cast to this one.
             casting_context: The context that TensorFlow passes when it casts arguments.
+            **request: `extra` and `times` for the records in it, as in the `cast` of their spec.
 
         Raises:
             DTypeError: If the value cannot be cast, or its static data differs (also a
@@ -231,12 +237,24 @@ class TypeSpec(tf.TypeSpec):
             if type(self) is not type(spec) and hasattr(spec, "_extensor_resolved"):
                 # A spec from a SavedModel whose class was imported only later.
                 spec = spec._extensor_resolved()
-            if type(self) is not type(spec) or self.castable_type(spec) is None:
+            components = own.to_components(value) if type(self) is type(spec) else None
+            if components is not None and request:
+                path = type(self).__qualname__
+                components = cast_components(self.component_specs, components, path, **request)
+                return self.cast(own.from_components(components))
+            if components is None or self.castable_type(spec) is None:
                 raise not_castable(self, value)
-            components = own.to_components(value)
-        return self.from_components(
-            cast_components(self.component_specs, components, type(self).__qualname__)
-        )
+        path = type(self).__qualname__
+        try:
+            parts = cast_components(self.component_specs, components, path, **request)
+        except DTypeError:
+            wrong = None
+            if type_spec is not None:
+                wrong = difference_of_records(self, type_spec(), path)
+            if wrong is None:
+                raise
+            raise wrong from None
+        return self.from_components(parts)
 
     def _accepts(self, spec: Any) -> bool:
         """Returns whether values of a spec are values of this one."""
@@ -439,7 +457,7 @@ def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Returns an author's `cast(self, value)` with the third parameter that TensorFlow passes."""
 
     @functools.wraps(own)
-    def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
+    def cast(self: Any, value: Any, casting_context: Any = None, **request: Any) -> Any:
         if isinstance(value, tf.TypeSpec):
             return TypeSpec.cast(self, value, casting_context)
         return own(self, value)

@@ -8,8 +8,9 @@ from typing import Any, overload
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._pruning.components import Component, components, leaf_paths
+from extensor._pruning.components import components, fields_of, is_fixed, is_opaque, leaf_paths
 from extensor._pruning.consumption import SHAPE, VALUE
+from extensor._struct.component import ComponentTensor
 
 
 class FieldsUsed(Sequence[str]):
@@ -28,18 +29,21 @@ class FieldsUsed(Sequence[str]):
         parts = components(spec)
         self._order = list(leaf_paths(spec))
         self._all_leaves = frozenset(self._order)
-        self._sizes = _sizes(parts)
-        used = list(zip(parts, uses, strict=True))
-        self._fields = {leaf for part, use in used if use == VALUE for leaf in _only(part)}
-        self._choices = [part.leaves for part, use in used if use == VALUE and not _only(part)]
-        for part, use in used:
+        fields = fields_of(spec, parts)
+        self._sizes = _sizes(parts, fields)
+        # All fields in an opaque value are needed for it; one of those in a list for its rows.
+        all_uses = zip(parts, fields, uses, strict=True)
+        used = [(part, own) for part, own, use in all_uses if use == VALUE]
+        needed = {own for part, own in used if len(own) == 1 or is_opaque(part)}
+        self._fields = frozenset[Path]().union(*needed)
+        self._choices = [own for _, own in used if own not in needed]
+        lists = [part.lists for part in parts]
+        for own, use in zip(lists, uses, strict=True):
             if use == SHAPE:
+                with_rows = zip(lists, fields, strict=True)
                 self._choices.append(
-                    frozenset(
-                        leaf
-                        for other in parts
-                        if other.rows[: len(part.rows)] == part.rows
-                        for leaf in other.leaves
+                    frozenset[Path]().union(
+                        *(f for other, f in with_rows if other[: len(own)] == own)
                     )
                 )
         self._choices.append(self._all_leaves)  # the number of records
@@ -82,19 +86,16 @@ class FieldsUsed(Sequence[str]):
         return f"FieldsUsed({self._paths})"
 
 
-def _only(part: Component) -> frozenset[Path]:
-    """Returns the one field that has a tensor, or nothing."""
-    return part.leaves if len(part.leaves) == 1 else frozenset()
-
-
-def _sizes(parts: Sequence[Component]) -> dict[Path, tuple[int, int]]:
+def _sizes(
+    parts: Sequence[ComponentTensor], fields: Sequence[frozenset[Path]]
+) -> dict[Path, tuple[int, int]]:
     """Returns the order of fields by size: the lists around them, then the bytes of a value."""
     sizes: dict[Path, tuple[int, int]] = {}
-    for part in parts:
-        if part.part == "values" or part.is_fixed:
+    for part, own in zip(parts, fields, strict=True):
+        if not part.part or is_opaque(part) or is_fixed(part):
             is_text = part.spec.dtype in (tf.string, tf.variant, tf.resource)
             count = part.spec.shape[1:].num_elements() if part.spec.shape.rank else 1
             nbytes = 64 if is_text else part.spec.dtype.size
-            (path,) = part.leaves
-            sizes[path] = max(sizes.get(path, (0, 0)), (len(part.rows), nbytes * (count or 64)))
+            size = len(part.lists), nbytes * (count or 64)
+            sizes.update((path, max(sizes.get(path, (0, 0)), size)) for path in own)
     return sizes

@@ -18,12 +18,19 @@ from extensor._arrow.wanted_table import records_of_spec
 from extensor._formats.json.read import read_json
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
-from extensor._serving.named_nest import is_single, named_leaves, typed_leaves
+from extensor._serving.named_nest import is_single, signature_leaves, typed_leaves
 from extensor._serving.tensor_name import names_of
-from extensor._serving.value_tensors import ValueTensor, value_tensors
 from extensor._struct.cast_request import CastRequest
+from extensor._struct.component import components
 from extensor._struct.spec import StructuredTensorSpec
-from extensor.errors import DTypeError, FieldError, NullError, StructureError
+from extensor._tf import VariableSpec
+from extensor.errors import (
+    DTypeError,
+    FieldError,
+    NullError,
+    StructureError,
+    UnsupportedTypeError,
+)
 
 RAGGED = ("row_splits", "row_lengths")
 """The two ways to send ragged rows. A layout uses one of them for all tensors."""
@@ -94,12 +101,15 @@ class Layout:
         self._structure = structure
         self._ragged = ragged
         found = [
-            tensor
-            for names, leaf in named_leaves(structure)
+            (names, one)
+            for names, leaf in signature_leaves(structure)
             if isinstance(leaf, tf.TypeSpec)
-            for tensor in value_tensors(leaf, names)
+            for one in components(leaf)
         ]
-        places = [(Path(*place.names), self._part(place)) for place, _ in found]
+        places = [
+            (Path(*names, *one.names), one.part.replace("row_splits", ragged))
+            for names, one in found
+        ]
         duplicate = next((place for place, count in Counter(places).items() if count > 1), None)
         if duplicate is not None:
             raise StructureError(
@@ -109,8 +119,8 @@ class Layout:
                 "Use unique strings as keys.",
             )
         self._components = {
-            place: Component(name, path, part, _sent(spec, part))
-            for name, (path, part), (place, spec) in zip(
+            (names, one.steps): Component(name, path, part, _sent(one.spec, path, part))
+            for name, (path, part), (names, one) in zip(
                 names_of(places, is_single(structure)), places, found, strict=True
             )
         }
@@ -176,8 +186,8 @@ class Layout:
             if isinstance(spec, StructuredTensorSpec):
                 value = _as_records(spec, value, request.below(*names), str(Path(*names)))
             parts = _tensors_of(spec, value, str(Path(*names)))
-            for (place, _), tensor in zip(value_tensors(spec, names), parts, strict=True):
-                component = self._components[place]
+            for one, tensor in zip(components(spec), parts, strict=True):
+                component = self._components[names, one.steps]
                 tensors[component.name] = (
                     tensor[1:] - tensor[:-1] if _is_lengths(component) else tensor
                 )
@@ -207,9 +217,6 @@ class Layout:
         ]
         return tf.nest.pack_sequence_as(self._structure, leaves)
 
-    def _part(self, place: ValueTensor) -> str:
-        return place.part.replace("row_splits", self._ragged)
-
 
 def layout_of_arguments(structure: Any, ragged: str) -> Layout:
     """Returns the layout of a dict of arguments; the name of a single one is left out."""
@@ -225,8 +232,16 @@ def narrowed(layout: Layout, structure: Any) -> Layout:
     return narrow.with_names([names[one.path, one.part] for one in narrow.components])
 
 
-def _sent(spec: tf.TensorSpec, part: str) -> tf.TensorSpec:
+def _sent(spec: Any, path: Path, part: str) -> tf.TensorSpec:
     """Returns the spec of the tensor that is sent for a component."""
+    is_variable = isinstance(spec, VariableSpec)
+    if is_variable or spec.dtype in (tf.resource, tf.variant):
+        raise UnsupportedTypeError(
+            path,
+            "a tensor of numbers, strings or booleans, because it is sent to a server",
+            "a variable" if is_variable else f"a tensor of dtype {spec.dtype.name}",
+            "Keep it in the module, and use its value in arguments and results.",
+        )
     if "row_lengths" not in part:
         return tf.TensorSpec(spec.shape, spec.dtype)
     nsplits = spec.shape[0]

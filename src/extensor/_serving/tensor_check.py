@@ -11,9 +11,9 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._protocol.row_splits import RULES
 from extensor._serving.named_nest import typed_leaves
-from extensor._serving.value_tensors import named_components
+from extensor._struct.component import steps_below
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedRowSpec, RaggedStructuredTensorSpec
 from extensor._tf import component_specs, to_components
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
@@ -96,9 +96,9 @@ class _Checks:
         if isinstance(spec, tf.SparseTensorSpec):
             return self._leading(self._sparse(spec, value, path), min_rank, path)
         if isinstance(spec, RaggedStructuredTensorSpec):
-            if not spec.is_row:
-                rows = self.sizes(spec.values_spec, value.values, path, 1)
-                return self._cut(value.row_splits, rows, path)
+            rows = self.sizes(spec.values_spec, value.values, path, 1)
+            return self._cut(value.row_splits, rows, path)
+        if isinstance(spec, RaggedRowSpec):
             spec = spec.values_spec
         if isinstance(spec, UnionTensor.Spec):
             return self._union(spec, value, path)
@@ -107,8 +107,8 @@ class _Checks:
         records = spec.rank if isinstance(spec, DenseStructuredTensorSpec) else 0
         known: list[tuple[Path, Any]] = []
         parts = tf.nest.flatten(to_components(spec, value))
-        for (names, part_spec), part in zip(named_components(spec), parts, strict=True):
-            inner = Path(*path, *names)
+        for (steps, part_spec), part in zip(steps_below(spec), parts, strict=True):
+            inner = Path(*path, *(name for step in steps for name in step.names))
             size = self.sizes(part_spec, part, inner, records)
             if size is not None:
                 known.append((inner, size))

@@ -14,7 +14,7 @@ from extensor._data.fields_used import uses_by
 from extensor._path import Path
 from extensor._pruning.components import checked_uses, components, filled
 from extensor._pruning.fields import FieldsUsed
-from extensor._serving.named_nest import named_leaves
+from extensor._serving.named_nest import signature_leaves
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 
@@ -51,7 +51,7 @@ class UsedParts:
     @property
     def unused(self) -> list[Path]:
         """The paths of the fields that the function does not use, in the order of the specs."""
-        places = [names for names, _ in named_leaves(self._structure)]
+        places = [names for names, _ in signature_leaves(self._structure)]
         found = zip(places, self._specs, self._narrow, strict=True)
         return [path for at, *both in found for path in _left_out(both[0], both[1], Path(*at))]
 
@@ -70,7 +70,7 @@ def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
     """Returns a spec of records with the fields at some paths. Masked records stay whole."""
     if not isinstance(spec, StructuredTensorSpec) or () in paths:
         return spec
-    record = spec.record
+    record = spec._record
     fields: dict[str, Any] = {}
     for name, inner in record.field_specs.items():
         below = [path[1:] for path in paths if path[0] == name]
@@ -86,8 +86,8 @@ def _left_out(spec: Any, narrow: Any, path: Path) -> Iterator[Path]:
     """Yields the path of each field of a spec that another spec lacks."""
     if not isinstance(spec, StructuredTensorSpec) or narrow is spec:
         return
-    fields = narrow.record.field_specs
-    for name, inner in spec.record.field_specs.items():
+    fields = narrow._record.field_specs
+    for name, inner in spec._record.field_specs.items():
         if name in fields:
             yield from _left_out(inner, fields[name], path / name)
         else:

@@ -17,7 +17,7 @@ SUFFIXES = {
 }
 """The suffixes of the files of each format."""
 
-_COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
+COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
 
 
 def expect_format(name: Any) -> None:
@@ -39,7 +39,7 @@ def format_of(path: str) -> str | None:
     'json'
     """
     name = os.path.basename(path).lower()
-    for end in _COMPRESSED:
+    for end in COMPRESSED:
         name = name.removesuffix(end)
     return next((known for known, ends in SUFFIXES.items() if name.endswith(ends)), None)
 

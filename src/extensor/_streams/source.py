@@ -1,88 +1,227 @@
-"""Files of any format as a stream of record batches, in bounded memory."""
+"""The records of files in groups, which datasets and streams read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+import copy
+import functools
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.empty import empty_batch
+from extensor._arrow.found_nulls import FoundNulls
+from extensor._arrow.null_argument import by_path
+from extensor._arrow.null_policy import REST, is_auto, place_of, policies_of
+from extensor._arrow.read import nulls_in_table
+from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, files_at
-from extensor._formats.arrow import ArrowFiles
-from extensor._formats.json.stream import JsonFiles
-from extensor._formats.parquet.read import ParquetFiles
-from extensor._formats.tfrecord.stream import TFRecordFiles
-from extensor._path import PathLike
-from extensor._streams.formats import SUFFIXES, format_of_files
+from extensor._files.files import File, replaced
+from extensor._path import Path, PathLike
+from extensor._pruning.fields import FieldsUsed
+from extensor.errors import FormatError
 
-# The approximate maximal size of a batch, in records and in bytes of a Parquet file.
-_ROWS, _BYTES = 1 << 15, 1 << 22
+BLOCK = 1 << 18
+"""The approximate size in bytes of a group, where the file has no groups of its own."""
+
+# The number of records to read at once while nulls are looked for.
+_ROWS = 1 << 16
 
 
-@dataclass(frozen=True)
-class Source:
-    """Files as a stream of record batches.
+class Group(NamedTuple):
+    """Records of a file that are read at once.
 
     Attributes:
-        format: The format of the files.
-        schema: The Arrow schema of each batch.
-        num_records: The number of records, or None if the files do not tell.
-        batches: Begins a pass: returns an iterator over batches of the schema.
+        file: The file.
+        name: Where the group is in the file, for errors.
+        rows: The number of records; None if they were not counted.
+        nbytes: The approximate size in bytes.
+        at: What finds the group in the file. None if it is the whole file.
     """
 
-    format: str
-    schema: pa.Schema
-    num_records: int | None
-    batches: Callable[[], Iterator[pa.RecordBatch]]
+    file: File
+    name: str
+    rows: int | None
+    nbytes: float
+    at: Any = None
 
 
-def opened(
-    paths: FilePath | Iterable[FilePath],
-    columns: Iterable[PathLike] | None = None,
-    format: str | None = None,
-) -> Source:
-    """Returns files as a stream of record batches.
+class Source:
+    """The records of files of one format, in groups that can be read in any order.
 
-    Of a JSON or TFRecord file, this reads all records once, to find out their types. JSON that is
-    not one object a line is read as a whole.
+    A format is a subclass. Its constructor finds out `schema` and `groups`; `batches` reads groups.
 
     Args:
-        paths: Paths, folders, patterns or URLs of files of one format.
-        columns: Paths of the fields to read; None for all.
-        format: The format; None to go by the suffixes.
+        files: The files.
+        versions: The versions of the files, by path. Default: their versions now.
+
+    Attributes:
+        files: The files.
+        schema: The schema of the records.
+        groups: The groups, in the order of the files.
+    """
+
+    schema: pa.Schema
+    groups: Sequence[Group]
+
+    def __init__(self, files: Sequence[File], versions: Mapping[str, Any] | None = None) -> None:
+        self.files = files
+        self._versions = versions or {file.path: file.version() for file in files}
+
+    def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yields the records of groups of one file, with the fields of the schema.
+
+        Args:
+            groups: Groups of one file; only one if it is the whole file.
+            rows: The number of records that are wanted at once. Record batches may have more.
+        """
+        raise NotImplementedError
+
+    def pruned(self, schema: pa.Schema) -> Source:
+        """Returns the same records with the fields of a schema, which are some of their fields."""
+        found = copy.copy(self)
+        found.schema = schema
+        return found
+
+    def smallest(self, fields: FieldsUsed) -> Sequence[str]:
+        """Returns the paths to read for fields, with the smallest where there is a choice."""
+        return list(fields)
+
+    def nulls(self, nulls: Any) -> Iterator[FoundNulls]:
+        """Yields the nulls of the fields that have the policy "auto".
+
+        Args:
+            nulls: The argument `nulls`.
+
+        Raises:
+            FieldError, DTypeError: If there are policies that fit no field.
+            The errors of reading the files.
+        """
+        records_reader(self.schema, nulls)  # raises for policies that fit no field
+        return self.nulls_of(auto_fields(self.schema, nulls), nulls)
+
+    # What follows is the same for all formats.
+
+    @functools.cached_property
+    def rows(self) -> np.ndarray[Any, Any]:
+        """The number of records in each group."""
+        return np.array([group.rows for group in self.groups], np.int64)
+
+    @functools.cached_property
+    def nbytes(self) -> np.ndarray[Any, Any]:
+        """The approximate size of each group in bytes."""
+        return np.array([group.nbytes for group in self.groups], np.float64)
+
+    @property
+    def num_records(self) -> int | None:
+        """The number of records, or None if they were not counted."""
+        counts = [group.rows for group in self.groups]
+        return None if None in counts else int(self.rows.sum())
+
+    def read(self, numbers: Iterable[int], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yields the records of groups, in pieces of at most so many records; each group once.
+
+        Raises:
+            FormatError: If a file was replaced or written to.
+        """
+        found = [(number, self.groups[number]) for number in numbers]
+        for _, run in itertools.groupby(found, _run):
+            groups = [group for _, group in run]
+            count = 0
+            for batch in self._unchanged(groups, rows):
+                count += batch.num_rows
+                yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
+            expected = sum(group.rows or 0 for group in groups)
+            if count != expected and groups[0].rows is not None:
+                raise FormatError(
+                    _place(groups[0]),
+                    f"{expected} records, as when the dataset was made",
+                    f"{count} records: the file was written to",
+                    "Make the dataset again.",
+                )
+
+    def _unchanged(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
+        file = groups[0].file
+        version = self._versions[file.path]
+        file.expect_version(version)
+        pieces = self.batches(groups, rows)
+        for number in itertools.count():
+            piece = next(pieces, None)
+            now = file.version()
+            # Once it is open, a new file at its path does not change it. A write to it does.
+            is_same = not number or now[:1] == version[:1]
+            if is_same and now not in (version, (None,)):
+                raise replaced(file.path)
+            if piece is None:
+                return
+            yield piece
+
+    def with_fields(self, paths: Sequence[PathLike]) -> Source:
+        """Returns the same records with some of their fields."""
+        return self.pruned(pruned_schema(self.schema, chosen_columns(paths, self.schema)))
+
+    def nulls_of(self, names: Sequence[str], nulls: Any) -> Iterator[FoundNulls]:
+        """Yields the nulls of all records in some fields, and reads only these.
+
+        Args:
+            names: The names of the fields.
+            nulls: The argument `nulls`.
+        """
+        fields = [Path(name) for name in names]
+        if not fields:
+            return
+        source = self if len(fields) == len(self.schema) else self.with_fields(fields)
+        own = policies_of(nulls, fields)
+        for batch in source.read(range(len(source.groups)), _ROWS):
+            yield from nulls_in_table(pa.Table.from_batches([batch]), own)
+
+    def place(self, number: int) -> str:
+        """Returns the file of a group, and where it is in the file."""
+        return _place(self.groups[number])
+
+    def identity(self) -> Any:
+        """Returns what differs between sources, as data that JSON can represent.
+
+        These are the names of the files, the sizes of their groups, and the schema.
+        """
+        groups = [[os.path.basename(g.file.inner), g.name, g.rows, g.nbytes] for g in self.groups]
+        return [groups, self.schema.to_string(show_schema_metadata=False)]
+
+
+def _run(numbered: tuple[int, Group]) -> Any:
+    """Returns a key that is the same for groups that are read together."""
+    number, group = numbered
+    return group.file.path, number if group.at is None else -1
+
+
+def _place(group: Group) -> str:
+    return f"{group.file.path}, {group.name}"
+
+
+def auto_fields(schema: pa.Schema, nulls: Any) -> list[str]:
+    """Returns the names of the fields of records that have the policy "auto", at any place."""
+    given = by_path(nulls)
+    if is_auto(given.get(REST)):
+        return schema.names
+    autos = {place_of(path)[0][0] for path, each in given.items() if is_auto(each)}
+    return [name for name in schema.names if name in autos]
+
+
+def with_columns_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns a batch with the columns of a schema; nullable ones that it lacks are null.
 
     Raises:
-        MissingFileError, DirectoryError, StructureError, FormatError, FieldError, DTypeError: As in
-            the functions that read the format.
+        FieldError, DTypeError: As `WantedTable.table`.
     """
-    suffixes = tuple(end for ends in SUFFIXES.values() for end in ends)
-    packed = tuple(f"{end}{zip}" for end in suffixes for zip in (".gz", ".zst", ".bz2", ".lz4"))
-    files = files_at(paths, () if format is not None else suffixes + packed)
-    kind = format_of_files(files, format)
-    if kind == "parquet":
-        parquet = ParquetFiles([file.path for file in files], columns)
-        return Source(
-            kind, parquet.schema, parquet.num_rows, lambda: parquet.batches(1, _ROWS, _BYTES)
-        )
-    found = _FORMATS[kind](files)
-    wanted = WantedTable(columns)
-    schema = wanted.pruned(found.schema)
-    return Source(kind, schema, found.num_records, lambda: _chosen(found.batches(), schema))
-
-
-_FORMATS: dict[str, Callable[[list[File]], Any]] = {
-    "arrow": ArrowFiles,
-    "json": JsonFiles,
-    "tfrecord": TFRecordFiles,
-}
-
-
-def _chosen(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    wanted = WantedTable(schema=schema)
-    for batch in batches:
-        if batch.schema.equals(schema):
-            yield batch
-        else:
-            yield from wanted.table(pa.Table.from_batches([batch])).to_batches()
+    if batch.schema.equals(schema):
+        return batch
+    table = pa.Table.from_batches([batch])
+    for field in schema:
+        if field.nullable and field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(batch.num_rows, field.type))
+    table = WantedTable(schema=schema).table(table)
+    return (table.combine_chunks().to_batches() or [empty_batch(schema)])[0]

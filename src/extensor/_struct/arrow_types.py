@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._struct.meaning import Meaning, meaning_of
+from extensor._struct.meaning import WHOLE, Meaning, are_decimals, is_integer, meaning_of
 from extensor._struct.records import Records
 
 
@@ -76,6 +76,22 @@ def meanings(types: ArrowTypes, fields: Mapping[str, Any], rank: int) -> dict[st
         and name in fields
         and fits(types[name], fields[name], rank)
     }
+
+
+def beside(own: Meaning, kept: ArrowType | None, other: Meaning) -> Meaning:
+    """Returns the meaning of the numbers of a field that meet those of another field.
+
+    Beside decimals, integers of Arrow and of Python are decimals of scale 0. Tensors without an
+    Arrow type have no meaning.
+
+    Args:
+        own: The meaning of the numbers of the field.
+        kept: The Arrow type of the field, if it is known.
+        other: The meaning of the numbers of the other field.
+    """
+    if own is None and kept is not None and are_decimals(other) and is_integer(kept.field.type):
+        return WHOLE
+    return own
 
 
 def fits(kept: ArrowType, value_or_spec: Any, rank: int) -> bool:

@@ -13,7 +13,15 @@ from extensor._path import PathLike
 from extensor._struct import index
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, is_union
-from extensor._struct.meaning import Meaning, changes, common, factor_of, not_the_same
+from extensor._struct.meaning import (
+    WHOLE,
+    Meaning,
+    are_decimals,
+    changes,
+    common,
+    factor_of,
+    not_the_same,
+)
 from extensor._struct.row_splits import outer_sizes
 from extensor._tf import stacked, unstacked
 from extensor.errors import DTypeError
@@ -47,8 +55,9 @@ def fits(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> bool:
     dtypes = dtype_of(want), dtype_of(have)
     if None in dtypes:
         return changes(*meanings)
-    if meanings[0] is None and meanings[1] is not None:
-        return dtypes[0] == dtypes[1]
+    if meanings[0] is None and meanings[1] is not None:  # a decimal of 1.5 is no 15
+        is_number = are_decimals(meanings[1]) and meanings[1] != WHOLE
+        return dtypes[0] == dtypes[1] and not is_number
     has_units = meanings[0] is not None and meanings[1] is not None
     return changes(*meanings) and (has_units or holds(*dtypes))
 

@@ -11,8 +11,12 @@ import tensorflow as tf
 from extensor._authoring.rows import uncut_rows
 from extensor._counted import counted
 from extensor._path import Path
+from extensor._protocol.box import box
 from extensor._protocol.row_splits import first_difference
+from extensor._protocol.stackable_spec import StackableTypeSpec
+from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.field import shape_of
+from extensor._struct.parts import row_parts
 from extensor._tf import CompositeTensor
 from extensor.errors import StructureError
 
@@ -67,11 +71,11 @@ def merged_shape(
     for name, value in added.items():
         if _outer_sizes(value, rank) == sizes:  # most fields
             continue
-        value_shape = shape_of(value)
-        merged = _merged(found, value_shape, rank)
-        if merged is None:
-            raise _other_sizes(at / name, found, value_shape, shape, {**kept, **added})
-        found, sizes = merged, merged.as_list()
+        for value_shape in _outer_shapes(value, rank):
+            merged = _merged(found, value_shape, rank)
+            if merged is None:
+                raise _other_sizes(at / name, found, value_shape, shape, {**kept, **added})
+            found, sizes = merged, merged.as_list()
         _expect_mask_of_records(value, rank, at / name)
     if rank > 1:
         for axis in range(1, rank):
@@ -90,6 +94,21 @@ def _outer_sizes(value: Any, rank: int) -> list[int | None] | None:
         count = value.row_splits.shape[0]
         return [None if count is None else count - 1]
     return None
+
+
+def _outer_shapes(value: Any, rank: int) -> list[tf.TensorShape]:
+    """Returns the shape of a value; of a type without a shape, the outer sizes of its parts."""
+    shape = shape_of(value)
+    if shape.rank is not None or isinstance(value, tf.Tensor) or is_symbolic(value):
+        return [shape]
+    spec: Any = tf.type_spec_from_value(value)
+    if not isinstance(spec, StackableTypeSpec):
+        return [shape]
+    parts = row_parts(value)
+    if parts is None:
+        parts = box(spec, value, rank) if tf.executing_eagerly() else []
+    inner = [each for part in parts for each in _outer_shapes(part, rank)]
+    return [each[:rank] for each in inner if (each.rank or 0) >= rank]
 
 
 def _expect_mask_of_records(value: Any, rank: int, path: Path) -> None:

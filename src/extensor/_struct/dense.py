@@ -10,13 +10,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison
+from extensor._authoring.extents import remember
 from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
 from extensor._struct import arrow_types, index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
-from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
-from extensor._struct.extents import remember
 from extensor._struct.field import (
     as_field,
     expect_fields,
@@ -25,7 +25,6 @@ from extensor._struct.field import (
     spec_of_field,
     spec_of_items,
 )
-from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_partition import splits_of
@@ -123,7 +122,7 @@ class DenseStructuredTensor(StructuredTensor):
         _set(self, "_known_specs", _UNKNOWN)
 
     @classmethod
-    def of_parts(
+    def _of_parts(
         cls,
         rank: int,
         fields: dict[str, Any],
@@ -146,7 +145,7 @@ class DenseStructuredTensor(StructuredTensor):
         self._init(rank, fields, counter, hint, shape, metadata)
         return self
 
-    def map_parts(
+    def _map_parts(
         self, function: Callable[[Any, str], Any], axes: Axes | None = None
     ) -> DenseStructuredTensor:
         """Returns records with a function applied to each field. Validates nothing.
@@ -160,9 +159,11 @@ class DenseStructuredTensor(StructuredTensor):
         fields = {name: function(value, name) for name, value in self._columns.items()}
         counter = None if self._rows is None else function(self._rows, "")
         if axes is None:
-            return DenseStructuredTensor.of_parts(self._rank, fields, counter, None, self._metadata)
+            return DenseStructuredTensor._of_parts(
+                self._rank, fields, counter, None, self._metadata
+            )
         extra = self._metadata.moved(axes)
-        return DenseStructuredTensor.of_parts(len(axes), fields, counter, None, extra)
+        return DenseStructuredTensor._of_parts(len(axes), fields, counter, None, extra)
 
     def _meanings(self) -> dict[str, Any]:
         """Returns the meaning of the numbers of each field that has one, sorted by name."""
@@ -170,11 +171,11 @@ class DenseStructuredTensor(StructuredTensor):
         return arrow_types.meanings(types, self._columns, self._rank) if types else {}
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
-        extra = hint.record._metadata.joined(self._metadata)
-        return DenseStructuredTensor.of_parts(self._rank, self._columns, self._rows, hint, extra)
+        extra = hint._record._metadata.joined(self._metadata)
+        return DenseStructuredTensor._of_parts(self._rank, self._columns, self._rows, hint, extra)
 
     def _with_metadata(self, extra: Metadata) -> DenseStructuredTensor:
-        same = DenseStructuredTensor.of_parts(
+        same = DenseStructuredTensor._of_parts(
             self._rank, self._columns, self._rows, self._hint, extra
         )
         _set(same, "_shape", self._shape)
@@ -198,7 +199,7 @@ class DenseStructuredTensor(StructuredTensor):
             found = tf.unstack(outer_sizes(self, 2), 2)
             sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
         splits = reshape.uniform_row_splits(sizes, row_splits_dtype)
-        ragged = RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
+        ragged = RaggedStructuredTensor._of_parts(self._merged(sizes), splits)
         return ragged._with_dims(self._dims)
 
     def partition_outer_dimension(
@@ -255,7 +256,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _describe(self) -> StructuredTensorSpec:
         if self._hint is not None:
-            return self._hint.refined(self)
+            return self._hint._refined(self)
         known, changed = self._known_specs
         specs = {
             name: known[name] if name in known and name not in changed else spec_of_field(value)
@@ -282,7 +283,7 @@ class DenseStructuredTensor(StructuredTensor):
     def _specs_without(self, changed: Iterable[str]) -> _KnownSpecs:
         """Returns the specs of fields that are known, for records in which some are changed."""
         if self._spec is not None:
-            return self._spec.record._field_specs, frozenset(changed)
+            return self._spec._record._field_specs, frozenset(changed)
         known, before = self._known_specs
         return (known, before.union(changed)) if known else _UNKNOWN
 
@@ -320,12 +321,11 @@ class DenseStructuredTensor(StructuredTensor):
         shape = merged_shape(self.shape, kept, added, at)
         if comparison is not None:
             old = self._columns or {"": self._rows}
-            added = {n: with_own_rows(v, at / n, comparison.of_field(n)) for n, v in added.items()}
             added = compared(self.shape, old, added, at, comparison)
         fields = {**self._columns, **added}
         extra = self._metadata.after_updates(self._columns, fields, updates)
         hint = self._hint_for(fields)
-        result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, extra)
+        result = DenseStructuredTensor._of_parts(self._rank, fields, None, hint, extra)
         _set(result, "_shape", shape)
         _set(result, "_known_specs", self._specs_without(updates))
         if comparison is not None:
@@ -339,7 +339,7 @@ class DenseStructuredTensor(StructuredTensor):
             counter = self._count_rows()
         extra = self._metadata.selected(fields)
         hint = self._hint_for(fields)
-        result = DenseStructuredTensor.of_parts(self._rank, fields, counter, hint, extra)
+        result = DenseStructuredTensor._of_parts(self._rank, fields, counter, hint, extra)
         _set(result, "_shape", self._shape)
         _set(result, "_known_specs", self._specs_without(()))
         return result
@@ -352,7 +352,7 @@ class DenseStructuredTensor(StructuredTensor):
         """
         if self._hint is None:
             return None
-        old = self._hint.record.field_specs
+        old = self._hint._record.field_specs
         specs = {
             name: old[name]
             if name in old and self._columns.get(name) is value
@@ -366,6 +366,10 @@ class DenseStructuredTensor(StructuredTensor):
         if self.shape.is_fully_defined():
             return tf.zeros(self.shape, tf.bool)
         return tf.zeros(outer_sizes(self, self._rank), tf.bool)
+
+    def _row_parts(self) -> list[Any]:
+        """Returns the values that have a row for each record."""
+        return [*self._columns.values()] if self._rows is None else [self._rows]
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         found: set[tf.DType] = set()
@@ -382,7 +386,7 @@ class DenseStructuredTensor(StructuredTensor):
         axes += range(len(positions), self._rank)
         cut = index.slicer(positions, self.shape)
         if cut is None or self._rows is not None:
-            return self.map_parts(lambda part, name: index.take(part, positions, at / name), axes)
+            return self._map_parts(lambda part, name: index.take(part, positions, at / name), axes)
         fields = {
             name: cut(input=part)
             if isinstance(part, tf.Tensor)
@@ -390,11 +394,11 @@ class DenseStructuredTensor(StructuredTensor):
             for name, part in self._columns.items()
         }
         extra = self._metadata.moved(axes)
-        return DenseStructuredTensor.of_parts(len(axes), fields, None, None, extra)
+        return DenseStructuredTensor._of_parts(len(axes), fields, None, None, extra)
 
     def _unstacked(self, count: int) -> list[Any]:
         rank, extra = self._rank - 1, self._metadata.moved(range(1, self._rank))
-        make = DenseStructuredTensor.of_parts
+        make = DenseStructuredTensor._of_parts
         if self._rows is not None:
             counters = index.each(self._rows, count, Path())
             return [make(rank, {}, counter, None, extra) for counter in counters]
@@ -408,29 +412,29 @@ class DenseStructuredTensor(StructuredTensor):
     def _gathered(self, numbers: Any) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
             values = self._unnamed()._gathered(numbers.values)
-            return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
+            return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
         axes = after_gather(numbers.shape.rank, self._rank)
-        return self.map_parts(lambda part, _: index.gather(part, numbers), axes)
+        return self._map_parts(lambda part, _: index.gather(part, numbers), axes)
 
     def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
-        return RaggedStructuredTensor.of_parts(self, row_splits)
+        return RaggedStructuredTensor._of_parts(self, row_splits)
 
     def _merged(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         axes = (None, *range(2, self._rank))
-        return self.map_parts(lambda part, _: reshape.merged(part, sizes), axes)
+        return self._map_parts(lambda part, _: reshape.merged(part, sizes), axes)
 
     def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         axes = (None, None, *range(1, self._rank))
-        return self.map_parts(lambda part, _: reshape.split(part, sizes), axes)
+        return self._map_parts(lambda part, _: reshape.split(part, sizes), axes)
 
     def _merged_dims(self, outer: int, inner: int) -> DenseStructuredTensor:
         axes = (*range(outer), None, *range(inner + 1, self._rank))
-        return self.map_parts(lambda part, _: reshape.merged_dims(part, outer, inner), axes)
+        return self._map_parts(lambda part, _: reshape.merged_dims(part, outer, inner), axes)
 
     def _expanded(self, axis: int) -> DenseStructuredTensor:
         axes = (*range(axis), None, *range(axis, self._rank))
-        return self.map_parts(lambda part, _: reshape.expanded(part, axis), axes)
+        return self._map_parts(lambda part, _: reshape.expanded(part, axis), axes)
 
 
 def zipped(
@@ -438,7 +442,7 @@ def zipped(
 ) -> DenseStructuredTensor:
     """Returns records of the given rank with the given values as their fields."""
     fields, shape = _of_one_shape(tf.TensorShape([None] * rank), fields, comparison)
-    return DenseStructuredTensor.of_parts(rank, fields, shape=shape)
+    return DenseStructuredTensor._of_parts(rank, fields, shape=shape)
 
 
 def _of_one_shape(
@@ -451,6 +455,5 @@ def _of_one_shape(
     """
     found = common_shape(shape, fields)
     if comparison is not None and found.rank:
-        fields = {n: with_own_rows(v, Path(n), comparison) for n, v in fields.items()}
         fields = compared(shape, {}, fields, Path(), comparison)
     return fields, found

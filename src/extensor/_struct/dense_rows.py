@@ -38,7 +38,7 @@ def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: boo
         return dense
     from extensor._types.masked.value import MaskedTensor
 
-    return MaskedTensor(dense, mask)
+    return MaskedTensor.of_parts(dense, mask)
 
 
 def _rows(records: Any) -> tuple[Any, Any]:
@@ -107,12 +107,12 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
             places = numbers.to_tensor(count)
         return index.gather(_with_empty_row(part), places)
 
-    return flat.map_parts(filled, (*[None] * numbers.shape.rank, *range(1, flat.rank)))
+    return flat._map_parts(filled, (*[None] * numbers.shape.rank, *range(1, flat.rank)))
 
 
 def _with_empty_row(value: Any) -> Any:
     ragged: Any = value
     splits = tf.concat([ragged.row_splits, ragged.row_splits[-1:]], 0)
     if not isinstance(value, tf.RaggedTensor):
-        return type(value).of_parts(value.values, splits)
+        return type(value)._of_parts(value.values, splits)
     return tf.RaggedTensor.from_row_splits(value.values, splits, validate=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.extents import remember
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
@@ -24,11 +25,10 @@ from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
-from extensor._struct.extents import remember
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
 from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ragged_spec_of
 from extensor._struct.spec import (
     StructuredTensorSpec,
     nothing_to_unstack,
@@ -184,7 +184,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(self._shape, self._field_specs, types, dims)
 
     @property
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """This spec itself."""
         return self
 
@@ -258,7 +258,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             if name not in columns:
                 columns[name] = nulls_of(spec, value)
                 continue
-            meanings = self._meanings.get(name), had.get(name)
+            want = self._meanings.get(name)
+            have = arrow_types.beside(had.get(name), value._metadata.types.get(name), want)
+            meanings = want, have
             if needs_change(spec, columns[name], meanings):
                 columns[name] = changed(columns[name], *meanings, spec, Path(name))
         cast = self._with_fields(
@@ -329,7 +331,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             fields[name] = joined
         return DenseStructuredTensorSpec(shape, fields, *metadata)
 
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         fields = value._columns
         return DenseStructuredTensorSpec(
@@ -353,12 +355,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
-            return DenseStructuredTensor.of_parts(rank, {}, components[0], None, self._metadata)
+            return DenseStructuredTensor._of_parts(rank, {}, components[0], None, self._metadata)
         fields = dict(zip(self._order, components, strict=True))
         if not self._is_sorted:
             fields = {name: fields[name] for name in self._field_specs}
         hint = self if self._has_extra_information else None
-        records = DenseStructuredTensor.of_parts(rank, fields, None, hint, self._metadata)
+        records = DenseStructuredTensor._of_parts(rank, fields, None, hint, self._metadata)
         remember(records)
         return records
 
@@ -377,7 +379,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         for _ in range(self.rank):
             record = record.unstacked()
         records = record._ragged_row(row_splits_dtype).stacked(None)
-        rows = RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+        rows = ragged_spec_of(self._shape, records, row_splits_dtype)
         return rows._with_dims(self._dims)
 
     def _with_record(self, record: DenseStructuredTensorSpec) -> DenseStructuredTensorSpec:
@@ -442,7 +444,12 @@ def _made_alike(
             fields[1 - has][name] = fields[has][name]
             continue
         specs = fields[0][name], fields[1][name]
-        meanings = one._meanings.get(name), other._meanings.get(name)
+        own = [spec._meanings.get(name) for spec in both]
+        kept = [spec._metadata.types.get(name) for spec in both]
+        meanings = (
+            arrow_types.beside(own[0], kept[0], own[1]),
+            arrow_types.beside(own[1], kept[1], own[0]),
+        )
         want = target(specs, meanings)
         if want is None:
             return None

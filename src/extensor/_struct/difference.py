@@ -12,13 +12,21 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.casting import castable_type, shortened
+from extensor._struct.arrow_types import beside
 from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import fits, needs_change, retyped
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
 from extensor._struct.inside import map_inside
-from extensor._struct.masked import is_masked, is_nullable
-from extensor._struct.spec import StructuredTensorSpec, unmasked
+from extensor._struct.masked import is_masked, is_nullable, is_union
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    has_records,
+    parts_of_spec,
+    parts_of_value,
+    with_parts,
+)
 from extensor.errors import DTypeError
 
 _NONE = "no such field"
@@ -89,13 +97,7 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
         total: As in `mismatch`.
     """
     if not isinstance(want, StructuredTensorSpec) or not isinstance(have, StructuredTensorSpec):
-        if castable_type(want, have) is None:
-            yield Difference(
-                path,
-                shortened(want),
-                shortened(have),
-                "give records: xt.struct.constant or xt.from_arrow make them",
-            )
+        yield from _of_parts(want, have, path, total)
         return
     if want.rank != have.rank or not want.shape.is_compatible_with(have.shape):
         yield Difference(
@@ -105,15 +107,46 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
             _mend_of_shape(want, have),
         )
         return
-    if total and have.record.rank < want.record.rank:
+    if total and have._record.rank < want._record.rank:
         yield Difference(path, "records in a dense shape", "ragged records", "spec.cast(records)")
         return
-    if want.record.rank != have.record.rank:  # dense and ragged records
+    if want._record.rank != have._record.rank:  # dense and ragged records
         want, have = flat_spec(want), flat_spec(have)
-    yield from _of_fields(want.record, have.record, path, total)
+    yield from _of_fields(want._record, have._record, path, total)
+
+
+def _of_parts(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
+    """Yields the differences of two specs that are not both those of records."""
+    if is_masked(want) and not is_masked(have) and has_records(have):
+        yield from differences(want.values, have, path, total)
+        return
+    found = False
+    for at, own, other in _pairs(want, have, path):
+        for row in differences(own, other, at, total):
+            found = True
+            yield row
+    if found:
+        return
+    if castable_type(want, have) is None or (total and _may_fail(want, have)):
+        fix = "give records: xt.struct.constant or xt.from_arrow make them"
+        if not isinstance(want, StructuredTensorSpec):
+            fix = _mend((want, have), (None, None), path)
+        yield Difference(path, shortened(want), shortened(have), fix)
+
+
+def _pairs(want: Any, have: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """Yields the paths and the specs of the parts that two specs of one class have."""
+    if type(want) is not type(have) or is_union(want):
+        return
+    own, other = parts_of_spec(want), parts_of_spec(have)
+    if own.keys() == other.keys():
+        for name, part in own.items():
+            yield path if is_masked(want) else path / name, part, other[name]
 
 
 def _mend_of_shape(want: Any, have: Any) -> str:
+    if want.rank != have.rank and set(want.field_names()) == {"key", "value"}:
+        return "spec.cast(Python data), which makes a map of a dict"
     if want.rank != have.rank:
         return "give records of the same dimensions"
     if want.shape[1:].is_compatible_with(have.shape[1:]):
@@ -123,7 +156,7 @@ def _mend_of_shape(want: Any, have: Any) -> str:
 
 def flat_spec(spec: Any) -> Any:
     """Returns the spec of all records in one dimension."""
-    spec = spec.record
+    spec = spec._record
     for _ in range(1, spec.rank):
         spec = spec.unstacked().unstacked().stacked(None)
     return spec if spec.rank else spec.stacked(None)
@@ -134,7 +167,9 @@ def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differ
         at = path / name
         kept = want.arrow_types.get(name)
         if name in have.field_specs:
-            meanings = want._meanings.get(name), have._meanings.get(name)
+            meaning = want._meanings.get(name)
+            kept_there = have._metadata.types.get(name)
+            meanings = meaning, beside(have._meanings.get(name), kept_there, meaning)
             own = have.field_specs[name], have.rank, have.arrow_types.get(name)
             yield from _of_field((spec, want.rank, kept), own, meanings, at, total)
         elif not is_nullable(spec, want.rank):
@@ -157,7 +192,7 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
     """
     specs: tuple[Any, Any] = want[0], have[0]
     inner: list[Any] = [spec.values if is_masked(spec) else spec for spec in specs]
-    are_records = [isinstance(spec, StructuredTensorSpec) for spec in inner]
+    are_records = [has_records(spec) and not is_union(spec) for spec in inner]
     if all(are_records) and (is_masked(specs[0]) or not is_masked(specs[1])):
         yield from differences(inner[0], inner[1], path, total)
         return
@@ -172,7 +207,10 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
     names = [node(path.names[-1], *each).label for each in (want, have)]
     if names[0] == names[1]:
         names = [shortened(spec) for spec in specs]
-    yield Difference(path, names[0], names[1], _mend(specs, meanings, path))
+    fails = fit and total and _may_fail(inner[0], inner[1])
+    yield Difference(
+        path, names[0], names[1], "spec.cast(records)" if fails else _mend(specs, meanings, path)
+    )
 
 
 def _may_fail(want: Any, have: Any) -> bool:
@@ -213,12 +251,20 @@ def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None
         path: The path of the value. Default: the records themselves.
     """
     at = Path() if path is None else path
-    spec = unmasked(spec)
+    spec = spec.values if is_masked(spec) else spec
+    if is_masked(value) or isinstance(value, RaggedStructuredTensor):
+        return map_inside(value, lambda part, _: without_extra(part, spec, request, at))
     if not isinstance(spec, StructuredTensorSpec):
-        return value
+        wanted = {} if is_union(spec) else parts_of_spec(spec)
+        if not any(map(has_records, wanted.values())) or type(value) is not spec.value_type:
+            return value
+        parts = parts_of_value(value).items()
+        return with_parts(
+            value, {n: without_extra(part, wanted.get(n), request, at / n) for n, part in parts}
+        )
     if not isinstance(value, DenseStructuredTensor):
-        return map_inside(value, lambda part, _: without_extra(part, spec, request, at), at)
-    wanted = spec.record.field_specs
+        return value
+    wanted = spec._record.field_specs
     kept = [n for n in value.field_names() if n in wanted or not request.drops(at / n)]
     if len(kept) < len(value.field_names()):
         value = value._selected(kept)

@@ -166,7 +166,7 @@ def marks_rows(spec: Any) -> bool:
     """
     if isinstance(spec, tf.RaggedTensorSpec):
         return spec.ragged_rank == 0
-    if hasattr(spec, "record"):
+    if hasattr(spec, "_record"):
         return False
     return stacks_by_components(spec) and any(
         map(marks_rows, tf.nest.flatten(spec.component_specs))

@@ -47,11 +47,11 @@ def from_tf(value: Any) -> StructuredTensor:
     flat: Any = value.merge_dims(0, value.rank - 1) if value.rank > 1 else value
     fields = {name: _ours(flat.field_value(name)) for name in flat.field_names()}
     counter = None if fields else tf.zeros([flat.nrows()] if flat.rank else [], tf.bool)
-    records: Any = DenseStructuredTensor.of_parts(flat.rank, fields, counter)
+    records: Any = DenseStructuredTensor._of_parts(flat.rank, fields, counter)
     for partition in reversed(partitions):
         length = partition.static_uniform_row_length
         if length is None:
-            records = RaggedStructuredTensor.of_parts(records, partition.row_splits())
+            records = RaggedStructuredTensor._of_parts(records, partition.row_splits())
         else:
             nrows = partition.static_nrows
             records = records._split([partition.nrows() if nrows is None else nrows, length])

@@ -55,7 +55,7 @@ def map_inside(value: Any, change: Callable[[Any, Path], Any], at: Path = _ROOT)
         fields = {name: change(part, at / name) for name, part in records._columns.items()}
         if all(part is records._columns[name] for name, part in fields.items()):
             return value
-        return records.map_parts(lambda part, name: fields[name])
+        return records._map_parts(lambda part, name: fields[name])
     if is_masked(value):
         values = change(value.values, at)
         return value if values is value.values else type(value).of_parts(values, value.mask)

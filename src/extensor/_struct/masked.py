@@ -46,6 +46,39 @@ def is_union(value: Any) -> bool:
     return isinstance(value, (UnionTensor, UnionTensor.Spec))
 
 
+def with_nulls_masked(value: Any) -> Any:
+    """Returns a value whose nulls its mask says: also those that are a variant of a union."""
+    if is_masked(value):
+        inner = with_nulls_masked(value.values)
+        return value if inner is value.values else combined(inner, value.mask)
+    null = _null_variant(value)
+    return value if null is None else combined(value, tf.logical_not(value.is_variant(null)))
+
+
+def without_null_variant(value: Any) -> Any:
+    """Returns a value without nulls, or masked; a union in it without the variant of nulls."""
+    if is_masked(value):
+        return type(value).of_parts(without_null_variant(value.values), value.mask)
+    null = _null_variant(value)
+    if null is None or len(value.names) == 1:
+        return value
+    code = value.names.index(null)
+    later = tf.cast(tf.greater(value.codes, tf.constant(code, tf.int8)), tf.int8)
+    names = (*value.names[:code], *value.names[code + 1 :])
+    variants = {name: value.variants[name] for name in names}
+    return value.of_parts(value.codes - later, variants, names)
+
+
+def _null_variant(value: Any) -> str | None:
+    """Returns the name of the variant of nulls in a union; None for others."""
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor, Records)) or not is_union(value):
+        return None
+    from extensor._types.union.conversion import is_type_of_nulls
+
+    specs = {name: tf.type_spec_from_value(value.variants[name]) for name in value.names}
+    return next((name for name, spec in specs.items() if is_type_of_nulls(spec)), None)
+
+
 def records_in(value: Any) -> Any:
     """Returns the records of a field's value, without the masks around them; None for others."""
     while not isinstance(value, Records):

@@ -39,6 +39,9 @@ Meaning = Unit | tuple[tuple[str, Any], ...] | None
 
 _DECIMAL, _DATE, _LOCAL = "decimals", "dates", "timestamps without a zone"
 _SMALL = f"{_DECIMAL} of at most 18 digits"
+WHOLE = Unit(_SMALL, 0)
+"""The meaning of integers beside decimals."""
+
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DAY = 86_400 * 10**9
 _NAMES = {**{size: name for name, size in _UNITS.items()}, _DAY: "days"}
@@ -86,6 +89,18 @@ def _meaning_of(arrow: pa.DataType) -> Meaning:
     return meaning_of(arrow.value_type) if hasattr(arrow, "value_type") else None
 
 
+def is_integer(arrow: pa.DataType) -> bool:
+    """Returns whether the numbers of an Arrow type are integers, also in lists."""
+    while hasattr(arrow, "value_type"):
+        arrow = arrow.value_type
+    return pa.types.is_integer(arrow)
+
+
+def are_decimals(meaning: Meaning) -> bool:
+    """Returns whether numbers are decimals."""
+    return isinstance(meaning, Unit) and meaning.kind.startswith(_DECIMAL)
+
+
 def common(a: Meaning, b: Meaning) -> tuple[bool, Meaning]:
     """Returns whether numbers of both meanings change to one of them, and to which.
 
@@ -105,6 +120,22 @@ def changes(want: Meaning, have: Meaning) -> bool:
     Dates in milliseconds change to days, because they are whole days.
     """
     return want is None or _all(want, have, lambda w, h: _keeps(w, h) or w.kind == h.kind == _DATE)
+
+
+def are_apart(want: Meaning, have: Meaning) -> bool:
+    """Returns whether two meanings count different things, so that no number has both.
+
+    >>> from extensor._struct.meaning import are_apart, meaning_of
+    >>> import pyarrow as pa
+    >>> are_apart(meaning_of(pa.date32()), meaning_of(pa.timestamp("s")))
+    True
+    >>> are_apart(meaning_of(pa.timestamp("s")), meaning_of(pa.date32()))
+    False
+    """
+    if not isinstance(want, Unit) or not isinstance(have, Unit):
+        return False
+    kinds = [_DECIMAL if are_decimals(unit) else unit.kind for unit in (want, have)]
+    return kinds[0] != kinds[1] and kinds != [_LOCAL, _DATE]
 
 
 def _keeps(want: Unit, have: Unit) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, ClassVar
 
-from extensor.errors import MissingAttributeError
+from extensor.errors import DTypeError, MissingAttributeError
 
 OF_RECORDS = {
     "append_column": "records.with_updates(name=values)",
@@ -12,11 +13,13 @@ OF_RECORDS = {
     "cast": 'xt.struct.cast(records, {"name": dtype})',
     "columns": "records.fields",
     "combine_chunks": "records",
+    "describe": "xt.data.describe(records)",
     "drop": 'records.without("name")',
     "drop_columns": 'records.without("name")',
     "drop_duplicates": 'xt.struct.unique(records, by="name")',
     "drop_nulls": 'xt.struct.drop_null(records, (), by="name")',
     "dropna": 'xt.struct.drop_null(records, (), by="name")',
+    "dtype": "xt.spec_of(records)",
     "dtypes": "xt.spec_of(records)",
     "explode": 'xt.struct.explode(records, "list")',
     "fill_null": 'xt.struct.fill_null(records, "name", 0)',
@@ -30,8 +33,10 @@ OF_RECORDS = {
     "isna": 'xt.struct.is_null(records, "name")',
     "items": "records.fields.items()",
     "iterrows": "iter(records)",
+    "join": 'xt.from_pandas(records.to_pandas().merge(frame, on="name"))',
     "keys": "records.fields.keys()",
     "loc": 'tf.boolean_mask(records, records["name"] > 0)',
+    "merge": 'xt.from_pandas(records.to_pandas().merge(frame, on="name"))',
     "num_rows": "len(records)",
     "rename": 'xt.struct.rename(records, {"name": "new"})',
     "schema": "xt.to_arrow(records).schema",
@@ -47,8 +52,10 @@ OF_RECORDS = {
     "to_json": 'xt.write_json(records, "records.jsonl")',
     "to_numpy": "records.numpy()",
     "to_parquet": 'xt.write_parquet(records, "records.parquet")',
+    "to_polars": "polars.from_arrow(xt.to_arrow(records))",
     "to_pylist": "records.to_py()",
     "unique": 'xt.struct.unique(records, by="name")',
+    "values": "records.fields.values()",
     "with_columns": "records.with_updates(name=values)",
     "write_parquet": 'xt.write_parquet(records, "records.parquet")',
 }
@@ -89,10 +96,29 @@ def no_attribute(owner: str, name: str, others: dict[str, str]) -> Any:
     return error
 
 
-class OtherNames:
+class NoDataFrame:
+    """Records of which pandas makes no DataFrame: it would make one of the records as objects."""
+
+    __slots__ = ()
+
+    _other_names: ClassVar[dict[str, str]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        # `pandas.DataFrame` looks for `__array__` before it iterates. Keras looks for it too, and
+        # would convert what has it.
+        if name == "__array__" and sys._getframe(1).f_globals["__name__"] == "pandas.core.frame":
+            raise DTypeError(
+                "pandas.DataFrame",
+                "data of pandas, NumPy or Python",
+                type(self).__name__,
+                "Write records.to_pandas(), or value.to_tensor().to_pandas().",
+            )
+        raise no_attribute(f"{type(self).__name__!r} object", name, self._other_names)
+
+
+class OtherNames(NoDataFrame):
     """A value whose missing attributes are explained by `OF_RECORDS`."""
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        raise no_attribute(f"{type(self).__name__!r} object", name, OF_RECORDS)
+    _other_names = OF_RECORDS

@@ -10,16 +10,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
-from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
-from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
     checked_row_splits,
@@ -96,7 +95,7 @@ class RaggedStructuredTensor(StructuredTensor):
                 else type(values).__name__,
                 "Cut plain tensors with tf.RaggedTensor.from_row_splits.",
             )
-        return cls.of_parts(values, checked_row_splits(row_splits, values, validate))
+        return cls._of_parts(values, checked_row_splits(row_splits, values, validate))
 
     @classmethod
     def from_row_lengths(
@@ -141,7 +140,7 @@ class RaggedStructuredTensor(StructuredTensor):
         >>> xt.RaggedStructuredTensor.from_value_rowids(steps, [0, 0, 2], nrows=4)["minutes"]
         <tf.RaggedTensor [[5, 20], [], [8], []]>
         """
-        splits = row_partition.splits_of_rowids(value_rowids, nrows)
+        splits = row_partition.splits_of_rowids(value_rowids, nrows, validate)
         return cls.from_row_splits(values, splits, validate)
 
     @classmethod
@@ -177,7 +176,7 @@ class RaggedStructuredTensor(StructuredTensor):
         return cls.from_row_splits(values, splits, validate)
 
     @classmethod
-    def of_parts(
+    def _of_parts(
         cls, values: Any, row_splits: Any, name: str | None = None
     ) -> RaggedStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing.
@@ -211,7 +210,7 @@ class RaggedStructuredTensor(StructuredTensor):
         name = dims[0] if dims else None
         if name == self._name and values is self._values:
             return self
-        return RaggedStructuredTensor.of_parts(values, self._row_splits, name)
+        return RaggedStructuredTensor._of_parts(values, self._row_splits, name)
 
     def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
         return self
@@ -308,7 +307,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def _cut(self, value: Any, at: Path) -> Any:
         if isinstance(value, StructuredTensor):
-            return RaggedStructuredTensor.of_parts(value, self._row_splits, self._name)
+            return RaggedStructuredTensor._of_parts(value, self._row_splits, self._name)
         return cut(value, self._row_splits, at)
 
     def _uncut_field(self, name: str, at: Path) -> Any:
@@ -324,10 +323,10 @@ class RaggedStructuredTensor(StructuredTensor):
             for name, value in updates.items()
         }
         values = self._values._updated(inner, at, comparison and comparison.below())
-        return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+        return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _uncut(self, value: Any, at: Path, comparison: Comparison | None) -> Any:
-        return uncut(with_own_rows(value, at, comparison), self._row_splits, at, comparison)
+        return uncut(value, self._row_splits, at, comparison)
 
     # The rows are taken off once, not again for each level of the path.
 
@@ -352,11 +351,11 @@ class RaggedStructuredTensor(StructuredTensor):
         return self._with_values(self._values._with_only(paths))
 
     def _with_values(self, values: Any) -> RaggedStructuredTensor:
-        return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+        return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _selected(self, names: Any) -> RaggedStructuredTensor:
         values = self._values._selected(names)
-        return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+        return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits.dtype}
@@ -370,7 +369,7 @@ class RaggedStructuredTensor(StructuredTensor):
             return index.take_row(self, positions, at)
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
-            return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+            return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
         if first != index.ALL and index.is_step_of_one(first.step):
             rows = self._sliced(first, at)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
@@ -393,7 +392,7 @@ class RaggedStructuredTensor(StructuredTensor):
                 start, limit = int(numbers[begin]), int(numbers[end])
                 values = index.take(self._values, (slice(start, limit),), at)
                 splits = splits - start if start else splits
-                return RaggedStructuredTensor.of_parts(values, splits, self._name)
+                return RaggedStructuredTensor._of_parts(values, splits, self._name)
         else:
             starts = index.take(self._row_splits[:-1], (rows,), at)
             limits = index.take(self._row_splits[1:], (rows,), at)
@@ -401,12 +400,12 @@ class RaggedStructuredTensor(StructuredTensor):
             zero = tf.zeros([1], limits.dtype)[tf.size(starts) :]
             splits = tf.concat([zero, starts[:1], limits], 0)
         values = index.take(self._values, (slice(splits[0], splits[-1]),), at)
-        return RaggedStructuredTensor.of_parts(values, splits - splits[0], self._name)
+        return RaggedStructuredTensor._of_parts(values, splits - splits[0], self._name)
 
     def _gathered(self, numbers: Any) -> Any:
         if isinstance(numbers, tf.RaggedTensor):
             values = self._unnamed()._gathered(numbers.values)
-            return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
+            return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
         if numbers.shape.rank == 1:
             try:
                 return _gathered_rows(self, numbers, ())[0]
@@ -418,14 +417,14 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
-        return RaggedStructuredTensor.of_parts(self, row_splits)
+        return RaggedStructuredTensor._of_parts(self, row_splits)
 
     def _merged(self, sizes: reshape.Sizes) -> Any:
         return self._values._unnamed()
 
     def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
-        return RaggedStructuredTensor.of_parts(self._unnamed(), splits)
+        return RaggedStructuredTensor._of_parts(self._unnamed(), splits)
 
     def _merged_dims(self, outer: int, inner: int) -> Any:
         values, splits = self._values, self._row_splits
@@ -433,7 +432,7 @@ class RaggedStructuredTensor(StructuredTensor):
             return values._merged_dims(0, inner - 1) if inner > 1 else values._unnamed()
         if outer > 1:
             values = values._merged_dims(outer - 1, inner - 1)
-            return RaggedStructuredTensor.of_parts(values, splits, self._name)
+            return RaggedStructuredTensor._of_parts(values, splits, self._name)
         for _ in range(inner - outer):
             if isinstance(values, RaggedStructuredTensor):
                 splits = index.gathered(values._row_splits, splits)
@@ -444,12 +443,12 @@ class RaggedStructuredTensor(StructuredTensor):
                     size = tf.cast(outer_sizes(values, 2)[1], splits.dtype)
                 splits = splits * size
                 values = values._merged_dims(0, 1)
-        return RaggedStructuredTensor.of_parts(values._unnamed(), splits, self._name)
+        return RaggedStructuredTensor._of_parts(values._unnamed(), splits, self._name)
 
     def _expanded(self, axis: int) -> RaggedStructuredTensor:
         if axis > 1:
             values = self._values._expanded(axis - 1)
-            return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+            return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
         nrows = self.shape[0]
         if nrows is None:
             nrows = tf.size(self._row_splits, self._row_splits.dtype) - 1
@@ -473,7 +472,7 @@ def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[An
     """
     if isinstance(value, RaggedStructuredTensor):
         values, splits = _gathered_rows(value.values, numbers, (*outer, value.row_splits))
-        return RaggedStructuredTensor.of_parts(values, splits[-1], value._name), splits[:-1]
+        return RaggedStructuredTensor._of_parts(values, splits[-1], value._name), splits[:-1]
     if isinstance(value, StructuredTensor):
         found: list[list[Any]] = []
 
@@ -483,7 +482,7 @@ def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[An
             return values
 
         records: Any = value
-        return records.map_parts(gathered), found[0]
+        return records._map_parts(gathered), found[0]
     for row_splits in reversed(outer):
         value = cut(value, row_splits, Path())
     value = index.gather(value, numbers)

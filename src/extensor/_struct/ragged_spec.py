@@ -1,16 +1,18 @@
-"""The spec of RaggedStructuredTensor, and of one of its rows."""
+"""The specs of RaggedStructuredTensor and of one of its rows."""
 
 # This file calls methods of records and specs that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
+import abc
 import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._authoring.extents import remember
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import alone_or_list, box, boxed_specs, expect_type, unbox
@@ -21,15 +23,13 @@ from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._protocol.tree import compatible, merged
 from extensor._struct.code import dtype_code, shape_code
+from extensor._struct.columns import Cuts, is_cut_by_type
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dims import Dims, checked_dims, named
-from extensor._struct.extents import remember
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.spec import (
-    Cuts,
     StructuredTensorSpec,
-    is_cut_by_type,
     of_any_count,
     saved_parts,
     spec_or_none,
@@ -42,89 +42,41 @@ if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
 
 
-@register_type_spec(name="extensor.RaggedStructuredTensorSpec")
-class RaggedStructuredTensorSpec(StructuredTensorSpec):
-    """Describes a RaggedStructuredTensor, or one row of such a tensor.
+_NAME = "RaggedStructuredTensorSpec"  # in errors and in the repr, which is code of users
 
-    If `shape` has one dimension more than `values_spec`, the spec describes a
-    RaggedStructuredTensor. If both have the same rank, the spec describes one row that was
-    unstacked from a RaggedStructuredTensor: a StructuredTensor that `values_spec` describes. Rows
-    may have different lengths, so stacking them gives a ragged tensor again. (Compare
-    `tf.RaggedTensorSpec` of ragged rank 0.)
 
-    Args:
-        shape: The shape of the collection of records, of known rank.
-        values_spec: The spec of the records below the outermost ragged dimension.
-        row_splits_dtype: The dtype of the row splits, tf.int64 or tf.int32.
-        dims: The names of the dimensions of `shape`, which are not part of equality: a string or
-            None for each. Default: those of `values_spec`.
+class ListSpec(StructuredTensorSpec):
+    """Describes records that are in lists, or one list of them: what both specs here share."""
 
-    Raises:
-        StructureError: If the rank is unknown or does not fit, or the names do not fit (also a
-            ValueError).
-        DTypeError: If the dtype of the row splits is not int64 or int32 (also a TypeError).
+    _NUMBERS_OF_PARTS = (3,)
+    """How many parts a serialization may have."""
 
-    >>> import tensorflow as tf
-    >>> import extensor as xt
-    >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
-    >>> spec = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
-    >>> spec.field_names(), spec.unstacked().shape
-    (('minutes',), TensorShape([None]))
-    """
+    _values_spec: StructuredTensorSpec
+    _row_splits_dtype: tf.DType
 
     def __init__(
         self,
         shape: Any,
         values_spec: StructuredTensorSpec,
         row_splits_dtype: tf.DType = tf.int64,
-        dims: Any = None,
     ) -> None:
-        self._shape = known_rank(shape, type(self).__name__)
+        self._shape = known_rank(shape, _NAME)
         if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
             raise StructureError(
-                f"{type(self).__name__}.values_spec",
+                f"{_NAME}.values_spec",
                 "the spec of a StructuredTensor of rank 1 or more",
                 repr(values_spec),
                 "Give the spec of the records before they are cut into rows.",
             )
-        if self._shape.rank - values_spec.rank not in (0, 1):
-            raise StructureError(
-                f"{type(self).__name__}.shape",
-                f"rank {values_spec.rank + 1}, one more than the values",
-                f"shape {self._shape}",
-                "Give the shape [nrows, None] followed by the values' inner dimensions.",
-            )
-        row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
-        if row_splits_dtype not in (tf.int64, tf.int32):
+        self._values_spec = values_spec
+        self._row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
+        if self._row_splits_dtype not in (tf.int64, tf.int32):
             raise DTypeError(
-                f"{type(self).__name__}.row_splits_dtype",
+                f"{_NAME}.row_splits_dtype",
                 "int64 or int32",
-                row_splits_dtype.name,
+                self._row_splits_dtype.name,
                 "Leave it out for int64.",
             )
-        self._is_row = self._shape.rank == values_spec.rank
-        self._name: str | None = None
-        if dims is not None:
-            names = checked_dims(dims, self._shape.rank, type(self).__name__)
-            values_spec = values_spec._with_dims(names if self._is_row else named(names[1:]))
-            self._name = names[0] if names and not self._is_row else None
-        self._values_spec = values_spec
-        self._row_splits_dtype = row_splits_dtype
-        nrows = self._shape[0]
-        splits = tf.TensorSpec([None if nrows is None else nrows + 1], row_splits_dtype)
-        self._components: tuple[tf.TypeSpec, ...] = (
-            values_spec.component_specs if self._is_row else (values_spec, splits)
-        )
-
-    @property
-    def value_type(self) -> type:
-        """RaggedStructuredTensor; for one row, the type of the values."""
-        return self._values_spec.value_type if self._is_row else RaggedStructuredTensor
-
-    @property
-    def is_row(self) -> bool:
-        """Whether this describes one row of a RaggedStructuredTensor."""
-        return self._is_row
 
     @property
     def values_spec(self) -> StructuredTensorSpec:
@@ -137,56 +89,36 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return self._row_splits_dtype
 
     @property
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """The spec that holds the fields, below any ragged dimensions."""
-        return self._values_spec.record
+        return self._values_spec._record
 
-    @property
-    def _dims(self) -> Dims:
-        inner = self._values_spec._dims
-        if self._is_row or (self._name is None and not inner):
-            return inner
-        return (self._name, *(inner or (None,) * self._values_spec.rank))
-
-    def _with_dims(self, dims: Dims) -> RaggedStructuredTensorSpec:
-        if dims == self._dims:
-            return self
-        return RaggedStructuredTensorSpec(
-            self._shape, self._values_spec, self._row_splits_dtype, dims
-        )
-
-    def _like(
-        self, shape: Any, values_spec: StructuredTensorSpec, row_splits_dtype: tf.DType
-    ) -> RaggedStructuredTensorSpec:
+    @abc.abstractmethod
+    def _like(self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType) -> ListSpec:
         """Returns a spec of other parts with the same name of the first dimension."""
-        dims = None if self._name is None else (self._name, *values_spec.dims)
-        return RaggedStructuredTensorSpec(shape, values_spec, row_splits_dtype, dims)
 
     def _cmp_key(self) -> Any:
         return self._shape, self._values_spec, self._row_splits_dtype
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns the constructor's arguments; the names of the dimensions only if there are any.
-
-        The values' spec has the names of all dimensions but the first.
-        """
-        return self._cmp_key() if self._name is None else (*self._cmp_key(), self._dims)
+        """Returns the constructor's arguments. The values' spec has the names of dimensions."""
+        return self._cmp_key()
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> RaggedStructuredTensorSpec:
+    def deserialize(cls, serialization: Any) -> ListSpec:
         """Returns the spec that `serialize` described.
 
         Raises:
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        return cls(*saved_parts(cls, serialization, 3, 4))
+        return cls(*saved_parts(cls, serialization, *cls._NUMBERS_OF_PARTS))
 
     def __repr__(self) -> str:
         values = self._values_spec._with_dims(())
         dims = f", dims={self._dims}" if self._dims else ""
         return (
-            f"xt.RaggedStructuredTensorSpec({shape_code(self._shape)}, {values!r}, "
+            f"xt.{_NAME}({shape_code(self._shape)}, {values!r}, "
             f"{dtype_code(self._row_splits_dtype)}{dims})"
         )
 
@@ -196,38 +128,26 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether both have compatible shapes, values and row splits."""
         other = spec_or_none(spec_or_value)
-        return isinstance(other, RaggedStructuredTensorSpec) and (
+        return isinstance(other, type(self)) and (
             self == other or compatible(self._cmp_key(), other._cmp_key())
         )
 
     def most_specific_compatible_type(self, other: Any) -> Any:
         """Returns the spec with both sides' shapes merged, or None."""
-        if not isinstance(other, RaggedStructuredTensorSpec) or self.rank != other.rank:
+        if not isinstance(other, type(self)) or self.rank != other.rank:
             return None
         if self == other:
             return self
         parts: Any = merged(self._cmp_key(), other._cmp_key())
-        if parts is None:
-            return None
-        return RaggedStructuredTensorSpec(*parts)._with_dims(self._dims or other._dims)
+        return None if parts is None else type(self)(*parts)._with_dims(self._dims or other._dims)
 
-    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
-        """Returns the spec that records of this spec and of another cast to, or None."""
-        if not isinstance(spec, StructuredTensorSpec) or spec.rank != self.rank:
-            return None
-        if isinstance(spec, RaggedStructuredTensorSpec) and spec.is_row != self._is_row:
-            row, cut = (self, spec) if self._is_row else (spec, self)
-            return cut.castable_type(row.values_spec)
-        inner: Any
-        if isinstance(spec, RaggedStructuredTensorSpec):
-            inner = spec.values_spec
-        elif self._is_row:
-            inner = spec
-        else:
-            try:
-                inner = spec.unstacked().unstacked().stacked(None)
-            except ProtocolError:  # a field that does not stack cannot be cut into rows either
-                return None
+    def _castable_with(self, spec: StructuredTensorSpec, inner: Any) -> Any:
+        """Returns the spec that records of this spec and of another cast to, or None.
+
+        Args:
+            spec: The other spec.
+            inner: The spec of its values that are in lists.
+        """
         values: Any = castable_type(self._values_spec, inner)
         if values is None:
             return None
@@ -235,82 +155,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         dtypes = self._row_splits_dtypes() | spec._row_splits_dtypes()
         dtype = tf.int64 if tf.int64 in dtypes else tf.int32
         shape = self._shape.most_specific_compatible_shape(spec.shape)
-        joined = RaggedStructuredTensorSpec(shape, with_row_splits_dtype(values, dtype), dtype)
+        joined = type(self)(shape, with_row_splits_dtype(values, dtype), dtype)
         return joined._with_dims(self._dims or spec._dims)
-
-    def _cast_records(self, value: Any) -> Any:
-        if self._is_row:
-            return self._values_spec.cast(value)._with_hint(self)
-        value = value._as_ragged(self._row_splits_dtype)
-        path = f"{type(self).__name__}.row_splits"
-        if self._row_splits_dtype == tf.int32 != value._row_splits.dtype:
-            expect_splits_fit(value._row_splits[-1], path)
-        splits = tf.cast(value._row_splits, self._row_splits_dtype)
-        splits = cast_value(self._components[1], splits, path)
-        values = self._values_spec._cast_castable(value._values)
-        cast = RaggedStructuredTensor.of_parts(values, splits)
-        return cast._with_dims(self._dims or value._dims)
-
-    def refined(self, value: Any) -> StructuredTensorSpec:
-        """Returns this spec with the static shapes of a value."""
-        values = self._values_spec.refined(value if self._is_row else value.values)
-        if not self._is_row:
-            values = of_any_count(values)
-        return self._like(value.shape, values, self._row_splits_dtype)
-
-    @property
-    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
-        """The specs of the values and the row splits; for one row, of the values' components."""
-        return self._components
-
-    def to_components(self, value: Any) -> tuple[Any, ...]:
-        """Returns the values and the row splits; for one row, the values' components."""
-        if self._is_row:
-            return self._values_spec.to_components(value)
-        return value._values, value._row_splits
-
-    def from_components(self, components: tuple[Any, ...]) -> Any:
-        """Returns the RaggedStructuredTensor, or the row, with the given components."""
-        if self._is_row:
-            return self._values_spec.from_components(components)._with_hint(self)
-        records = RaggedStructuredTensor.of_parts(components[0], components[1], self._name)
-        remember(records)
-        return records
-
-    def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
-        """Returns the spec of `num` stacked values."""
-        values = (self._values_spec if self._is_row else self)._any_length()
-        return RaggedStructuredTensorSpec(
-            tf.TensorShape([num]).concatenate(self._shape), values, self._row_splits_dtype
-        )
-
-    def unstacked(self) -> StructuredTensorSpec:
-        """Returns the spec of one row."""
-        return self._once("_row", self._of_row)
-
-    def _of_row(self) -> StructuredTensorSpec:
-        if self._is_row:
-            return self._values_spec.unstacked()
-        values = self._values_spec._any_length()
-        if isinstance(values, RaggedStructuredTensorSpec):
-            return values
-        return RaggedStructuredTensorSpec(self._shape[1:], values, self._row_splits_dtype)
-
-    @classmethod
-    def of_rows(
-        cls, shape: tf.TensorShape, records: StructuredTensorSpec, row_splits_dtype: tf.DType
-    ) -> Any:
-        """Returns the spec of records of a shape in which each inner dimension is ragged.
-
-        Args:
-            shape: A shape of rank 1 or more. Rank 1 gives the spec of one row.
-            records: The spec of all records, in one dimension.
-            row_splits_dtype: The dtype of the row splits.
-        """
-        values = records._with_row_splits_dtype(row_splits_dtype)
-        for axis in range(1, shape.rank):
-            values = cls(tf.TensorShape([None] * (axis + 1)), values, row_splits_dtype)
-        return cls(shape, values, row_splits_dtype) if shape.rank == 1 else values
 
     def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
         own = self._row_splits_dtype  # all inner row splits have the same dtype
@@ -318,16 +164,10 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         values = values._with_row_splits_dtype(own)._with_dims(self._values_spec._dims)
         return self._like(self._shape, values, own)
 
-    def _with_record(self, record: Any) -> RaggedStructuredTensorSpec:
+    def _with_record(self, record: Any) -> Any:
         return self._like(self._shape, record, self._row_splits_dtype)
 
-    def _any_length(self) -> StructuredTensorSpec:
-        values = self._values_spec._any_length()
-        if self._is_row:
-            return values
-        return self._like(any_length_shape(self._shape), values, self._row_splits_dtype)
-
-    def _with_row_splits_dtype(self, dtype: tf.DType) -> RaggedStructuredTensorSpec:
+    def _with_row_splits_dtype(self, dtype: tf.DType) -> Any:
         return self._like(self._shape, with_row_splits_dtype(self._values_spec, dtype), dtype)
 
     def _find_row_splits_dtypes(self) -> set[tf.DType]:
@@ -335,16 +175,12 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
         """Returns one variant TensorSpec for each column of the records."""
-        if self._is_row and minimum_rank > 0:
-            return self._values_spec.boxed_tensor_spec(minimum_rank)
         count = sum(count for _, count in self._column_boxes)
         return alone_or_list([tf.TensorSpec(None, tf.variant)] * count)
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
         """Returns each column of the records as a variant tensor."""
         expect_type(self, value)
-        if self._is_row and minimum_rank > 0:
-            return self._values_spec.to_boxed_tensor(value, minimum_rank)
         boxes: list[Any] = []
         columns = zip(self._column_boxes, self._to_columns(value), strict=True)
         for (spec, _), column in columns:
@@ -366,27 +202,271 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """The spec of each column, and the number of its boxes."""
         return [(spec, len(boxed_specs(spec))) for spec in self._column_specs()]
 
+
+@register_type_spec(name="extensor.RaggedRowSpec")
+class RaggedRowSpec(ListSpec):
+    """Describes one row of a RaggedStructuredTensor: the records that `values_spec` describes.
+
+    Rows may have different lengths, so stacking them gives a ragged tensor again. (Compare
+    `tf.RaggedTensorSpec` of ragged rank 0.)
+    """
+
+    @property
+    def value_type(self) -> type:
+        """The type of the values."""
+        return self._values_spec.value_type
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the components of the values."""
+        return self._values_spec.component_specs
+
+    @property
+    def _dims(self) -> Dims:
+        return self._values_spec._dims
+
+    def _with_dims(self, dims: Dims) -> RaggedRowSpec:
+        return self._like(self._shape, self._values_spec._with_dims(dims), self._row_splits_dtype)
+
+    def _like(self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType) -> RaggedRowSpec:
+        return RaggedRowSpec(shape, values_spec, row_splits_dtype)
+
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns the spec that records of this spec and of another cast to, or None."""
+        if not isinstance(spec, StructuredTensorSpec) or spec.rank != self.rank:
+            return None
+        if isinstance(spec, RaggedStructuredTensorSpec):
+            return spec.castable_type(self._values_spec)
+        inner = spec.values_spec if isinstance(spec, RaggedRowSpec) else spec
+        return self._castable_with(spec, inner)
+
+    def _cast_records(self, value: Any) -> Any:
+        return self._values_spec.cast(value)._with_hint(self)
+
+    def _refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes of a value."""
+        return self._like(value.shape, self._values_spec._refined(value), self._row_splits_dtype)
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the components of the values."""
+        return self._values_spec.to_components(value)
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the row with the given components."""
+        return self._values_spec.from_components(components)._with_hint(self)
+
+    def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
+        """Returns the spec of `num` stacked rows."""
+        shape = tf.TensorShape([num]).concatenate(self._shape)
+        values = self._values_spec._any_length()
+        return RaggedStructuredTensorSpec(shape, values, self._row_splits_dtype)
+
+    def unstacked(self) -> StructuredTensorSpec:
+        """Returns the spec of one element of the row."""
+        return self._values_spec.unstacked()
+
+    def _any_length(self) -> StructuredTensorSpec:
+        return self._values_spec._any_length()
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
+        """Returns the TensorSpecs of the boxes: of the row, or of its elements."""
+        if minimum_rank:
+            return self._values_spec.boxed_tensor_spec(minimum_rank)
+        return super().boxed_tensor_spec()
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
+        """Returns the boxes of the row, or of its elements."""
+        if minimum_rank:
+            expect_type(self, value)
+            return self._values_spec.to_boxed_tensor(value, minimum_rank)
+        return super().to_boxed_tensor(value)
+
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
-        if self._is_row:
-            columns = self._values_spec._column_specs(rows)
-            dtype = self._row_splits_dtype
-            return [
-                unstacked(c.__tf_cut_rows__(None, dtype)) if is_cut_by_type(c) else c
-                for c in columns
-            ]
+        dtype = self._row_splits_dtype
+        return [
+            unstacked(c.__tf_cut_rows__(None, dtype)) if is_cut_by_type(c) else c
+            for c in self._values_spec._column_specs(rows)
+        ]
+
+    def _to_columns(self, value: Any) -> list[Any]:
+        return self._values_spec._to_columns(value)
+
+    def _from_columns(self, columns: Iterator[Any]) -> Any:
+        return self._values_spec._from_columns(columns)._with_hint(self)
+
+
+@register_type_spec(name="extensor.RaggedStructuredTensorSpec")
+class RaggedStructuredTensorSpec(ListSpec):
+    """Describes a RaggedStructuredTensor.
+
+    Args:
+        shape: The shape of the collection of records, of known rank. If it has no dimension more
+            than `values_spec`, the result is a `RaggedRowSpec`: the spec of one row.
+        values_spec: The spec of the records below the outermost ragged dimension.
+        row_splits_dtype: The dtype of the row splits, tf.int64 or tf.int32.
+        dims: The names of the dimensions of `shape`, which are not part of equality: a string or
+            None for each. Default: those of `values_spec`.
+
+    Raises:
+        StructureError: If the rank is unknown or does not fit, or the names do not fit (also a
+            ValueError).
+        DTypeError: If the dtype of the row splits is not int64 or int32 (also a TypeError).
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
+    >>> spec = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
+    >>> spec.field_names(), spec.unstacked().shape
+    (('minutes',), TensorShape([None]))
+    """
+
+    _NUMBERS_OF_PARTS = (3, 4)
+
+    def __new__(
+        cls,
+        shape: Any,
+        values_spec: StructuredTensorSpec,
+        row_splits_dtype: tf.DType = tf.int64,
+        dims: Any = None,
+    ) -> Any:
+        """Returns a new spec; that of one row, if the shape is that of the values."""
+        if not isinstance(shape, tf.TensorShape):  # to copy one takes half of the time
+            shape = known_rank(shape, _NAME)
+        if isinstance(values_spec, StructuredTensorSpec) and shape.rank == values_spec.rank:
+            row = RaggedRowSpec(shape, values_spec, row_splits_dtype)
+            return row if dims is None else row._with_dims(checked_dims(dims, shape.rank, _NAME))
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        shape: Any,
+        values_spec: StructuredTensorSpec,
+        row_splits_dtype: tf.DType = tf.int64,
+        dims: Any = None,
+    ) -> None:
+        super().__init__(shape, values_spec, row_splits_dtype)
+        if self.rank != values_spec.rank + 1:
+            raise StructureError(
+                f"{_NAME}.shape",
+                f"rank {values_spec.rank + 1}, one more than the values",
+                f"shape {self._shape}",
+                "Give the shape [nrows, None] followed by the values' inner dimensions.",
+            )
+        self._name: str | None = None
+        if dims is not None:
+            names = checked_dims(dims, self.rank, _NAME)
+            self._values_spec = values_spec._with_dims(named(names[1:]))
+            self._name = names[0] if names else None
+        nrows = self._shape[0]
+        splits = tf.TensorSpec([None if nrows is None else nrows + 1], self._row_splits_dtype)
+        self._components = (self._values_spec, splits)
+
+    @property
+    def value_type(self) -> type:
+        """RaggedStructuredTensor."""
+        return RaggedStructuredTensor
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the values and the row splits."""
+        return self._components
+
+    @property
+    def _dims(self) -> Dims:
+        inner = self._values_spec._dims
+        if self._name is None and not inner:
+            return inner
+        return (self._name, *(inner or (None,) * self._values_spec.rank))
+
+    def _with_dims(self, dims: Dims) -> RaggedStructuredTensorSpec:
+        if dims == self._dims:
+            return self
+        return RaggedStructuredTensorSpec(
+            self._shape, self._values_spec, self._row_splits_dtype, dims
+        )
+
+    def _like(
+        self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType
+    ) -> RaggedStructuredTensorSpec:
+        dims = None if self._name is None else (self._name, *values_spec.dims)
+        return RaggedStructuredTensorSpec(shape, values_spec, row_splits_dtype, dims)
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the constructor's arguments; the names of the dimensions only if there are any.
+
+        The values' spec has the names of all dimensions but the first.
+        """
+        return self._cmp_key() if self._name is None else (*self._cmp_key(), self._dims)
+
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns the spec that records of this spec and of another cast to, or None."""
+        if not isinstance(spec, StructuredTensorSpec) or spec.rank != self.rank:
+            return None
+        if isinstance(spec, RaggedRowSpec):
+            return self.castable_type(spec.values_spec)
+        if isinstance(spec, RaggedStructuredTensorSpec):
+            return self._castable_with(spec, spec.values_spec)
+        try:
+            inner = spec.unstacked().unstacked().stacked(None)
+        except ProtocolError:  # a field that does not stack cannot be cut into rows either
+            return None
+        return self._castable_with(spec, inner)
+
+    def _cast_records(self, value: Any) -> Any:
+        value = value._as_ragged(self._row_splits_dtype)
+        path = f"{_NAME}.row_splits"
+        if self._row_splits_dtype == tf.int32 != value._row_splits.dtype:
+            expect_splits_fit(value._row_splits[-1], path)
+        splits = tf.cast(value._row_splits, self._row_splits_dtype)
+        splits = cast_value(self._components[1], splits, path)
+        values = self._values_spec._cast_castable(value._values)
+        cast = RaggedStructuredTensor._of_parts(values, splits)
+        return cast._with_dims(self._dims or value._dims)
+
+    def _refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes of a value."""
+        values = of_any_count(self._values_spec._refined(value.values))
+        return self._like(value.shape, values, self._row_splits_dtype)
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the values and the row splits."""
+        return value._values, value._row_splits
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the RaggedStructuredTensor with the given components."""
+        records = RaggedStructuredTensor._of_parts(components[0], components[1], self._name)
+        remember(records)
+        return records
+
+    def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
+        """Returns the spec of `num` stacked values."""
+        shape = tf.TensorShape([num]).concatenate(self._shape)
+        return RaggedStructuredTensorSpec(shape, self._any_length(), self._row_splits_dtype)
+
+    def unstacked(self) -> StructuredTensorSpec:
+        """Returns the spec of one row."""
+        return self._once("_row", self._of_row)
+
+    def _of_row(self) -> StructuredTensorSpec:
+        values = self._values_spec._any_length()
+        if isinstance(values, RaggedStructuredTensorSpec):
+            return values
+        return RaggedRowSpec(self._shape[1:], values, self._row_splits_dtype)
+
+    def _any_length(self) -> StructuredTensorSpec:
+        values = self._values_spec._any_length()
+        return self._like(any_length_shape(self._shape), values, self._row_splits_dtype)
+
+    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
         if rows is None:
             rows = Cuts(0, self._shape[0], self._row_splits_dtype)
         return self._values_spec._column_specs(rows._replace(levels=rows.levels + 1))
 
     def _to_columns(self, value: Any) -> list[Any]:
-        if self._is_row:
-            return self._values_spec._to_columns(value)
         splits = value.row_splits
         return [cut(c, splits, Path()) for c in self._values_spec._to_columns(value.values)]
 
     def _from_columns(self, columns: Iterator[Any]) -> Any:
-        if self._is_row:
-            return self._values_spec._from_columns(columns)._with_hint(self)
         splits: list[tf.Tensor] = []
 
         def below() -> Iterator[Any]:
@@ -398,6 +478,24 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
         values = self._values_spec._from_columns(below())
         return self.from_components((values, splits[0]))
+
+
+def ragged_spec_of(
+    shape: tf.TensorShape, records: StructuredTensorSpec, row_splits_dtype: tf.DType
+) -> Any:
+    """Returns the spec of records of a shape in which each inner dimension is ragged.
+
+    Args:
+        shape: A shape of rank 1 or more. Rank 1 gives the spec of one row.
+        records: The spec of all records, in one dimension.
+        row_splits_dtype: The dtype of the row splits.
+    """
+    values: Any = records._with_row_splits_dtype(row_splits_dtype)
+    if shape.rank == 1:
+        return RaggedRowSpec(shape, values, row_splits_dtype)
+    for rank in range(2, shape.rank + 1):
+        values = RaggedStructuredTensorSpec([None] * rank, values, row_splits_dtype)
+    return values
 
 
 RaggedStructuredTensor._spec_type = RaggedStructuredTensorSpec

@@ -14,7 +14,11 @@ from extensor.errors import DTypeError
 
 
 def refusal(
-    records: Any, use: str, example: Callable[[str], str], strings: bool = False
+    records: Any,
+    use: str,
+    example: Callable[[str], str],
+    strings: bool = False,
+    without_fields: str = "These records have no fields.",
 ) -> DTypeError:
     """Returns the error for a use of records that only one of their fields allows.
 
@@ -23,12 +27,13 @@ def refusal(
         use: What was called, such as "tf.add".
         example: Takes code for a field, and returns code of the use with this field.
         strings: Whether the use needs strings, not numbers.
+        without_fields: What to do with records without fields.
     """
     leaves = list(records.__tf_type_spec__().leaves())
     fitting = [path for path, spec in leaves if _fits(spec, strings)]
     path = (fitting or [path for path, _ in leaves] or [None])[0]
     if path is None:
-        fix = "These records have no fields."
+        fix = without_fields
     else:
         fix = f"Use one of the fields: {example(f'records[{_code(path)}]')}."
     return DTypeError(use, "a tensor, or a value that converts to one", text.kind(records), fix)
@@ -47,10 +52,13 @@ def _code(path: Path) -> str:
     )  # fmt: skip
 
 
-def _refuse_as_array(records: Any) -> None:
+def _refuse_as_array(records: Any) -> NoReturn:
     # NumPy and TensorFlow would read records of rank 1 or more as a sequence.
     raise refusal(
-        records, "conversion of records to an array or tensor", "{}, or records.to_py()".format
+        records,
+        "conversion of records to an array or tensor",
+        "{}, or records.to_py(), or records.to_pandas()".format,
+        without_fields="These records have no fields. Write records.to_py() or to_pandas().",
     )
 
 

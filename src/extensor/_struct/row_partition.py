@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.comparison import after
 from extensor._counted import counted
+from extensor._protocol.run_time_check import asserted
 from extensor.errors import DTypeError, StructureError
 
 
@@ -31,17 +33,22 @@ def splits_of_lengths(row_lengths: Any) -> Any:
     return tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], 0)
 
 
-def splits_of_rowids(value_rowids: Any, nrows: Any) -> Any:
+def splits_of_rowids(value_rowids: Any, nrows: Any, validate: bool) -> Any:
     """Returns the row splits of values with the given row numbers, which do not decrease.
 
     Args:
         value_rowids: The number of the row of each value.
         nrows: The number of rows. Default: up to the row of the last value.
+        validate: Whether a graph validates the row numbers.
     """
+    wrong = _wrong("value_rowids", "row numbers that do not decrease, from 0", "others")
     if hasattr(value_rowids, "numpy"):
         value_rowids = value_rowids.numpy()
     if isinstance(value_rowids, tf.Tensor):
         rowids = _expect_integers(value_rowids, "value_rowids")
+        if validate:
+            before = tf.concat([tf.zeros([1], rowids.dtype), rowids[:-1]], 0)[: tf.size(rowids)]
+            rowids = after(asserted(tf.reduce_all(rowids >= before), wrong), rowids)
         if nrows is None:
             nrows = tf.reduce_max(tf.concat([[-1], tf.cast(rowids, tf.int32)], 0)) + 1
         lengths = tf.math.bincount(
@@ -53,7 +60,7 @@ def splits_of_rowids(value_rowids: Any, nrows: Any) -> Any:
         return splits_of_lengths(lengths)
     rowids = _integers(value_rowids, "value_rowids")
     if (np.diff(rowids) < 0).any() or (rowids < 0).any():
-        raise _wrong("value_rowids", "row numbers that do not decrease, from 0", "others")
+        raise wrong
     rows = int(rowids[-1]) + 1 if rowids.size else 0
     count = rows if nrows is None else int(nrows)
     if count < rows:

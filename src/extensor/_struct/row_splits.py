@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison, after, equal_splits
+from extensor._authoring.extents import recall, sizes_of
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
@@ -17,8 +19,6 @@ from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._protocol.run_time_check import LATER, asserted
 from extensor._protocol.symbolic import symbolic_rows
-from extensor._struct.comparison import Comparison, after, equal_splits
-from extensor._struct.extents import recall, sizes_of
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records

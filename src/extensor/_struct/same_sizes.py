@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison, after, equal_splits
+from extensor._authoring.extents import extents, learn, size_at, sizes_of
 from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
 from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.common_shape import (
     length_of,
@@ -21,12 +24,10 @@ from extensor._struct.common_shape import (
     row_splits_at,
     rows_of_many_lengths,
 )
-from extensor._struct.comparison import Comparison, after, equal_splits
-from extensor._struct.extents import extents, learn, sizes_of
 from extensor._struct.field import shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
-from extensor._struct.row_splits import outer_sizes, row_lengths_or_zero
+from extensor._struct.row_splits import row_lengths_or_zero
 from extensor._tf import BatchableTypeSpec
 from extensor.errors import StructureError
 
@@ -134,11 +135,12 @@ def _differing(
 def _is_comparable(value: Any) -> bool:
     if isinstance(value, (tf.Tensor, tf.RaggedTensor, Records)):
         return True
-    if is_symbolic(value) or shape_of(value).rank is None:
+    if is_symbolic(value):
         return False
-    return bool(row_parts(value)) or isinstance(
-        tf.type_spec_from_value(value), (BatchableTypeSpec, tf.SparseTensorSpec)
-    )
+    kinds: Any = (BatchableTypeSpec, tf.SparseTensorSpec)
+    if shape_of(value).rank is None:
+        kinds = StackableTypeSpec
+    return bool(row_parts(value)) or isinstance(tf.type_spec_from_value(value), kinds)
 
 
 def _reference(
@@ -172,11 +174,7 @@ def _size(value: Any, axis: int) -> tf.Tensor:
         return tf.cast(tf.reduce_max(row_lengths_or_zero(splits)), tf.int32)
     if isinstance(value, tf.SparseTensor):
         return tf.cast(value.dense_shape[axis], tf.int32)
-    tensors = extents(value, axis)
-    if not tensors:
-        return outer_sizes(value, axis + 1)[axis]
-    tensor, own, number = tensors[0]
-    return tf.shape(tensor)[own] + number if number else tf.shape(tensor)[own]
+    return size_at(value, axis)
 
 
 def _check_sizes(
@@ -192,7 +190,8 @@ def _check_sizes(
     same = [_same(*pair, references[axis].value, axis) for axis, pair in pairs.items()]
     first = references[axes[0]]
     expected = _now(shape, references)
-    received: list[Any] = list(shape_of(value)) if shape_of(value).rank is not None else []
+    own = shape_of(value)
+    received: list[Any] = [None] * shape.rank if own.rank is None else list(own)
     for axis, size in enumerate(received):
         if size is None and row_splits_at(value, axis) is None:
             received[axis] = pairs[axis][0] if axis in pairs else _size_or_none(value, axis)
@@ -204,7 +203,7 @@ def _check_sizes(
             if is_update or first.name is None
             else f", as that of {Path(first.name)}"
         ),
-        _text(received) if received else "<unknown>",
+        _text(received),
     )
     numbers = [size for size in (*expected, *received) if isinstance(size, tf.Tensor)]
     return asserted(same[0] if len(same) == 1 else tf.reduce_all(same), error, numbers)

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import abc
 import difflib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._protocol.box import box, boxed_specs, unbox
-from extensor._protocol.box_ragged import ragged_of_rows
 from extensor._protocol.stackable_spec import StackableTypeSpec, stacks_by_components
-from extensor._protocol.tree import reshaped
+from extensor._protocol.tree import rebuilt, reshaped
 from extensor._struct.cast_request import STRICT, CastRequest
+from extensor._struct.columns import Columns, columns_of
 from extensor._struct.dims import Dims
 from extensor._struct.records import Records
-from extensor._tf import unstacked
+from extensor._tf import (
+    component_specs,
+    describes_extension,
+    from_components,
+    to_components,
+)
 from extensor.errors import (
     FieldError,
     ProtocolError,
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
 
 
-class StructuredTensorSpec(StackableTypeSpec):
+class StructuredTensorSpec(StackableTypeSpec, Columns):
     """Describes a StructuredTensor: its shape and its fields. The base of both specs."""
 
     _shape: tf.TensorShape
@@ -101,16 +106,16 @@ class StructuredTensorSpec(StackableTypeSpec):
 
     @property
     @abc.abstractmethod
-    def record(self) -> DenseStructuredTensorSpec:
+    def _record(self) -> DenseStructuredTensorSpec:
         """The spec that holds the fields, below any ragged dimensions."""
 
     @abc.abstractmethod
-    def refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
-        return tuple(self.record.field_specs)
+        return tuple(self._record.field_specs)
 
     def field_spec(self, path: PathLike) -> tf.TypeSpec:
         """Returns the spec of a field of the records below any ragged dimensions.
@@ -132,17 +137,17 @@ class StructuredTensorSpec(StackableTypeSpec):
         """
         spec: Any = self
         done: list[str] = []
-        for name in resolve(path, self.record.field_specs):
+        for name in resolve(path, self._record.field_specs):
             spec = unmasked(spec)
             if not isinstance(spec, StructuredTensorSpec):
                 raise no_such_field(Path(*done, name), ())
-            if name not in spec.record.field_specs:
+            if name not in spec._record.field_specs:
                 raise no_such_field(Path(*done, name), spec.field_names())
-            spec = spec.record.field_specs[name]
+            spec = spec._record.field_specs[name]
             done.append(name)
         return spec
 
-    def cast(
+    def cast(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, value: Any, casting_context: Any = None, *, extra: Any = "error", times: Any = None
     ) -> Any:
         """Returns records of this spec that are equivalent to `value`.
@@ -154,7 +159,7 @@ class StructuredTensorSpec(StackableTypeSpec):
             value: A StructuredTensor with the same fields. Dense records cast to ragged, and
                 ragged records cast to dense if all rows have one length. Or Python data: dicts in
                 as many nested lists as the spec has dimensions; for dense records also one dict
-                from names to the values of all records.
+                from names to the values of all records. Or an Arrow table, or a DataFrame.
             casting_context: The context that TensorFlow passes when it casts arguments.
             extra: What becomes of fields that the spec does not have, at any depth: `"error"` (the
                 default), `"ignore"` to leave them out, or the paths of those to leave out.
@@ -183,6 +188,10 @@ class StructuredTensorSpec(StackableTypeSpec):
 
             if is_data(value):
                 return of_spec(value, self, request=request)
+            if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+                from extensor._arrow.wanted_table import records_of_spec
+
+                return records_of_spec(value, self, request)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
@@ -276,7 +285,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         ['title']
         """
         path = Path() if path is None else path
-        for name, spec in self.record.field_specs.items():
+        for name, spec in self._record.field_specs.items():
             if isinstance(spec, StructuredTensorSpec):
                 yield from spec.leaves(path / name)
             else:
@@ -285,7 +294,7 @@ class StructuredTensorSpec(StackableTypeSpec):
     def _field_paths(self, path: Path | None = None) -> Iterator[Path]:
         """Yields the path of every field, each before the fields inside it."""
         path = Path() if path is None else path
-        for name, field in self.record.field_specs.items():
+        for name, field in self._record.field_specs.items():
             yield path / name
             spec: Any = unmasked(field)
             if isinstance(spec, StructuredTensorSpec):
@@ -296,13 +305,11 @@ class StructuredTensorSpec(StackableTypeSpec):
         return self._once("_meanings_by_path", lambda: dict(self._find_units(Path())))
 
     def _find_units(self, path: Path) -> Iterator[tuple[Path, Any]]:
-        record = self.record
+        record = self._record
         for name, meaning in record._meanings.items():
             yield path / name, meaning
         for name, field in record.field_specs.items():
-            spec: Any = unmasked(field)
-            if isinstance(spec, StructuredTensorSpec):
-                yield from spec._find_units(path / name)
+            yield from _units_in(field, path / name)
 
     def _repr_html_(self) -> str:
         from extensor._struct.display.html import of_spec
@@ -318,132 +325,15 @@ class StructuredTensorSpec(StackableTypeSpec):
                 printer.break_()
             printer.text(line)
 
-    # A row of a ragged collection is boxed column by column: each tensor or RaggedTensor is boxed
-    # like a RaggedTensor with the same row splits. This repeats the row splits for every column,
-    # but it needs only TensorFlow's own kernels, and keeps their gradients. The next three methods
-    # convert between components and columns.
+    # Records in lists are boxed by their columns: see `columns`.
 
-    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
-        """Returns the spec of each tensor or RaggedTensor in the records.
-
-        Args:
-            rows: The rows that the records are in. The specs are those of the cut columns.
-        """
-        columns: list[Any] = []
-        names = sorted(self.field_names()) or [""]
-        for name, spec in zip(names, self.component_specs, strict=True):
-            columns.extend(_column_specs_of(spec, Path(name), rows))
-        return columns
-
-    def _to_columns(self, value: Any) -> list[Any]:
-        """Returns the tensors and RaggedTensors in a value of this spec."""
-        columns: list[Any] = []
-        for spec, part in zip(self.component_specs, self.to_components(value), strict=True):
-            columns.extend(_columns_of(spec, part))
-        return columns
+    @functools.cached_property
+    def _parts(self) -> list[Columns]:
+        pairs = zip(sorted(self.field_names()) or [""], self.component_specs, strict=True)
+        return [columns_of(spec, Path(name)) for name, spec in pairs]
 
     def _from_columns(self, columns: Iterator[Any]) -> Any:
-        """Returns the records made of the next columns. Consumes these columns."""
-        return self.from_components(tuple(_from_columns(s, columns) for s in self.component_specs))
-
-
-class Cuts(NamedTuple):
-    """Rows in rows, into which columns are cut.
-
-    A column is cut once for all of them: the shape of a spec has a dimension for each.
-
-    Attributes:
-        levels: The number of dimensions that the cuts add.
-        nrows: The number of the outermost rows, if it is known.
-        row_splits_dtype: The dtype of the row splits.
-    """
-
-    levels: int
-    nrows: int | None
-    row_splits_dtype: tf.DType
-
-    def of(self, column: Any) -> Any:
-        """Returns the spec of a column that is cut into these rows."""
-        if is_cut_by_type(column):
-            for left in reversed(range(self.levels)):
-                nrows = None if left else self.nrows
-                column = column.__tf_cut_rows__(nrows, self.row_splits_dtype)
-            return column
-        return tf.RaggedTensorSpec(
-            tf.TensorShape([self.nrows, *[None] * self.levels]).concatenate(column.shape[1:]),
-            column.dtype,
-            column.ragged_rank + self.levels,
-            self.row_splits_dtype,
-        )
-
-
-def is_cut_by_type(spec: Any) -> bool:
-    """Returns whether the spec of a field describes its values after they are cut into rows.
-
-    Its method `__tf_cut_rows__(num_rows, row_splits_dtype)` returns the spec of the result of
-    `value.__tf_cut_rows__(row_splits)`. Such a value is one column, boxed as its own spec says.
-    """
-    return hasattr(spec, "__tf_cut_rows__")
-
-
-def _column_specs_of(spec: Any, path: Path, rows: Cuts | None) -> list[Any]:
-    """Returns the specs of the columns of one component."""
-    columns: list[Any]
-    if isinstance(spec, StructuredTensorSpec):
-        return spec._column_specs(rows)
-    if isinstance(spec, tf.RaggedTensorSpec):
-        columns = [spec]
-    elif is_cut_by_type(spec):
-        columns = [unstacked(spec.__tf_cut_rows__(None, tf.int64))]
-    elif stacks_by_components(spec):
-        parts: list[Any] = tf.nest.flatten(spec.component_specs)
-        return [column for part in parts for column in _column_specs_of(part, path, rows)]
-    else:
-        columns = list(map(_as_column, _plain_box_specs(spec, path)))
-    return columns if rows is None else list(map(rows.of, columns))
-
-
-def _columns_of(spec: Any, value: Any) -> list[Any]:
-    """Returns the columns of one component."""
-    if isinstance(spec, StructuredTensorSpec):
-        return spec._to_columns(value)
-    if isinstance(spec, tf.RaggedTensorSpec) or is_cut_by_type(spec):
-        return [value]
-    if stacks_by_components(spec):
-        specs: list[Any] = tf.nest.flatten(spec.component_specs)
-        parts: list[Any] = tf.nest.flatten(spec.to_components(value))
-        return [c for s, part in zip(specs, parts, strict=True) for c in _columns_of(s, part)]
-    return box(spec, value, 1)
-
-
-def _from_columns(spec: Any, columns: Iterator[Any]) -> Any:
-    """Returns the component made of the next columns. Consumes these columns."""
-    if isinstance(spec, StructuredTensorSpec):
-        return spec._from_columns(columns)
-    if isinstance(spec, tf.RaggedTensorSpec):
-        return ragged_of_rows(spec, next(columns))
-    if is_cut_by_type(spec):
-        return next(columns)
-    if stacks_by_components(spec):
-        parts = tf.nest.map_structure(lambda s: _from_columns(s, columns), spec.component_specs)
-        return spec.from_components(parts)
-    return unbox(spec, [next(columns) for _ in boxed_specs(spec, 1)])
-
-
-def _plain_box_specs(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
-    specs = boxed_specs(spec, 1)
-    if any(tensor.dtype == tf.variant or tensor.shape.rank is None for tensor in specs):
-        raise ProtocolError(
-            path,
-            "a type that boxes into plain tensors, because the field is in ragged rows",
-            type(spec).__name__,
-            "Do not stack or unstack lists of records that have a field of this type.",
-        )
-    return specs
-
-
-def _as_column(tensor_spec: tf.TensorSpec) -> tf.RaggedTensorSpec:
-    return tf.RaggedTensorSpec(tensor_spec.shape, tensor_spec.dtype, 0)
+        return self.from_components(tuple([part._from_columns(columns) for part in self._parts]))
 
 
 def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
@@ -510,6 +400,59 @@ def saved_parts(cls: type, serialization: Any, *numbers: int) -> Any:
         f"{len(serialization)} parts",
         "Load the data with the version of extensor that saved it, or a newer version.",
     )
+
+
+def parts_of_spec(spec: Any) -> dict[str, Any]:
+    """Returns the specs of the components of an extension type by name, or by place.
+
+    Records have fields instead, and tensors have no parts.
+    """
+    if isinstance(spec, StructuredTensorSpec) or not describes_extension(spec):
+        return {}
+    return _named(component_specs(spec))
+
+
+def _named(components: Any) -> dict[str, Any]:
+    if isinstance(components, Mapping):
+        return {str(name): part for name, part in components.items()}
+    return {f"[{i}]": part for i, part in enumerate(tf.nest.flatten(components))}
+
+
+def parts_of_value(value: Any) -> dict[str, Any]:
+    """Returns the components of an extension value, by the names of `parts_of_spec`."""
+    return _named(to_components(tf.type_spec_from_value(value), value))
+
+
+def with_parts(value: Any, parts: dict[str, Any]) -> Any:
+    """Returns an extension value with other components, by the names of `parts_of_spec`."""
+    spec = tf.type_spec_from_value(value)
+    own = component_specs(spec)
+    if isinstance(own, Mapping):
+        return from_components(spec, rebuilt(own, parts.values()))
+    return from_components(spec, tf.nest.pack_sequence_as(own, list(parts.values())))
+
+
+def has_records(spec: Any) -> bool:
+    """Returns whether a spec is that of records, or of an extension value with records in it."""
+    is_records = isinstance(spec, StructuredTensorSpec)
+    return is_records or any(map(has_records, parts_of_spec(spec).values()))
+
+
+def units_of(spec: Any) -> dict[Path, Any]:
+    """Returns the meaning of the numbers in all records of a value, by path."""
+    spec = unmasked(spec)
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._units()
+    return dict(_units_in(spec, Path())) if isinstance(spec, tf.TypeSpec) else {}
+
+
+def _units_in(spec: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    spec = unmasked(spec)
+    if isinstance(spec, StructuredTensorSpec):
+        yield from spec._find_units(path)
+        return
+    for name, part in parts_of_spec(spec).items():
+        yield from _units_in(part, path / name)
 
 
 def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:

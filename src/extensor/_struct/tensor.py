@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison
 from extensor._path import Path, PathLike
 from extensor._struct import dense_rows, index, masked
-from extensor._struct.comparison import Comparison
 from extensor._struct.conversion import Conversions
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text

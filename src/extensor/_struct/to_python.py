@@ -50,13 +50,8 @@ def to_py(records: Any, text: bool | None = None) -> Any:
         return _records(records, lambda dense, name: decoders_of_field(dense, name, text), Path())
     except _UnfitError as error:
         at, decode = error.args
-        raise _unfit(undecoded(records), at.names, decode, records.rank) from error.__cause__
-
-
-def undecoded(records: Any) -> Any:
-    """Returns `to_py` with the numbers and bytes of the tensors, whatever they mean."""
-    expect_values(records, "to_objects")
-    return _records(records, lambda dense, name: None, Path())
+        plain = _records(records, lambda dense, name: None, Path())
+        raise _unfit(plain, at.names, decode, records.rank) from error.__cause__
 
 
 def expect_values(records: Any, method: str) -> None:

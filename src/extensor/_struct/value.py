@@ -5,24 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path, PathLike
 from extensor._struct import to_python
 from extensor._struct.arrow_types import NONE, ArrowTypes
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims, named
-from extensor._struct.inside import map_inside
+from extensor._struct.other_names import NoDataFrame
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
-from extensor._struct.zipped import zip_
 from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
@@ -30,7 +30,7 @@ _Ragged = tf.compat.v1.ragged.RaggedTensorValue
 _set = object.__setattr__
 
 
-class StructuredTensorValue:
+class StructuredTensorValue(NoDataFrame):
     """Records of NumPy arrays: the concrete value of a StructuredTensor, outside of any graph.
 
     A field is a NumPy array, a `tf.compat.v1.ragged.RaggedTensorValue`, or another
@@ -117,18 +117,12 @@ class StructuredTensorValue:
         """
         with eagerly():
             fields = {name: _tensor_of(field) for name, field in self._columns.items()}
-            is_dense = None not in self._shape.as_list()[1:]
-            if not is_dense and not fields:
-                raise StructureError(
-                    "StructuredTensorValue.to_tensor",
-                    "at least one field, which has the rows of ragged records",
-                    "0 fields",
-                    "Keep the StructuredTensor itself.",
-                )
-            plain = (
-                DenseStructuredTensor(self._shape, fields) if is_dense else zip_(fields, self.rank)
-            )
-            records = _with_types(plain, self._types).with_dims(self._dims or None)
+            if None not in self._shape.as_list()[1:]:
+                dense = DenseStructuredTensor(self._shape, fields, self._dims or None)
+                records = dense._with_metadata(dense._metadata._replace(types=self._types))
+            else:
+                ragged = _ragged(self._shape, fields, self._types)
+                records = ragged.with_dims(self._dims or None)
         return constants(records)
 
     @property
@@ -190,6 +184,9 @@ class StructuredTensorValue:
                 "Write len(record.field_names()) for the number of its fields.",
             )
         return int(self._shape[0] or 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
 
     def to_py(self, text: bool | None = None) -> Any:
         """Returns the records as plain Python, as `to_py` of a StructuredTensor.
@@ -282,11 +279,34 @@ def _shape_of(value: Any) -> Any:
     return None if shape is None else tf.TensorShape(shape)
 
 
-def _with_types(records: Any, types: ArrowTypes) -> Any:
-    """Returns records with the Arrow types of their fields."""
-    if not isinstance(records, DenseStructuredTensor):
-        return map_inside(records, lambda values, _: _with_types(values, types))
-    return records._with_metadata(records._metadata._replace(types=types))
+def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) -> Any:
+    """Returns ragged records of fields that have the same rows."""
+    if not fields:
+        raise StructureError(
+            "StructuredTensorValue.to_tensor",
+            "at least one field, which has the rows of ragged records",
+            "0 fields",
+            "Keep the StructuredTensor itself.",
+        )
+    cut = {name: uncut_rows(field) for name, field in fields.items()}
+    splits: Any = next((rows[1] for rows in cut.values() if rows is not None), None)
+    values: dict[str, Any] = {}
+    for name, rows in cut.items():
+        if rows is None or not np.array_equal(rows[1], splits):
+            raise StructureError(
+                Path(name),
+                "the same rows as the other fields",
+                "rows of other lengths",
+                "Give every field the rows of the records.",
+            )
+        values[name] = rows[0]
+    inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
+    if None not in inner.as_list()[1:]:
+        dense = DenseStructuredTensor(inner, values)
+        below: Any = dense._with_metadata(dense._metadata._replace(types=types))
+    else:
+        below = _ragged(inner, values, types)
+    return RaggedStructuredTensor.from_row_splits(below, splits)
 
 
 def _equal(a: Any, b: Any) -> bool:

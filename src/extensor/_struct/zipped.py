@@ -1,16 +1,18 @@
 """Records from values with the same rows, one for each field."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from extensor._authoring.comparison import Comparison
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
-from extensor._struct.comparison import Comparison
 from extensor._struct.dense import zipped
 from extensor._struct.field import as_field, expect_fields, shape_of
-from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import uncut
 from extensor._struct.tensor import StructuredTensor
@@ -83,12 +85,9 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
                 "Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
             )
     splits = ragged[0][1]
-    inner = {
-        name: uncut(with_own_rows(value, Path(name), comparison), splits, Path(name), comparison)
-        for name, value in parts.items()
-    }
+    inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
     below = comparison and comparison.below()
-    return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1, below), splits)
+    return RaggedStructuredTensor._of_parts(_zipped(inner, depth - 1, below), splits)
 
 
 def _ragged_levels(value: Any) -> int:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec, RaggedRowSpec, RaggedStructuredTensorSpec
 from extensor._testing.extra import require
 from extensor._testing.subject import spec_of
 from extensor._testing.variation import reshaped
@@ -98,7 +98,7 @@ def values_of(spec: Any) -> Any:
     return values()
 
 
-_RAGGED = (tf.RaggedTensorSpec, RaggedStructuredTensorSpec)
+_RAGGED = (tf.RaggedTensorSpec, ListSpec)
 """In these specs an axis of unknown size is ragged and keeps its unknown size."""
 
 
@@ -121,6 +121,9 @@ class _Draw:
             return self._sparse(self._known(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.RaggedTensorSpec):
             return self._ragged(spec, outer)
+        if isinstance(spec, RaggedRowSpec):
+            row = self.value(spec.values_spec, outer or self._known(spec.shape[:1], ()))
+            return spec.from_components(spec.values_spec.to_components(row))
         if isinstance(spec, RaggedStructuredTensorSpec):
             return self._ragged_records(spec, outer)
         if isinstance(spec, UnionTensor.Spec):
@@ -182,9 +185,6 @@ class _Draw:
         )
 
     def _ragged_records(self, spec: RaggedStructuredTensorSpec, outer: Sequence[int]) -> Any:
-        if spec.is_row:
-            row = self.value(spec.values_spec, outer or self._known(spec.shape[:1], ()))
-            return spec.from_components(spec.values_spec.to_components(row))
         splits = self._splits(1, spec.shape[1], outer, self._size(0, spec.shape[0], outer))
         values = self.value(spec.values_spec, [splits[-1], *outer[2:]])
         return spec.from_components((values, tf.constant(splits, spec.row_splits_dtype)))

@@ -8,11 +8,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
-from typing import Any
+import functools
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 from tensorflow.python.eager import context
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @contextlib.contextmanager
@@ -31,6 +34,18 @@ def eagerly() -> Generator[None]:
         else:
             with context.eager_mode():
                 yield
+
+
+def read_eagerly(function: _Function) -> _Function:
+    """Decorates a function that reads data: a graph of TensorFlow 1 gets the data as constants."""
+
+    @functools.wraps(function)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        with eagerly():
+            records = function(*args, **kwargs)
+        return constants(records)
+
+    return cast("_Function", read)
 
 
 def constants(value: Any) -> Any:

@@ -156,3 +156,9 @@ def test_one_source_of_ids_is_required(options):
 def test_another_combiner_is_refused():
     with pytest.raises(errors.ArgumentError, match="sum, mean, max, attention, got 'median'"):
         xt.keras.layers.EmbeddingBag(2, input_dim=3, combiner="median")
+
+
+@pytest.mark.parametrize("words", [["a", "a\0"], ["b", "\0"], [b"b\0"]])
+def test_a_word_that_keras_would_change_is_named(words):
+    with pytest.raises(errors.ArgumentError, match=r"bag: expected strings that do not end in NUL"):
+        xt.keras.layers.EmbeddingBag(2, vocabulary=words, name="bag")

@@ -95,3 +95,32 @@ def test_queries_with_other_dimensions_are_refused():
     deeper = tf.RaggedTensor.from_row_lengths(vectors([2, 0, 3]), [1, 2])
     with pytest.raises(errors.StructureError, match="query: expected 0 dimensions"):
         layer(vectors([2, 1]), query=deeper)
+
+
+def test_numbers_are_vectors_of_size_one():
+    for numbers in (tf.ragged.constant([[1.0, 2.0], [], [3.0]]), tf.ones([2, 3])):
+        layer, _ = layer_and_reference()
+        vectors = layer(numbers[..., tf.newaxis])
+        assert_same_rows(layer(numbers), vectors)
+    numbers = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+    assert_same_rows(layer(numbers, query=numbers), layer(numbers))
+    masked = xt.types.MaskedTensor(tf.ones([2, 3]), [[True, False, True], [True, True, False]])
+    assert_same_rows(layer(masked), layer(tf.ragged.constant([[1.0, 1.0]] * 2)))
+
+
+def assert_same_rows(one, other):
+    for got, wanted in zip(rows_of(one), rows_of(other), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
+def test_lists_of_what_is_no_vector_are_refused():
+    layer, _ = layer_and_reference()
+    records = xt.RaggedStructuredTensor.from_row_lengths(
+        xt.DenseStructuredTensor([1], {"a": [1]}), [1]
+    )
+    for lists in (tf.ragged.constant([["a"], []]), records):
+        with pytest.raises(errors.UnsupportedTypeError, match=r"list_attention.*TimeDistributed"):
+            layer(lists)
+        with pytest.raises(errors.UnsupportedTypeError, match=r"query: expected lists of vectors"):
+            layer(vectors([1]), query=lists)

@@ -68,3 +68,38 @@ def test_lists_of_one_size_that_may_be_null(output_mode):
 def test_a_field_of_strings_that_are_all_null_is_named():
     with pytest.raises(StructureError, match="x: expected at least one string, got none"):
         adapted(pa.array([None, None], pa.string()))
+
+
+def test_infinity_is_left_out_of_statistics_and_taken_for_null():
+    text = r"x: 1 value with NaN and 2 values with infinity \(in float32\) left out"
+    with pytest.warns(UserWarning, match=text):
+        _, found = adapted(pa.array([1.0, math.inf, 3.0, math.nan, -math.inf]))
+    assert found[:, 0].tolist() == [-1, 0, 1, 0, 0]
+    with pytest.warns(UserWarning, match="x: 1 value with infinity"):
+        assert adapted(pa.array([1.0, 1e300, 3.0]))[1][:, 0].tolist() == [-1, 0, 1]
+    bins = {"x": keras.layers.Discretization(num_bins=2)}
+    with pytest.warns(UserWarning, match="x: 1 value with infinity"):
+        _, found = adapted(pa.array([1.0, math.inf, 3.0]), layers=bins)
+    assert found.sum(axis=1).tolist() == [1, 0, 1]
+    of_spec = layers.RecordFeatures.from_spec(
+        xt.spec_of(xt.from_arrow(pa.table({"x": [1.0, math.inf]})))
+    )
+    assert of_spec(xt.from_arrow(pa.table({"x": [1.0, math.inf]})))[:, 0].numpy().tolist() == [1, 0]
+    with pytest.raises(StructureError, match="x: expected numbers whose variance float32 can hold"):
+        adapted(pa.array([1e30, -1e30]))
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32(), 2), pa.list_(pa.list_(pa.float32(), 2))])
+def test_the_statistics_of_vectors_are_those_of_each_column(kind):
+    rows = [[1.0, math.nan], [3.0, 4.0], None, [None, 8.0]]
+    deep = kind.value_type != pa.float32()
+    with pytest.warns(UserWarning, match="x: 1 value with NaN"):
+        _, found = adapted(pa.array([[row] for row in rows] if deep else rows, kind))
+    assert found.tolist() == [[-1, 0], [1, -1], [0, 0], [0, 1]]
+
+
+def test_a_column_without_a_number_keeps_the_numbers_that_come_later():
+    kind = pa.list_(pa.float32(), 2)
+    features, _ = adapted(pa.array([[1.0, None], [3.0, None]], kind))
+    later = xt.from_arrow(pa.table({"x": pa.array([[2.0, 5.0]], kind)}), nulls="mask")
+    assert features(later).numpy().tolist() == [[0, 5]]

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -58,3 +59,43 @@ def test_what_is_missing_is_named():
         xt.keras.layers.TimeBuckets(4).adapt(np.array([], np.int64))
     with pytest.raises(errors.ArgumentError, match=r"num_bins=\.\.\."):
         xt.keras.layers.TimeBuckets(bin_boundaries=[1]).adapt(np.array([1]))
+
+
+LISTS = {
+    "fixed": ([[1, 2], None, [3, 9]], pa.list_(pa.timestamp("s"), 2)),
+    "fixed, null items": ([[1, None], None, [3, 9]], pa.list_(pa.timestamp("s"), 2)),
+    "ragged": ([[1, 2], None, [3, None, 9], []], pa.list_(pa.timestamp("s"))),
+    "one each": ([1, None, 3, 9], pa.timestamp("s")),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_times_in_lists_and_with_nulls(case):
+    rows, kind = LISTS[case]
+    plain = pa.list_(pa.int64(), 2) if "fixed" in case else pa.list_(pa.int64())
+    plain = pa.int64() if case == "one each" else plain
+    column = pa.array(rows, plain).cast(kind)
+    records = xt.from_arrow(pa.table({"t": column}), nulls="mask")
+    every = [t for row in rows for t in (row if isinstance(row, list) else [row]) if t is not None]
+    expected = xt.keras.layers.TimeBuckets(2)
+    expected.adapt(np.array(every))
+    for data in (records["t"], tf.data.Dataset.from_tensor_slices(records["t"]).batch(2)):
+        layer = xt.keras.layers.TimeBuckets(2)
+        layer.adapt(data)
+        if data is records["t"]:
+            assert layer.bin_boundaries == expected.bin_boundaries
+    features = xt.keras.layers.RecordFeatures({"t": expected}, output_mode="records")
+    inputs = xt.keras.Input(tf.type_spec_from_value(records["t"]))
+    model = xt.keras.Model(inputs, expected(inputs))
+    for found in (expected(records["t"]), model(records["t"])):
+        assert found.to_py() == features(records)["t"].to_py()
+        assert found.fill(0).dtype == tf.int32
+
+
+def test_ragged_times_without_nulls():
+    times = tf.ragged.constant([[1, 5], [], [9]])
+    layer = xt.keras.layers.TimeBuckets(2)
+    layer.adapt(times)
+    assert layer(times).to_list() == [[0, 1], [], [1]]
+    with pytest.raises(errors.UnsupportedTypeError, match="got DenseStructuredTensor"):
+        layer.adapt(tf.data.Dataset.from_tensors(xt.DenseStructuredTensor([1], {"t": [1]})))

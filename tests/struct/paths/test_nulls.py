@@ -217,8 +217,8 @@ def test_lists_of_lists_are_padded_by_a_list():
         (lambda t: S.pad(t, "steps.l", 3, value=2**40), DTypeError, "steps.l"),
         (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.m", 0), NullError, "steps.m"),
         (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.x", 0), FieldError, "steps.x"),
-        (lambda t: S.unique(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
-        (lambda t: S.group_by(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
+        (lambda t: S.unique(S.pad(t, "steps", 3), "steps", by="m"), NullError, "steps.m"),
+        (lambda t: S.group_by(S.pad(t, "steps", 3), "steps", by="m"), NullError, "steps.m"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_error(call, error, path):
@@ -323,7 +323,35 @@ def test_null_keys_are_counted_and_null_values_are_not(path, function):
     assert function(S.constant(shaped(found), nulls="mask"), at, by=by).to_py()
     found = [{"k": k, "v": 1.0} for k in (1, None, 2, None)]
     records = S.constant(shaped(found), nulls="mask")
-    with pytest.raises(NullError, match=rf"^{by}: .* got 2 nulls\."):
+    whole = xt.Path(*xt.Path.of(at), *xt.Path.of(by))
+    with pytest.raises(NullError, match=rf"^{whole}: .* got 2 nulls\."):
         function(records, at, by=by)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{by}: .*nulls:\] \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{whole}: .*nulls:\] \[2\]"):
         tf.function(lambda records: function(records, at, by=by))(records)
+
+
+UNIONS = [{"id": 1, "l": [{"x": 1}, {"x": None}, {"x": "a"}]}, {"id": 2, "l": []},
+          {"id": 3, "l": [{"x": None}]}]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function])
+def test_the_nulls_of_unions_are_nulls(run):
+    lists = S.constant(UNIONS, conflicts="union", nulls="auto")
+    flat = S.constant([step for r in UNIONS for step in r["l"]], conflicts="union", nulls="auto")
+    assert run(lambda r: S.is_null(r, "x"))(flat).numpy().tolist() == [False, True, False, True]
+    assert run(lambda r: S.has(r, "x"))(flat).numpy().tolist() == [True, False, True, False]
+    assert run(lambda r: S.is_null(r, "l.x"))(lists).to_list() == [[False, True, False], [], [True]]
+
+    filled = run(lambda r: S.fill_null(r, "l.x", 0))(lists)
+    assert [step["x"] for r in filled.to_py() for step in r["l"]] == [1, 0, "a", 0]
+    assert filled["l.x"].names == ("int", "string")
+    assert run(lambda r: S.drop_null(r, (), by="x"))(flat).to_py() == [{"x": 1}, {"x": "a"}]
+    dropped = run(lambda r: S.drop_null(r, "l", by="x"))(lists)
+    assert [r["l"] for r in dropped.to_py()] == [[{"x": 1}, {"x": "a"}], [], []]
+    assert dropped["l.x"].names == ("int", "string")
+
+    items = S.constant([{"l": [1, None, "a"]}, {"l": [None]}], conflicts="union", nulls="auto")
+    assert run(lambda r: S.drop_null(r, "l"))(items).to_py() == [{"l": [1, "a"]}, {"l": []}]
+    assert run(lambda r: S.fill_null(r, "l", "b"))(items).to_py() == [
+        {"l": [1, "b", "a"]}, {"l": ["b"]}
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ blocks here, each is parsed alone, and one type is made of the types of all bloc
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -187,6 +188,8 @@ class _Block:
             array = converted(array, joined(order, array.type))
         if asked is None:
             _expect_exact(array, self)
+        elif math.isinf(_largest(array)):  # more digits than a float holds
+            raise InexactError
         return array
 
     def parsed(self, hints: Any, asked: Any) -> pa.StructArray:

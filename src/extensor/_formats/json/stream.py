@@ -1,4 +1,4 @@
-"""JSON files as a stream of record batches."""
+"""The text of JSON files, some lines at a time."""
 
 from __future__ import annotations
 
@@ -16,53 +16,11 @@ from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.maps import map_paths
 from extensor._formats.json.source import Text, compression_of, texts_of
-from extensor._formats.json.types import InexactError, converted, joined
+from extensor._formats.json.types import InexactError, joined
 from extensor.errors import DTypeError, ExtensorError, FormatError
 
-_CHUNK = 1 << 22
 _UTF8_MARK = b"\xef\xbb\xbf"
 _BETWEEN_RECORDS = re.compile(rb"\}[ \t\r]*\n(?=\s*\{)")
-
-
-class JsonFiles:
-    """JSON files, read some megabytes at a time where each line is a record.
-
-    Reads all records once to find out their types. A file that is not one object a line is read as
-    a whole.
-
-    Attributes:
-        schema: The schema of all records.
-        num_records: The number of records.
-
-    Raises:
-        FormatError, StructureError, DTypeError: As `read_json`.
-    """
-
-    def __init__(self, files: list[File]) -> None:
-        self._files = files
-        self.num_records = 0
-        whole = pa.struct([])
-        for text, line in self._texts():
-            table = table_of(text, line)
-            whole = with_types_of(whole, table.schema, text, line)
-            self.num_records += table.num_rows
-        self._record = whole
-        self.schema = pa.schema(whole.fields)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the records of all files, in order.
-
-        Raises:
-            FormatError: If a file was changed since its types were found out (also a ValueError).
-        """
-        for text, line in self._texts():
-            yield from batches_as(table_of(text, line), self._record, text.name)
-
-    def _texts(self) -> Iterator[tuple[Text, int]]:
-        """Yields the texts of the files, each with the number of lines before it."""
-        for file in self._files:
-            for block in blocks(file, _CHUNK):
-                yield Text(file.path, pa.py_buffer(block.data)), block.line
 
 
 class Block(NamedTuple):
@@ -161,25 +119,6 @@ def with_types_of(record: pa.DataType, schema: pa.Schema, text: Text, line: int)
         return joined(record, found)
     except InexactError:
         raise _conflict(text, line, record, found) from None
-
-
-def batches_as(table: pa.Table, record: pa.DataType, name: str) -> Iterator[pa.RecordBatch]:
-    """Yields the records of a table as those of a type.
-
-    Raises:
-        FormatError: If they do not fit the type, because the file of this name was changed (also a
-            ValueError).
-    """
-    try:
-        for batch in table.to_batches():
-            yield pa.RecordBatch.from_struct_array(converted(batch.to_struct_array(), record))
-    except (InexactError, pa.ArrowException) as error:
-        raise FormatError(
-            name,
-            "the records whose types were found out before",
-            "others: the file was written to",
-            "Open the file again.",
-        ) from error
 
 
 def num_records(text: Text, line: int) -> int:

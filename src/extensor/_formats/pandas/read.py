@@ -22,7 +22,7 @@ from extensor._formats.pandas.known import (
 from extensor._formats.pandas.levels import is_default_index, runs_of
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import (
     DTypeError,
@@ -104,8 +104,6 @@ def from_pandas(
                 "Leave it out for the first of them.",
             )
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
-    if columns is not None and not isinstance(columns, (str, bytes, Path)):
-        columns = list(columns)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     table, splits = _Frame(pd, frame, wanted, conflicts, levels).table()
     records = wanted.records(table)
@@ -117,7 +115,7 @@ def from_pandas(
 
 def _of_rows(schema: Any, row_splits_dtype: Any) -> tuple[Any, Any]:
     """Returns the schema of the rows, where `schema` may be the spec of a higher rank."""
-    while isinstance(schema, RaggedStructuredTensorSpec) and schema.rank > 1:
+    while isinstance(schema, ListSpec) and schema.rank > 1:
         row_splits_dtype = row_splits_dtype or schema.row_splits_dtype
         schema = schema.values_spec
     return schema, row_splits_dtype

@@ -5,6 +5,7 @@ A plan is made of names and footers; it reads no records.
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Iterable, Sequence
@@ -83,6 +84,16 @@ class PlannedFile:
         """The Arrow schema of all columns that it stores."""
         return self.layout.schema
 
+    @property
+    def share(self) -> float:
+        """The share of its leaf columns that is read."""
+        return 1.0 if self.columns is None else len(self.columns) / len(self.layout.leaves)
+
+    def with_fields_of(self, schema: pa.Schema) -> PlannedFile:
+        """Returns the file with the columns to read that hold the fields of a schema."""
+        with readable(self.file.path):  # a name inside of a list may not be UTF-8
+            return replace(self, columns=self.layout.stored_columns(schema))
+
 
 class ParquetPlan:
     """The files and row groups that hold the wanted records, and their schema.
@@ -143,15 +154,24 @@ class ParquetPlan:
             if self.filter is not None and groups:
                 groups = self._filtered(file, groups, self.filter)
             if groups or (numbers is None and self.filter is None):
-                with readable(file.file.path):  # a name inside of a list may not be UTF-8
-                    columns = file.layout.stored_columns(self.schema)
-                chosen.append(replace(file, row_groups=groups, columns=columns))
+                chosen.append(replace(file.with_fields_of(self.schema), row_groups=groups))
         self.files: tuple[PlannedFile, ...] = tuple(chosen)
 
     @property
     def num_rows(self) -> int:
         """The number of records in the row groups to read; `filter` may leave out some of them."""
         return sum(group.num_rows for file in self.files for group in file.row_groups)
+
+    def pruned(self, schema: pa.Schema) -> ParquetPlan:
+        """Returns the plan that reads the same records with the fields of a schema.
+
+        Args:
+            schema: The schema, which has some of the fields of the records.
+        """
+        plan = copy.copy(self)
+        plan.schema, plan.wanted = schema, WantedTable(schema=schema)
+        plan.files = tuple(file.with_fields_of(schema) for file in self.files)
+        return plan
 
     def fragment(self, file: PlannedFile, groups: Sequence[RowGroup]) -> ds.ParquetFileFragment:
         """Returns row groups of a file as a part of a pyarrow dataset, to which filters apply."""

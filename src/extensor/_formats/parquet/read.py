@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from extensor._arrow.arrow_type import holds
 from extensor._arrow.empty import empty_batch
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import FilePath, replaced
+from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filtered
 from extensor._formats.parquet.opened import (
     check_count,
@@ -85,23 +85,14 @@ def read_parquet(
     <StructuredTensor shape=(1,) {title: string} [{title: 'b'}]>
     """
     if isinstance(columns, FieldsUsed):
-        columns = smallest_columns(paths, columns)
-    wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
+        columns = smallest_columns(ParquetPlan(paths), columns)
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
     tables = [table_of(plan, file, file.row_groups) for file in plan.files]
     tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
     return wanted.records(pa.concat_tables(tables))
-
-
-def _listed(columns: Any) -> Any:
-    # An iterator gives the columns of the first file only.
-    return (
-        columns
-        if isinstance(columns, (str, bytes, Path, Sequence)) or columns is None
-        else (list(columns) if isinstance(columns, Iterable) else columns)
-    )
 
 
 def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.Table:
@@ -146,10 +137,6 @@ def batches_of(
         while True:
             with _readable_groups(file, source, groups):
                 piece = next(pieces, None)
-            # A new file at this path does not change the open file. A write to it does.
-            now = file.file.version()
-            if now != file.version and now[:1] == file.version[:1]:
-                raise replaced(path)
             if piece is None:
                 break
             table = pa.Table.from_batches([piece])
@@ -277,57 +264,3 @@ def _added(file: PlannedFile, field: pa.Field, count: int) -> pa.Array:
             f"{text!r} in the name of a folder of {file.file.path}",
             "Correct schema=.",
         ) from error
-
-
-class ParquetFiles:
-    """Parquet files that are opened for reading some of their fields.
-
-    Args:
-        paths: The files, as in `read_parquet`.
-        columns: Paths of the fields to read; None for all.
-
-    Raises:
-        The errors of `read_parquet`, except those for nulls and types.
-    """
-
-    def __init__(
-        self,
-        paths: FilePath | Iterable[FilePath],
-        columns: Iterable[PathLike] | None = None,
-    ) -> None:
-        self.plan = ParquetPlan(paths, WantedTable(_listed(columns)))
-        self.schema = self.plan.schema
-        """The Arrow schema of the columns to read."""
-
-    @property
-    def num_rows(self) -> int:
-        """The number of records in all files."""
-        return self.plan.num_rows
-
-    def tables(self) -> Iterator[pa.Table]:
-        """Yields a table of the records of each file."""
-        for file in self.plan.files:
-            yield table_of(self.plan, file, file.row_groups)
-
-    def batches(
-        self, batch_size: int, max_rows: int = 0, max_bytes: int = 0
-    ) -> Iterator[pa.RecordBatch]:
-        """Yields the records in pieces, in order.
-
-        Args:
-            batch_size: The number of records in a piece is a multiple of this, except at the end
-                of a file or row group.
-            max_rows: The maximal number of records in a piece, if `batch_size` is smaller.
-            max_bytes: The approximate maximal size of a piece in bytes, if a batch is smaller.
-        """
-        for file in self.plan.files:
-            rows = min(max_rows, int(max_bytes / max(1.0, _bytes_per_row(file))))
-            rows = max(1, rows // batch_size) * batch_size
-            yield from batches_of(self.plan, file, file.row_groups, rows)
-
-
-def _bytes_per_row(file: PlannedFile) -> float:
-    """Returns the approximate size of a record in bytes, with all columns."""
-    if not file.row_groups:
-        return 0.0
-    return file.row_groups[0].num_bytes / max(1, file.row_groups[0].num_rows)

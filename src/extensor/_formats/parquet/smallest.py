@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from extensor._formats.parquet.opened import checked_row_group, opened, readable
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
 from extensor._path import Path
 from extensor._pruning.fields import FieldsUsed
 
 
-def smallest_columns(paths: Any, fields: FieldsUsed) -> list[str]:
+def smallest_columns(plan: ParquetPlan, fields: FieldsUsed) -> list[str]:
     """Returns the paths to read for fields, with the smallest where there is a choice.
 
-    The sizes are those in the first row group. The files are as in `read_parquet`.
+    The sizes are those in the first row group.
     """
-    files = [file for file in ParquetPlan(paths).files if file.row_groups]
+    files = [file for file in plan.files if file.row_groups]
     return fields.chosen(lambda path: _bytes_of(files[0], path) if files else 0)
 
 

@@ -1,5 +1,8 @@
 """The engine inside of graphs: tf.io.decode_proto, which every TensorFlow server has."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -67,7 +70,7 @@ class GraphReader:
             form = form_of(fields[field.name], 1)
             types[field.name] = ArrowType(without_fields(field.arrow), form)
         rows = None if fields else tf.zeros(tf.shape(serialized), tf.bool)
-        return DenseStructuredTensor.of_parts(1, fields, rows, None, Metadata(types))
+        return DenseStructuredTensor._of_parts(1, fields, rows, None, Metadata(types))
 
     def _field(self, field: Field, counts: Any, values: Any, there: Any) -> Any:
         """Returns the value of a field.
@@ -118,14 +121,14 @@ class GraphReader:
             made = self._field(field, tf.cast(present, tf.int32), chosen, None)
             fields[field.name] = made
             types[field.name] = ArrowType(without_fields(field.arrow), form_of(made, 1))
-        return DenseStructuredTensor.of_parts(1, fields, None, None, Metadata(types))
+        return DenseStructuredTensor._of_parts(1, fields, None, None, Metadata(types))
 
     def _cut(self, values: Any, counts: Any, path: Path) -> Any:
         splits = tf.concat(
             [tf.zeros([1], self._splits), tf.cumsum(tf.cast(counts, self._splits))], 0
         )
         if isinstance(values, StructuredTensor):
-            return RaggedStructuredTensor.of_parts(values, splits)
+            return RaggedStructuredTensor._of_parts(values, splits)
         return cut(values, splits, path)
 
     def _values(self, field: Field, kind: Type, values: Any, there: Any = None) -> Any:

@@ -1,5 +1,8 @@
 """from_proto and spec_from_proto: serialized messages to StructuredTensors."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
@@ -200,7 +203,7 @@ class _Reader:
         if isinstance(serialized, tf.RaggedTensor):
             records: Any = self.read(serialized.flat_values, form)
             for splits in reversed(serialized.nested_row_splits):
-                records = RaggedStructuredTensor.of_parts(records, splits)
+                records = RaggedStructuredTensor._of_parts(records, splits)
             return records
         if isinstance(serialized, (tf.Tensor, np.ndarray)):
             shape = tf.TensorShape(serialized.shape)
@@ -233,7 +236,7 @@ class _Reader:
         except SplitError:
             table = read_table(self.record, self._canonical(messages), "from_proto")
         if not self.record.shown:
-            return DenseStructuredTensor.of_parts(1, {}, tf.zeros([len(messages)], tf.bool))
+            return DenseStructuredTensor._of_parts(1, {}, tf.zeros([len(messages)], tf.bool))
         return self.wanted.records(table)
 
     def _read_in_graph(self, serialized: Any) -> StructuredTensor:
@@ -246,7 +249,7 @@ class _Reader:
             )
         natural = WantedTable(None, None, self.wanted.nulls, self.wanted.row_splits_dtype)
         if self.wanted.schema is not None and (
-            self.wanted.spec().record != natural.spec(self.record.schema).record
+            self.wanted.spec()._record != natural.spec(self.record.schema)._record
         ):
             raise UnsupportedTypeError(
                 "from_proto: schema",

@@ -1,5 +1,8 @@
 """python_class: specs as dataclasses."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import dataclasses
@@ -12,7 +15,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._formats.python.hints import KEPT, LEAVES, variants_in
+from extensor._formats.python.hints import KEPT, LEAVES, kind_of_arrow, variants_in
 from extensor._formats.python.variants import NULL
 from extensor._formats.python.wanted import ragged_dimensions
 from extensor._struct.spec import StructuredTensorSpec
@@ -22,7 +25,7 @@ from extensor.errors import FieldError, UnsupportedTypeError
 
 def python_class(spec: StructuredTensorSpec, name: str = "Record") -> type:
     """Returns a dataclass with the fields of a spec; see `StructuredTensorSpec.python_class`."""
-    record = spec.record
+    record = spec._record
     fields: list[Any] = []
     for field, each in record.field_specs.items():
         if not field.isidentifier() or keyword.iskeyword(field):
@@ -49,15 +52,25 @@ def _hint_of(spec: Any, outer: int, name: str, arrow: Any = None) -> Any:
     if isinstance(spec, MaskedSpec):
         return _masked_hint(spec, outer, name, arrow)
     if isinstance(spec, StructuredTensorSpec):
-        return _in_lists(python_class(spec, name), spec, outer)
+        return _in_lists(python_class(spec, name), spec, outer, spec.rank)
     if isinstance(spec, UnionSpec):
-        hint = _union_hint(spec, name, arrow)
-        return _as_it_is(spec, outer) if hint is None else _in_lists(hint, spec, outer)
+        hint, rank = _union_hint(spec, name, arrow), spec.shape.rank
+        return _as_it_is(spec, outer) if hint is None else _in_lists(hint, spec, outer, rank)
     shape = getattr(spec, "shape", None)
     known = isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec))
     if not known or shape is None or shape.rank is None:
         return _as_it_is(spec, outer)
-    return _in_lists(_leaf_hint(spec.dtype, arrow), spec, outer)
+    leaf = _leaf_type(arrow)
+    # A decimal of many digits is several integers.
+    is_wide = leaf is not None and pa.types.is_decimal(leaf) and leaf.precision > 18
+    return _in_lists(_leaf_hint(spec.dtype, leaf), spec, outer, shape.rank - is_wide)
+
+
+def _leaf_type(arrow: Any) -> Any:
+    """Returns the Arrow type of the items of lists."""
+    while arrow is not None and inner_fields(arrow):
+        arrow = inner_fields(arrow)[0].type
+    return arrow
 
 
 def _as_it_is(spec: Any, outer: int) -> Any:
@@ -100,9 +113,9 @@ def _optional(hint: Any, depth: int) -> Any:
     return list[_optional(arguments[0], depth - 1)]  # pyright: ignore
 
 
-def _in_lists(hint: Any, spec: Any, outer: int) -> Any:
-    """Returns an annotation in lists for the dimensions after the first `outer` ones."""
-    shape, ragged = spec.shape, ragged_dimensions(spec)
+def _in_lists(hint: Any, spec: Any, outer: int, rank: int) -> Any:
+    """Returns an annotation in lists for the dimensions of a spec from `outer` to `rank`."""
+    shape, ragged = spec.shape[:rank], ragged_dimensions(spec)
     listed = [axis for axis in range(outer, shape.rank) if axis <= ragged and ragged]
     if not outer and not listed and shape.rank and shape[0] is None:
         listed = [0]  # the outermost list of a single record
@@ -117,11 +130,12 @@ def _in_lists(hint: Any, spec: Any, outer: int) -> Any:
 
 
 def _leaf_hint(dtype: tf.DType, arrow: Any) -> Any:
-    while arrow is not None and inner_fields(arrow):
-        arrow = inner_fields(arrow)[0].type
     for kind, known in KEPT.items():
         if arrow == known:
             return kind
+    own = None if arrow is None or not dtype.is_integer else kind_of_arrow(arrow)
+    if own is not None:
+        return typing.Annotated[own, arrow]
     for kind, known in LEAVES.items():
         if known == dtype:
             return kind

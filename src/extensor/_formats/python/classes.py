@@ -14,6 +14,7 @@ from extensor._formats.python.hints import (
     LISTS,
     UNIONS,
     annotated,
+    arrow_note,
     dtype_of,
     hints_of,
     is_class_with_fields,
@@ -50,6 +51,7 @@ def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
     | `Annotated[T, tf.float64]` | T with this dtype |
     | `Annotated[list[T], (3,)]` | lists of this dense shape |
     | `Annotated[T, a tf.TypeSpec]` | a field of this spec, for one record |
+    | `Annotated[Decimal, pa.decimal128(10, 2)]` | a field of this Arrow type; also of a time |
 
     `int` and `float` are those of `xt.struct.constant`, and so are the names of variants: `int`,
     `string`, `list`, `list2` for lists of lists, `record`. If there are several classes of records,
@@ -201,6 +203,9 @@ def _stacked(spec: Any, outer: Any) -> Any:
 
 def _arrow_type(hint: Any) -> Any:
     """Returns the Arrow type that a field keeps, for dates and times; None for other types."""
+    arrow = arrow_note(hint)
+    if arrow is not None:
+        return arrow
     hint = annotated(hint, None)[0]
     if get_origin(hint) in UNIONS:
         kinds, has_none = kinds_in(hint)

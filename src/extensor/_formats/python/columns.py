@@ -318,6 +318,8 @@ class Columns:
                 return leaves.of_type(values, wanted.arrow, place)
         else:
             dtype = self._dtypes.of(kind, types, values, place)
+        if kind == kinds.STRING and _is_uuid(wanted) and str in types:
+            return leaves.uuids(values, place)
         if kind == kinds.STRING:
             return leaves.strings(values, types, place)
         if kind == kinds.BOOL:
@@ -489,6 +491,11 @@ def _wanted_kind(wanted: Any, by_kind: Any) -> str:
     if wanted.dtype == tf.string:
         return kinds.STRING
     return kinds.BOOL if wanted.dtype == tf.bool else kinds.NUMBER
+
+
+def _is_uuid(wanted: Any) -> bool:
+    arrow = wanted.arrow if isinstance(wanted, Leaf) else None
+    return arrow is not None and kinds.of_arrow(arrow) == kinds.UUID
 
 
 def _is_map(wanted: Any) -> bool:

@@ -33,6 +33,7 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, records_in
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.ragged_spec import RaggedRowSpec
 from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -238,17 +239,17 @@ def of_spec(
 
 def _with_metadata(value: Any, spec: Any) -> Any:
     """Returns records with the metadata of a spec, which is not part of its equality."""
-    if getattr(spec, "is_row", False):
+    if isinstance(spec, RaggedRowSpec):
         return _with_metadata(value, spec.values_spec)._with_hint(spec)
     if is_masked(value) and records_in(value) is not None:
         return type(value).of_parts(_with_metadata(value.values, spec.values), value.mask)
     if isinstance(value, RaggedStructuredTensor):
         values = _with_metadata(value.values, spec.values_spec)
-        return RaggedStructuredTensor.of_parts(values, value.row_splits, spec._name)
+        return RaggedStructuredTensor._of_parts(values, value.row_splits, spec._name)
     if not isinstance(value, DenseStructuredTensor):
         return value
     specs = {"": None, **spec.field_specs}
-    typed = value.map_parts(lambda part, name: _with_metadata(part, specs[name]))
+    typed = value._map_parts(lambda part, name: _with_metadata(part, specs[name]))
     typed = typed._with_metadata(spec._metadata.joined(value._metadata))
     return typed if value._hint is None else typed._with_hint(value._hint)
 
@@ -263,8 +264,8 @@ def _policy(columns: Columns, nulls: Any) -> Any:
 
 def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRequest) -> Any:
     """Returns records of a dense spec from one dict of the values of all records."""
-    names = spec.record.field_specs
-    if spec.record is not spec:
+    names = spec._record.field_specs
+    if spec._record is not spec:
         raise StructureError(
             path or "records",
             "lists of records, because the records are ragged",
@@ -397,7 +398,7 @@ def _with_levels(records: Any, levels: list[Any], splits: tf.DType) -> Any:
             records = split(records, [len(offsets) - 1, size])
         else:
             row_splits = tf.constant(offsets, splits)
-            records = RaggedStructuredTensor.of_parts(records, row_splits)
+            records = RaggedStructuredTensor._of_parts(records, row_splits)
     return records
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
+from extensor._arrow.schema import spec_from_schema
 from extensor._formats.python import kinds
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL, list_name, variant_name
@@ -49,6 +50,31 @@ INTEGERS: dict[Any, pa.DataType] = {
 
 KEPT: dict[Any, pa.DataType] = {**ARROW, bytes: pa.binary()}
 
+
+def arrow_note(hint: Any) -> pa.DataType | None:
+    """Returns the Arrow type in an annotation such as `Annotated[Decimal, pa.decimal64(9, 2)]`."""
+    if get_origin(hint) is not typing.Annotated:
+        return None
+    inner, *notes = get_args(hint)
+    found = [note for note in notes if isinstance(note, pa.DataType)]
+    return found[0] if found else arrow_note(inner)
+
+
+def kind_of_arrow(arrow: pa.DataType) -> Any:
+    """Returns the class of the Python objects of times and decimals; None for other types."""
+    t = pa.types
+    for is_kind, kind in (
+        (t.is_decimal, decimal.Decimal),
+        (t.is_timestamp, datetime.datetime),
+        (t.is_date, datetime.date),
+        (t.is_time, datetime.time),
+        (t.is_duration, datetime.timedelta),
+    ):
+        if is_kind(arrow):
+            return kind
+    return None
+
+
 LISTS = (
     list,
     tuple,
@@ -69,6 +95,9 @@ def annotated(hint: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
             for note in notes:
                 if isinstance(note, tf.TypeSpec):
                     spec = note
+                elif isinstance(note, pa.DataType):
+                    field = pa.field("x", note, nullable=False)
+                    spec = spec_from_schema(pa.schema([field])).unstacked().field_specs["x"]
                 elif isinstance(note, (tuple, tf.TensorShape)):
                     sizes = tuple(note)
                 elif isinstance(note, (tf.DType, np.dtype)) or (
@@ -257,7 +286,7 @@ def dtype_of(hint: Any, path: str) -> tf.DType:
                 return dtype
     fix = "Annotate the field with the spec of one value: Annotated[object, spec]."
     if hint is decimal.Decimal:
-        fix = "Annotate the field as float or str, or read decimals from Arrow, which has a scale."
+        fix = "Give the scale: Annotated[Decimal, pa.decimal128(10, 2)]."
     if isinstance(hint, typing.TypeVar):
         fix = f"Give the generic class its types, such as int for {hint}: spec_from(Box[int])."
     raise UnsupportedTypeError(path, "a type that tensors can hold", name_of(hint), fix)

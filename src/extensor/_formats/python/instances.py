@@ -1,8 +1,12 @@
 """to_objects: records as objects of a class."""
 
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import enum
 import functools
 import uuid
@@ -11,6 +15,7 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import inner_fields
 from extensor._formats.python.hints import (
     ARROW,
     INTEGERS,
@@ -24,10 +29,12 @@ from extensor._formats.python.hints import (
 )
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL
+from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_union
-from extensor._struct.to_python import undecoded
+from extensor._struct.metadata import Metadata
+from extensor._struct.to_python import expect_values, to_py
 from extensor.errors import DTypeError, FieldError
 
 _TAG = "\0"
@@ -39,18 +46,44 @@ def to_objects(records: Any, cls: type) -> Any:
     See `StructuredTensor.to_objects`.
     """
     hints_of(cls, "to_objects")
-    return _object(undecoded(_tagged(records)), cls, name_of(cls))
+    expect_values(records, "to_objects")
+    return _object(to_py(_tagged(records)), cls, name_of(cls))
 
 
-def _tagged(value: Any) -> Any:
-    """Returns a value with each row of a union in a record, whose field names the variant."""
+def _tagged(value: Any, arrow: Any = None) -> Any:
+    """Returns a value with each row of a union in a record, whose field names the variant.
+
+    Args:
+        value: Records, or the value of a field.
+        arrow: The Arrow type of the field, if it is known.
+    """
     if is_union(value):
-        rows = {
-            name: DenseStructuredTensor.of_parts(1, {_TAG + name: _tagged(part)})
-            for name, part in value.variants.items()
-        }
+        types = _variant_types(arrow)
+        rows = {name: _row(name, part, types.get(name)) for name, part in value.variants.items()}
         return value.of_parts(value.codes, rows, value.names)
-    return map_inside(value, lambda part, _: _tagged(part))
+    if isinstance(value, DenseStructuredTensor):
+        known = value.__tf_type_spec__().arrow_types
+        return value._map_parts(lambda part, name: _tagged(part, known.get(name)))
+    return map_inside(value, lambda part, _: _tagged(part, arrow))
+
+
+def _variant_types(arrow: Any) -> dict[str, pa.DataType]:
+    """Returns the Arrow types of the variants of a union, by name, as far as they are known."""
+    while hasattr(arrow, "value_type"):
+        arrow = arrow.value_type
+    if arrow is None or not pa.types.is_union(arrow):
+        return {}
+    return {field.name: field.type for field in inner_fields(arrow)}
+
+
+def _row(name: str, part: Any, arrow: Any) -> DenseStructuredTensor:
+    """Returns the rows of a variant as records."""
+    name = _TAG + name
+    records = DenseStructuredTensor._of_parts(1, {name: _tagged(part, arrow)})
+    if arrow is None:
+        return records
+    kept = ArrowType(pa.field(name, arrow), form_of(part, 1))
+    return records._with_metadata(Metadata({name: kept}))
 
 
 def _untagged(plain: Any) -> tuple[Any, str | None]:
@@ -112,6 +145,10 @@ def _leaf(plain: Any, hint: Any) -> Any:
         return hint(text) if any(text == member.value for member in hint) else hint(plain)
     if isinstance(plain, bytes) and issubclass(hint, str):
         return plain.decode("utf-8")
+    if isinstance(plain, str) and issubclass(hint, (bytes, bytearray)):
+        return hint(plain.encode())
+    if isinstance(plain, decimal.Decimal) and issubclass(hint, float):
+        return float(plain)
     if isinstance(plain, bytes) and issubclass(hint, uuid.UUID):
         return uuid.UUID(bytes=plain)
     if isinstance(plain, int) and hint in INTEGERS:

@@ -134,6 +134,9 @@ def _is_number(cls: type) -> bool:
 def plain(values: Any, types: set[type]) -> tuple[Any, set[type]]:
     """Returns a column with members of enums, and arrays without dimensions, replaced by values.
 
+    Days, hours and minutes of NumPy are replaced by what Arrow has, and times that are none (NaT)
+    by None.
+
     Args:
         values: The column.
         types: The types in the column.
@@ -141,7 +144,10 @@ def plain(values: Any, types: set[type]) -> tuple[Any, set[type]]:
     arrays = np.ndarray in types and any(
         type(value) is np.ndarray and not value.ndim for value in values
     )
-    if not arrays and not any(issubclass(cls, enum.Enum) for cls in types):
+    replaced_kinds = (enum.Enum, np.datetime64, np.timedelta64)
+    if not arrays and not any(
+        issubclass(cls, replaced_kinds) or cls.__name__ == "NaTType" for cls in types
+    ):
         return values, types
     replaced = [_plain(value) for value in values]
     return replaced, set(map(type, replaced))
@@ -151,5 +157,25 @@ def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if type(value) is np.ndarray and not value.ndim:
-        return value[()]
+        value = value[()]
+    if type(value).__name__ == "NaTType":  # of pandas, which need not be installed
+        return None
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return _numpy_time(value)
     return value
+
+
+def _numpy_time(value: Any) -> Any:
+    """Returns a time of NumPy in a unit of Arrow, a date as one of Python, and None for NaT."""
+    if np.isnat(value):
+        return None
+    unit = np.datetime_data(value.dtype)[0]
+    if isinstance(value, np.datetime64):
+        return (
+            value.astype("M8[s]")
+            if unit in ("h", "m")
+            else value.item()
+            if unit in "YMWD"
+            else value
+        )
+    return value.astype("m8[s]") if unit in ("W", "D", "h", "m") else value

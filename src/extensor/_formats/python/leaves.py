@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import uuid
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,33 @@ def strings(values: Any, types: set[type], place: Place) -> pa.Array:
         return pa.array(values, pa.large_string() if text else pa.large_binary())
 
 
+def uuids(values: Any, place: Place) -> pa.Array:
+    """Returns a column of UUIDs, given as text or as 16 bytes, as bytes.
+
+    Raises:
+        DTypeError: If a text is no UUID (also a TypeError).
+    """
+    made: list[Any] = []
+    for index, value in enumerate(values):
+        try:
+            made.append(uuid.UUID(value).bytes if isinstance(value, str) else value)
+        except ValueError:
+            raise DTypeError(
+                place.at(index),
+                "a UUID, or its text",
+                shown(value),
+                "Write 32 hexadecimal digits.",
+            ) from None
+    return pa.array(made, pa.binary())
+
+
 def by_arrow(values: Any, place: Place) -> pa.Array:
     """Returns values of other types (dates, decimals) as Arrow converts them."""
     problem = "Arrow would make a list of it"
     expect_one_zone(values, None, place)
+    _expect_times_without_zone(values, place)
     try:
-        array = pa.array(values)
+        array = _with_nanoseconds(values, pa.array(values))
         if not pa.types.is_nested(array.type):
             return array
         index = next(i for i, value in enumerate(values) if value is not None)
@@ -73,10 +95,11 @@ def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
     elif pa.types.is_timestamp(arrow):
         values = [_datetime(value) for value in values]
     expect_one_zone(values, arrow, place)
+    _expect_times_without_zone(values, place)
     # Arrow's conversion of Python times would cut their microseconds; its cast refuses that.
     own = None if pa.types.is_temporal(arrow) else arrow
     try:
-        return pa.array(values, own).cast(arrow)
+        return _with_nanoseconds(values, pa.array(values, own)).cast(arrow)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         index, value = first_failing(values, lambda v: pa.array([v], own).cast(arrow))
         problem = str(error).split("\n", 1)[0][:200]
@@ -86,6 +109,31 @@ def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
             shown(value),
             f"Round it first, or choose another type. Arrow says: {problem}",
         ) from error
+
+
+def _expect_times_without_zone(values: Any, place: Place) -> None:
+    """Raises DTypeError for a time of day with a zone, which Arrow would leave out."""
+    for index, value in enumerate(values):
+        if isinstance(value, datetime.time) and value.tzinfo is not None:
+            raise DTypeError(
+                place.at(index),
+                "a time of day without a zone, as Arrow's times are",
+                shown(value),
+                "Give a datetime, or value.replace(tzinfo=None).",
+            )
+
+
+def _with_nanoseconds(values: Any, array: pa.Array) -> pa.Array:
+    """Returns times of pandas, of which Arrow made an array of microseconds, with all digits."""
+    arrow = array.type
+    if not pa.types.is_timestamp(arrow) and not pa.types.is_duration(arrow):
+        return array
+    if arrow.unit == "ns" or not any(
+        getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0) for value in values
+    ):
+        return array
+    is_timestamp = pa.types.is_timestamp(arrow)
+    return pa.array(values, pa.timestamp("ns", arrow.tz) if is_timestamp else pa.duration("ns"))
 
 
 def _decimal(value: Any) -> Any:

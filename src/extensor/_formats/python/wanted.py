@@ -1,5 +1,8 @@
 """What a spec wants of a column of Python values."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,7 +16,7 @@ from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.times_of_text import is_time
 from extensor._formats.python import kinds
 from extensor._struct.masked import is_union
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import stacked, unstacked
 
@@ -136,7 +139,7 @@ def _union(spec: Any, outer: int, arrow: Any) -> Any:
 
 
 def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
-    record: Any = spec.record
+    record: Any = spec._record
     kept = getattr(record, "arrow_types", {})
     fields = {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
     return _in_lists(Fields(fields), spec, outer, spec.rank)
@@ -156,8 +159,8 @@ def ragged_dimensions(spec: Any) -> int:
     if isinstance(spec, tf.RaggedTensorSpec):
         return spec.ragged_rank
     count = 0
-    while isinstance(spec, RaggedStructuredTensorSpec):
-        count += not spec.is_row
+    while isinstance(spec, ListSpec):
+        count += isinstance(spec, RaggedStructuredTensorSpec)
         spec = spec.values_spec
     return count
 

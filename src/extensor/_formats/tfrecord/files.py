@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.batches import count_of
@@ -30,6 +31,7 @@ from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_eager import read_eagerly
 from extensor.errors import DTypeError, FormatError, StructureError
 
 _FRAME = 16
@@ -40,6 +42,7 @@ _BATCH = 4096
 _CHUNK = 1 << 20
 
 
+@read_eagerly
 def read_tfrecord(
     paths: FilePath | Iterable[FilePath],
     columns: Iterable[PathLike] | None = None,
@@ -94,7 +97,6 @@ def read_tfrecord(
     """
     expect_message(message)
     whole = WantedTable(columns, schema, nulls, row_splits_dtype)
-    wanted = with_nullable(whole, whole.schema)
     files = files_at(paths)
     parts = [_serialized(file) for file in files]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
@@ -108,17 +110,13 @@ def read_tfrecord(
         message, lacking = message_of(serialized, name_of)
     else:
         lacking = np.zeros(0, np.int64)
-    if schema is not None:
-        spec = wanted_spec(wanted, schema, row_splits_dtype)
-    elif keys:
-        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
+    messages = _with_bar(serialized, progress)
+    found, context = wanted_features(whole, messages, message, name_of, keys, context)
+    wanted = with_nullable(whole, found)
+    if schema is None:
+        spec: Any = wanted.spec(found)
     else:
-        with progress_bar("read_tfrecord, schema", progress, ends[-1]) as advance:
-            found, lists = inferred(_counted(serialized.numpy(), advance), message, name_of)
-        wanted = with_nullable(whole, whole.pruned(found))
-        spec = wanted.spec(found)
-        names = set(spec.field_names())
-        context = [path for path in lists if path[0] in names] if message == SEQUENCE else ()
+        spec = wanted_spec(wanted, schema, row_splits_dtype)
     parser = Parser(spec, message, wanted.nulls, keys, context)
     if message == SEQUENCE and lacking.size:
         number = parser.first_with_lists_in_context(tf.gather(serialized, lacking))
@@ -132,10 +130,47 @@ def read_tfrecord(
     return whole.settled(parser.records(serialized, name_of))
 
 
-def _counted(messages: Iterable[bytes], advance: Callable[[int], Any]) -> Iterator[bytes]:
-    for message in messages:
-        yield message
-        advance(1)
+def _with_bar(serialized: tf.Tensor, progress: bool | None) -> Iterator[bytes]:
+    count = int(tf.size(serialized))
+    with progress_bar("read_tfrecord, schema", progress, count) as advance:
+        for message in serialized.numpy():
+            yield message
+            advance(1)
+
+
+def wanted_features(
+    wanted: WantedTable,
+    messages: Iterable[bytes],
+    message: str,
+    name_of: Callable[[int], str],
+    keys: Mapping[PathLike, str] | None,
+    context: Iterable[PathLike],
+    find_text: bool = False,
+) -> tuple[pa.Schema, Iterable[PathLike]]:
+    """Returns the schema of the records, and the paths of lists in the context.
+
+    Args:
+        wanted: The arguments `columns` and `schema`.
+        messages: The serialized messages, which are parsed if no schema is given.
+        message: `EXAMPLE` or `SEQUENCE`.
+        name_of: Returns the name of a record by its number, for errors.
+        keys: The names of features by path, which need a schema.
+        context: The paths that the caller gave.
+        find_text: As in `inferred`.
+
+    Raises:
+        StructureError: If there are keys and no schema (also a ValueError).
+        FieldError: If a column does not exist (also a KeyError).
+        The errors of `inferred`.
+    """
+    if wanted.schema is not None:
+        return wanted.schema, context
+    if keys:
+        raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
+    found, lists = inferred(messages, message, name_of, find_text)
+    schema = wanted.pruned(found)
+    is_sequence = message == SEQUENCE
+    return schema, [path for path in lists if is_sequence and path[0] in schema.names]
 
 
 def write_tfrecord(
@@ -323,32 +358,26 @@ def ends_of_records(file: File) -> np.ndarray[Any, Any] | None:
         return np.array(ends, np.int64)
 
 
-def records_between(file: File, start: int, end: int, count: int) -> Iterator[tf.Tensor]:
-    """Yields the bytes of some records of a file that is not compressed.
+def records_in(part: bytes, name: str) -> Iterator[tf.Tensor]:
+    """Yields the records in a part of a file that is not compressed, some thousand at a time.
 
     Args:
-        file: The file.
-        start: Where the first record begins.
-        end: Where the last record ends.
-        count: The number of records.
+        part: The bytes of some records.
+        name: Where they are, for errors.
 
     Raises:
-        FormatError: If the file is damaged or truncated.
+        FormatError: If they are damaged or truncated.
     """
-    with file.open() as opened:
-        opened.seek(start)
-        part: Any = opened.read(end - start)
     # TensorFlow checks the sums of records, and reads files from their beginning only.
     with tempfile.NamedTemporaryFile() as copy:
         copy.write(part)
         copy.flush()
         try:
-            dataset = tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK)
-            yield from dataset.take(count).batch(_BATCH)
+            yield from tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK).batch(_BATCH)
         except tf.errors.DataLossError as error:
             raise FormatError(
-                file.path,
-                f"complete records of a TFRecord file in the bytes {start} to {end}",
+                name,
+                "complete records of a TFRecord file",
                 "a damaged or truncated one",
                 "Write the file again.",
             ) from error

@@ -1,5 +1,8 @@
 """The preprocessing of each field that follows from the spec of records."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -76,8 +79,8 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
             repr(spec),
             "Give dataset.element_spec of a dataset of records.",
         )
-    for name, field in spec.record.field_specs.items():
-        yield from _fields_of(field, above / name, spec.record.arrow_types.get(name))
+    for name, field in spec._record.field_specs.items():
+        yield from _fields_of(field, above / name, spec._record.arrow_types.get(name))
 
 
 def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, Any]]:

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layer import Layer
+from extensor._keras.layers.adapted_layer import expect_no_nul
 from extensor._keras.layers.combine import checked_combiner, combined, or_empty
 from extensor._keras.layers.lists import Lists
 from extensor.errors import ArgumentError
@@ -38,7 +39,7 @@ class EmbeddingBag(Layer):
 
     Raises:
         ArgumentError: If not exactly one of `vocabulary`, `num_bins` and `input_dim` is given, or
-            `combiner` is another word (also a ValueError).
+            `combiner` is another word, or a string ends in NUL (also a ValueError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -75,7 +76,7 @@ class EmbeddingBag(Layer):
             )
         self._given = given
         self.combiner, self.empty = checked_combiner(combiner, self.name), empty
-        self.lookup = _lookup(vocabulary, num_bins)
+        self.lookup = _lookup(vocabulary, num_bins, self.name)
         self.embedding = keras.layers.Embedding(
             input_dim or num_bins or self.lookup.vocabulary_size(),
             output_dim,
@@ -129,12 +130,14 @@ class EmbeddingBag(Layer):
         }
 
 
-def _lookup(vocabulary: Any, num_bins: int | None) -> Any:
+def _lookup(vocabulary: Any, num_bins: int | None, path: str) -> Any:
     """Returns the layer that makes ids of items, or None."""
     if num_bins is not None:
         return keras.layers.Hashing(num_bins)
     if vocabulary is None:
         return None
     if isinstance(vocabulary, str) or isinstance(next(iter(vocabulary), ""), (str, bytes)):
+        if not isinstance(vocabulary, str):
+            expect_no_nul(vocabulary, path, "EmbeddingBag(..., num_bins=1000)")
         return keras.layers.StringLookup(vocabulary=vocabulary)
     return keras.layers.IntegerLookup(vocabulary=vocabulary)

@@ -11,7 +11,7 @@ from extensor._counted import counted
 from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import Lists
-from extensor.errors import StructureError
+from extensor.errors import StructureError, UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -19,8 +19,8 @@ class ListAttention(Layer):
     """A layer of attention over the items of lists, as `keras.layers.MultiHeadAttention`.
 
     Each vector attends to the items of its own list only. Without a query, these are the items
-    themselves (self-attention). Null items are left out, and items of dense tensors where their
-    Keras mask is False.
+    themselves (self-attention). Numbers are vectors of size 1. Null items are left out, and items
+    of dense tensors where their Keras mask is False.
 
     Args:
         num_heads: As in `keras.layers.MultiHeadAttention`.
@@ -83,18 +83,18 @@ class ListAttention(Layer):
         Returns:
             A vector for each vector of the query, in its rows.
         """
-        lists = Lists.of(inputs, self.name, inputs_mask if mask is None else mask)
+        lists = _vectors(inputs, self.name, inputs_mask if mask is None else mask)
         values, valid = lists.padded()
         asking, padded, asked, one = lists, values, valid, False
         if query is None:
             pass
-        elif query.shape.rank == 2 + len(lists.outer):
+        elif isinstance(inner := _without(query, len(lists.outer)), tf.Tensor) and (
+            inner.shape.rank == 2
+        ):
             one = True  # a vector for each list
-            for _ in lists.outer:
-                query = query.values
-            padded = query[:, tf.newaxis]
+            padded = inner[:, tf.newaxis]
         else:
-            asking = Lists.of(query, f"{self.name}, query", query_mask)
+            asking = _vectors(query, f"{self.name}, query", query_mask)
             if len(asking.outer) != len(lists.outer):
                 raise StructureError(
                     f"{self.name}, query",
@@ -124,3 +124,24 @@ class ListAttention(Layer):
             **{name: own[name] for name in names},
             "empty": self.empty,
         }
+
+
+def _vectors(value: Any, path: str, mask: Any) -> Lists:
+    """Returns lists of vectors, of size 1 for numbers."""
+    lists = Lists.of(value, path, mask)
+    items = lists.items
+    if not isinstance(items, tf.Tensor) or not (items.dtype.is_floating or items.dtype.is_integer):
+        raise UnsupportedTypeError(
+            path,
+            "lists of vectors or numbers",
+            f"lists of {items.dtype.name}" if hasattr(items, "dtype") else "lists of records",
+            "Make a vector of each item first: xt.keras.TimeDistributed(layer).",
+        )
+    return lists if items.shape.rank > 1 else lists.with_items(items[:, tf.newaxis])
+
+
+def _without(query: Any, dimensions: int) -> Any:
+    """Returns the values of a query in a number of ragged dimensions."""
+    for _ in range(dimensions):
+        query = getattr(query, "values", None)
+    return query

@@ -116,7 +116,7 @@ class ListPooling(Layer):
             )
         plain = tf.cast(plain, self.compute_dtype)
         if valid is not None:
-            plain = MaskedTensor(plain, valid).fill(0)
+            plain = MaskedTensor.of_parts(plain, valid).fill(0)
         leaves[path] = plain, valid
         return path
 

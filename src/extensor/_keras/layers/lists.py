@@ -4,8 +4,12 @@ Each layer for lists works on this form. So null items, null lists and outer dim
 in one place.
 """
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -119,7 +123,7 @@ class Lists:
             inner = tuple(range(1, mask.shape.rank))
             if inner:
                 neutral = "" if items.dtype == tf.string else 0
-                items = MaskedTensor(items, mask).fill(neutral)
+                items = MaskedTensor.of_parts(items, mask).fill(neutral)
             valid = _both(valid, tf.reduce_any(mask, inner) if inner else mask)
         if valid is None:
             return self
@@ -180,11 +184,46 @@ class Lists:
             results.set_shape([self.sizes[0], *results.shape[1:]])
         for row_splits in reversed(self.outer):
             results = (
-                RaggedStructuredTensor.of_parts(results, row_splits)
+                RaggedStructuredTensor._of_parts(results, row_splits)
                 if isinstance(results, StructuredTensor)
                 else tf.RaggedTensor.from_row_splits(results, row_splits, validate=False)
             )
         return results
+
+
+def in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a field with a function applied to the tensor of its values."""
+    if isinstance(value, MaskedTensor):
+        return MaskedTensor.of_parts(in_flat(value.values, change), value.mask)
+    if isinstance(value, tf.RaggedTensor):
+        return value.with_flat_values(change(value.flat_values))
+    return change(value)
+
+
+def valid_items(value: Any, path: str) -> tuple[Any, Any]:
+    """Returns the tensor of the values of a field, and for each number whether it is not null.
+
+    Args:
+        value: A tensor, dense or ragged, in a MaskedTensor or not.
+        path: The path of the field, for the error.
+
+    Raises:
+        UnsupportedTypeError: If the field has other values (also a TypeError).
+    """
+    plain = value
+    while isinstance(plain, MaskedTensor):
+        plain = plain.values
+    if not isinstance(plain, (tf.Tensor, tf.RaggedTensor)):
+        raise UnsupportedTypeError(
+            path, "a tensor, dense or ragged", type(plain).__name__, "Select a field."
+        )
+    valid = in_flat(value, lambda flat: tf.ones_like(flat, tf.bool))
+    valid = valid.fill(False) if isinstance(valid, MaskedTensor) else valid
+    return _flat(plain), _flat(valid)
+
+
+def _flat(value: Any) -> Any:
+    return value.flat_values if isinstance(value, tf.RaggedTensor) else value
 
 
 def _rows(row_splits: Any) -> tuple[Any, Any]:

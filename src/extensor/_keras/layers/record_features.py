@@ -1,19 +1,21 @@
 """RecordFeatures: the preprocessing of whole records."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from extensor._counted import counted
 from extensor._keras.layer import Layer
+from extensor._keras.layers.adapted_layer import adapted_layer, is_finite, warn_of_many_words
 from extensor._keras.layers.combine import combined
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.lists import Lists, in_flat
 from extensor._keras.layers.unions import field_at, variant_specs
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
@@ -38,8 +40,8 @@ class RecordFeatures(Layer):
 
     With `output_mode="concat"`, each record becomes one vector: the features of its fields, side by
     side. The numbers of categories (of strings, times and hashes) are one-hot; of a list it has the
-    mean; a null, NaN and an empty list are zeros. With `output_mode="records"`, the result has the
-    form of the input: lists stay lists, nulls stay null, with zeros as their values.
+    mean; a null, NaN, infinity and an empty list are zeros. With `output_mode="records"`, the
+    result has the form of the input: lists stay lists, nulls stay null, with zeros as their values.
 
     Records in lists, and masked records, are taken too: each record becomes a vector. Each variant
     of a union is a field of its own, `amount.int` and `amount.string`, null in the rows of other
@@ -126,9 +128,9 @@ class RecordFeatures(Layer):
         layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
-        adapted = {path: _adapted(layer, path, data) for path, layer in layers.items()}
+        adapted = {path: adapted_layer(layer, path, data) for path, layer in layers.items()}
         if not self._chosen and self.max_tokens is None and self.output_mode == "concat":
-            _warn_of_many_words(adapted)
+            warn_of_many_words(adapted)
         self._set_layers(adapted)
 
     def _set_layers(self, layers: dict[str, Any]) -> None:
@@ -158,7 +160,7 @@ class RecordFeatures(Layer):
         if isinstance(value, RaggedStructuredTensor):
             inner = self._of(value.values)
             if isinstance(inner, StructuredTensor):
-                return RaggedStructuredTensor.of_parts(inner, value.row_splits)
+                return RaggedStructuredTensor._of_parts(inner, value.row_splits)
             return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
         if not isinstance(value, DenseStructuredTensor):
             raise UnsupportedTypeError(
@@ -184,10 +186,10 @@ class RecordFeatures(Layer):
             if isinstance(value, MaskedTensor):
                 values = field(value.values, path)
                 if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
-                    values = MaskedTensor(values, value.mask).fill(0)
+                    values = MaskedTensor.of_parts(values, value.mask).fill(0)
                 return MaskedTensor.of_parts(values, value.mask)
             if isinstance(value, RaggedStructuredTensor):
-                return RaggedStructuredTensor.of_parts(field(value.values, path), value.row_splits)
+                return RaggedStructuredTensor._of_parts(field(value.values, path), value.row_splits)
             if isinstance(value, DenseStructuredTensor):
                 return self._records(value, path)
             if isinstance(value, UnionTensor):
@@ -196,7 +198,7 @@ class RecordFeatures(Layer):
                     for name, rows in value.variants.items()
                 }
                 return UnionTensor.of_parts(value.codes, variants, value.names)
-            return _in_flat(value, lambda flat: self._apply(flat, str(path)))
+            return in_flat(value, lambda flat: self._apply(flat, str(path)))
 
         names = [name for name in records.field_names() if is_chosen(above / name)]
         fields = {name: field(records[name], above / name) for name in names}
@@ -214,9 +216,9 @@ class RecordFeatures(Layer):
                 return tf.one_hot(found, depth, dtype=dtype)
             return tf.cast(found, dtype)
 
-        if isinstance(self.layers[path], (keras.layers.Normalization, keras.layers.Rescaling)):
-            value = _nan_as_null(value)
-        value = _in_flat(value, numbers)
+        if isinstance(self.layers[path], _OF_NUMBERS):
+            value = _not_finite_as_null(value)
+        value = in_flat(value, numbers)
         masks: list[Any] = []
         plain = value
         while isinstance(plain, MaskedTensor):
@@ -226,7 +228,7 @@ class RecordFeatures(Layer):
             plain = combined(Lists.of(value, path).of_records(), "mean", 0.0)
         else:
             for mask in masks:
-                plain = MaskedTensor(plain, mask).fill(0)
+                plain = MaskedTensor.of_parts(plain, mask).fill(0)
         if depth is not None and plain.shape.rank > 2:
             return tf.reduce_mean(plain, axis=range(1, plain.shape.rank - 1))
         size = plain.shape[1:].num_elements()
@@ -236,12 +238,16 @@ class RecordFeatures(Layer):
         layer = self.layers[path]
         if not isinstance(layer, keras.layers.Normalization):
             found = layer(flat)
-            return _zero_nan(found, flat) if isinstance(layer, keras.layers.Rescaling) else found
+            return (
+                _zero_where_missing(found, flat)
+                if isinstance(layer, keras.layers.Rescaling)
+                else found
+            )
         column = flat[:, tf.newaxis] if flat.shape.rank == 1 else flat  # it needs a second axis
         if not layer.built:
             with tf.init_scope():  # it keeps the tensors that `build` makes
                 layer.build(tuple(column.shape))
-        return _zero_nan(tf.reshape(layer(column), tf.shape(flat)), flat)
+        return _zero_where_missing(tf.reshape(layer(column), tf.shape(flat)), flat)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; after `adapt`, with the adapted layers."""
@@ -268,22 +274,7 @@ class RecordFeatures(Layer):
         return made
 
 
-_MANY_WORDS = 1000
-
-
-def _warn_of_many_words(layers: Mapping[str, Any]) -> None:
-    """Warns of fields of so many different strings that one column each is of little use."""
-    for path, layer in layers.items():
-        count = layer.vocabulary_size() if isinstance(layer, keras.layers.StringLookup) else 0
-        if count > _MANY_WORDS:
-            warnings.warn(
-                f"{path}: {count} columns, one for each different string. Give max_tokens= for the "
-                f"most frequent ones, hash the strings, RecordFeatures({{{path!r}: "
-                "keras.layers.Hashing(100), ...}), or leave the field out: "
-                f"records.without({path!r}).",
-                UserWarning,
-                stacklevel=3,
-            )
+_OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization
 
 
 def _check_field(value: Any, path: str) -> None:
@@ -301,31 +292,20 @@ def _check_field(value: Any, path: str) -> None:
         )
 
 
-def _zero_nan(found: Any, given: Any) -> Any:
-    """Returns numbers with zero where those that they were made of are NaN, as for nulls."""
+def _zero_where_missing(found: Any, given: Any) -> Any:
+    """Returns numbers with zero where those that they were made of are not finite."""
     if not given.dtype.is_floating:
         return found
-    return tf.where(tf.math.is_nan(given), tf.zeros([], found.dtype), found)
+    return tf.where(is_finite(given), found, tf.zeros([], found.dtype))
 
 
-def _nan_as_null(value: Any) -> Any:
-    """Returns a field with the NaN items of its lists null, so that a mean leaves them out."""
+def _not_finite_as_null(value: Any) -> Any:
+    """Returns a field whose NaN and infinite numbers are null, so that a mean leaves them out."""
     if isinstance(value, MaskedTensor):
-        return MaskedTensor.combined(_nan_as_null(value.values), value.mask)
-    if not isinstance(value, tf.RaggedTensor) or not value.dtype.is_floating:
+        return MaskedTensor.combined(_not_finite_as_null(value.values), value.mask)
+    if not value.dtype.is_floating:
         return value
-    if value.flat_values.shape.rank != 1:
-        return value
-    return MaskedTensor.of_parts(value, tf.math.logical_not(tf.math.is_nan(value)))
-
-
-def _in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Returns a field with a function applied to the tensor of its values."""
-    if isinstance(value, MaskedTensor):
-        return MaskedTensor.of_parts(_in_flat(value.values, change), value.mask)
-    if isinstance(value, tf.RaggedTensor):
-        return value.with_flat_values(change(value.flat_values))
-    return change(value)
+    return MaskedTensor.of_parts(value, in_flat(value, is_finite))
 
 
 def _depth(layer: Any) -> int | None:
@@ -338,95 +318,3 @@ def _depth(layer: Any) -> int | None:
     if getattr(layer, "bin_boundaries", None) is not None:
         return len(layer.bin_boundaries) + 1
     return layer.num_bins if isinstance(layer, keras.layers.Hashing) else None
-
-
-def _valid_items(value: Any, path: str) -> Any:
-    """Returns the values of a field that are not null, one after another."""
-    plain, masks = value, []
-    while isinstance(plain, MaskedTensor):
-        masks.append(plain.mask)
-        plain = plain.values
-    if isinstance(plain, tf.RaggedTensor):
-        return Lists.of(value, path).items
-    if not masks:
-        return plain
-    # An item such as a vector is valid if all its numbers are.
-    whole = [tf.reduce_all(mask, axis=tuple(range(1, mask.shape.rank))) for mask in masks]
-    return tf.boolean_mask(plain, tf.ensure_shape(tf.reduce_all(whole, axis=0), [None]))
-
-
-def _adapted(layer: Any, path: str, data: tf.data.Dataset) -> Any:
-    """Returns a layer that is adapted to a field, with what it learned in its configuration.
-
-    So the layer is complete after `from_config`. The state of a layer of Keras is otherwise in the
-    assets and weights of a saved model, and its size is not known before these are read.
-    """
-    config = layer.get_config()
-    given = ("vocabulary", "mean", "bin_boundaries")
-    if not hasattr(layer, "adapt") or any(config.get(name) is not None for name in given):
-        return layer
-    items = data.map(lambda records: _valid_items(field_at(records, path), path))
-    nans = tf.Variable(0, dtype=tf.int64, trainable=False)
-    if items.element_spec.dtype.is_floating:
-        items = items.map(lambda batch: _without_nan(batch, nans))
-    items = items.filter(lambda batch: tf.shape(batch)[0] > 0)
-    if isinstance(layer, keras.layers.Normalization):
-        items = items.map(lambda batch: batch if batch.shape.rank > 1 else batch[:, tf.newaxis])
-    layer.adapt(items)
-    if nans.numpy():
-        found = counted(int(nans.numpy()), "values")
-        warnings.warn(
-            f"{path}: {found} with NaN left out of the statistics; the layer takes NaN for null. "
-            "Give null in place of NaN to avoid this warning.",
-            UserWarning,
-            stacklevel=4,
-        )
-    _expect_words(layer, path)
-    state = _state(layer)
-    return layer if state is None else type(layer).from_config({**layer.get_config(), **state})
-
-
-def _without_nan(batch: Any, count: Any) -> Any:
-    """Returns the items without NaN, and adds the number of the others to a variable."""
-    is_nan = tf.math.is_nan(batch)
-    is_nan = tf.reduce_any(is_nan, axis=tuple(range(1, batch.shape.rank)))
-    count.assign_add(tf.math.count_nonzero(is_nan))
-    return tf.boolean_mask(batch, tf.logical_not(is_nan))
-
-
-def _expect_words(layer: Any, path: str) -> None:
-    """Raises if there is no word, or Keras would change one: it cuts NUL off the end."""
-    if not isinstance(layer, keras.layers.StringLookup):
-        return
-    table: Any = layer.lookup_table
-    try:
-        words = table.export()[0].numpy().tolist()
-    except tf.errors.OpError as error:
-        raise StructureError(
-            path,
-            "at least one string",
-            "none",
-            f"Give other data, or leave the field out: records.without({path!r}).",
-        ) from error
-    changed = [word for word in words if word.endswith(b"\0")]
-    if changed:
-        raise ArgumentError(
-            path,
-            "strings that do not end in NUL, which Keras cuts off",
-            f"{changed[0].decode(errors='replace')[:40]!r}",
-            f"Replace it, or hash the strings: "
-            f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}}).",
-        )
-
-
-def _state(layer: Any) -> dict[str, Any] | None:
-    """Returns what a layer of Keras learned, as arguments of its constructor."""
-    if isinstance(layer, keras.layers.Normalization):
-        parts = {"mean": layer.adapt_mean, "variance": layer.adapt_variance}
-        return {name: part.numpy().tolist() for name, part in parts.items()}
-    if isinstance(layer, keras.layers.Discretization):
-        return {"num_bins": None, "bin_boundaries": list(layer.bin_boundaries or ())}
-    lookups = keras.layers.StringLookup, keras.layers.IntegerLookup, keras.layers.TextVectorization
-    if isinstance(layer, lookups) and layer.get_config().get("output_mode") != "tf_idf":
-        return {"vocabulary": layer.get_vocabulary(include_special_tokens=False)}
-    return None

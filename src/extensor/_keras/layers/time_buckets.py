@@ -9,15 +9,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from extensor._keras.layer import Layer
+from extensor._keras.layers.lists import in_flat, valid_items
+from extensor._types.masked.value import MaskedTensor
 from extensor.errors import ArgumentError, StructureError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class TimeBuckets(keras.layers.Layer):
+class TimeBuckets(Layer):
     """A layer like `keras.layers.Discretization` for times, which are large integers.
 
     Discretization compares in float32, which cannot tell two timestamps of one minute apart. This
-    layer compares integers.
+    layer compares integers. Lists stay lists, and nulls stay null, with zero as their value.
 
     Args:
         num_bins: The number of buckets that `adapt` makes, with the same number of times in each.
@@ -55,7 +58,8 @@ class TimeBuckets(keras.layers.Layer):
         """Computes the boundaries.
 
         Args:
-            data: A dataset of batches of integers, or an array of integers.
+            data: A dataset of batches of integers, or an array of integers; dense, ragged or in a
+                MaskedTensor, whose nulls are left out.
 
         Raises:
             ArgumentError: If the boundaries were given to the constructor (also a ValueError).
@@ -73,7 +77,9 @@ class TimeBuckets(keras.layers.Layer):
         start, quantiles = None, keras.layers.Discretization(num_bins=self.num_bins)
         quantiles.reset_state()
         for batch in batches:
-            times = np.reshape(np.asarray(batch, np.int64), [-1])
+            times = tf.constant(batch) if isinstance(batch, (np.ndarray, list)) else batch
+            times, valid = valid_items(times, self.name)
+            times = times.numpy()[valid.numpy()].astype(np.int64)
             if times.size:
                 start = times[0] if start is None else start
                 quantiles.update_state(times - start)
@@ -94,6 +100,15 @@ class TimeBuckets(keras.layers.Layer):
                 "none",
                 "Call adapt(dataset) first, or give bin_boundaries.",
             )
+        if isinstance(inputs, MaskedTensor):
+            found = self.call(inputs.values)
+            if not isinstance(found, MaskedTensor):
+                found = MaskedTensor(found, inputs.mask).fill(0)
+            return MaskedTensor.of_parts(found, inputs.mask)
+        return in_flat(inputs, self._numbers)
+
+    def _numbers(self, inputs: Any) -> Any:
+        """Returns the number of the bucket of each time of a tensor."""
         times = tf.reshape(tf.cast(inputs, tf.int64), [-1])
         boundaries = tf.constant(self.bin_boundaries, tf.int64)
         found = tf.searchsorted(boundaries, times, side="right")

@@ -4,6 +4,9 @@ The variant `int` of a union `amount` has the path `amount.int`. It is a list of
 for each row of the union, so that a row of another variant has no item.
 """
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -64,7 +67,7 @@ def _place_of_union(records: Any, names: tuple[str, ...]) -> int | None:
             return at
         if not isinstance(spec, StructuredTensorSpec):
             return None
-        spec = spec.record.field_specs.get(name)
+        spec = spec._record.field_specs.get(name)
     return None
 
 
@@ -99,7 +102,7 @@ def _in_rows(items: Any, nested_row_splits: list[Any]) -> Any:
         return MaskedTensor.of_parts(*parts)
     for splits in reversed(nested_row_splits):
         if isinstance(items, StructuredTensor):
-            items = RaggedStructuredTensor.of_parts(items, splits)
+            items = RaggedStructuredTensor._of_parts(items, splits)
         else:
             items = tf.RaggedTensor.from_row_splits(items, splits, validate=False)
     return items

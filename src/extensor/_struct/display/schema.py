@@ -1,5 +1,8 @@
 """The schema of records as a tree of nodes, which the text forms and the HTML show."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -55,7 +58,7 @@ def node(name: str, spec: Any, outer: int, arrow: Any = None) -> Node:
     if isinstance(spec, StructuredTensorSpec):
         levels = spec.rank - outer
         dims = [name and name_text(name) for name in spec.dims[outer:]]
-        record = spec.record
+        record = spec._record
         types = record.arrow_types
         fields = {n: (f, record.rank, types.get(n)) for n, f in record.field_specs.items()}
         text = "list of " * levels + ("records" if levels else "record")

@@ -21,7 +21,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
-from extensor._struct.arrow_types import are_equal
+from extensor._struct.arrow_types import are_equal, beside
 from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
@@ -221,7 +221,11 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
             _joined_metadata(values),
         )
     if isinstance(first, (*_DENSE, tf.RaggedTensor)):
-        return tf.concat(list(values), 0)
+        try:
+            return tf.concat(list(values), 0)
+        except (ValueError, tf.errors.InvalidArgumentError):
+            _expect_one_inner_shape(values, name)
+            raise
     if all(is_masked(v) and records_in(v) is not None for v in values) and (
         len({value.mask.shape.rank for value in values}) == 1
     ):
@@ -232,6 +236,19 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
     spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
     rows = zip(*(box(spec, value, 1) for value in values), strict=True)
     return unbox(spec, [_concatenated_boxes(boxes) for boxes in rows])
+
+
+def _expect_one_inner_shape(values: Sequence[Any], name: str) -> None:
+    """Raises StructureError if the elements of tensors differ in shape."""
+    inner = [value.shape[1:] for value in values]
+    for i, shape in enumerate(inner):
+        if not shape.is_compatible_with(inner[0]):
+            raise StructureError(
+                name,
+                f"values of shape {inner[0]}, as in the first records",
+                f"shape {shape} in item {i}",
+                "Pad or cut the lists to one length, or read them as lists of any length.",
+            )
 
 
 def _inside(name: str, field: str | None) -> str:
@@ -259,8 +276,13 @@ def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
         for field, want in wanted.items()
     }
     types = {field: value._metadata.types[field] for field, value in best.items()}
+    for value, had in zip(dense, meanings, strict=True):
+        for field, want in wanted.items():
+            meaning = beside(had.get(field), value._metadata.types.get(field), want)
+            if meaning is not None:
+                had[field] = meaning
     return [
-        DenseStructuredTensor.of_parts(
+        DenseStructuredTensor._of_parts(
             value.rank,
             {
                 field: changed(
@@ -291,7 +313,7 @@ def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
         splits.append(value.row_splits[1:] + begin)
         begin = begin + value.row_splits[-1]
     records = concatenated([value.values for value in ragged], name)
-    result = RaggedStructuredTensor.of_parts(records, tf.concat(splits, 0))
+    result = RaggedStructuredTensor._of_parts(records, tf.concat(splits, 0))
     return result._with_dims(_first_dims(values))
 
 
@@ -327,7 +349,7 @@ def _parts(records: Any) -> _Parts:
 
 def _of_parts(rank: int, parts: _Parts, extra: Metadata) -> DenseStructuredTensor:
     fields = {name: part for name, part in parts.items() if name is not None}
-    return DenseStructuredTensor.of_parts(rank, fields, parts.get(None), None, extra)
+    return DenseStructuredTensor._of_parts(rank, fields, parts.get(None), None, extra)
 
 
 def _flat(value: Any, sizes: list[Any]) -> Any:
@@ -380,7 +402,7 @@ def _list_lengths(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
 
 def _have_units(both: Sequence[Any], field: str) -> bool:
     """Returns whether the numbers of a field have units in both collections."""
-    specs = [value.__tf_type_spec__().record for value in both]
+    specs = [value.__tf_type_spec__()._record for value in both]
     return all(field in spec._meanings for spec in specs)
 
 

@@ -8,9 +8,12 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path
+from extensor._struct.common_shape import row_splits_at
 from extensor._struct.dims import Axes
 from extensor._struct.masked import is_masked
+from extensor._tf import BaseResourceVariable
 from extensor.errors import DTypeError, RowError, StructureError
 
 ALL = slice(None)
@@ -247,12 +250,7 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
         axis += dimensions(part)
         if is_mask(part):
             if not tf.TensorShape(sizes).is_compatible_with(part.shape):
-                raise StructureError(
-                    at or "index",
-                    f"a mask of shape {tf.TensorShape(sizes)}, one bool for each record",
-                    f"shape {part.shape}",
-                    "Compute the mask from a field of the same records.",
-                )
+                raise _other_mask(at, f" of shape {tf.TensorShape(sizes)}", f"shape {part.shape}")
             continue
         size = sizes[0] if sizes else None
         numbers = known_ints(part)
@@ -268,6 +266,35 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
                 f"position {wrong.flat[0]}",
                 f"This dimension has size {size}.",
             )
+
+
+def compared(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
+    """Returns positions whose masks fail in a run of a graph where the value has other sizes."""
+    if tf.executing_eagerly() or isinstance(value, BaseResourceVariable):
+        return positions
+    lists = value
+    while is_masked(lists):
+        lists = lists.values
+    result: list[Any] = []
+    axis = 0
+    for part in positions:
+        end = axis + dimensions(part)
+        if is_mask(part):
+            ragged = (a for a in range(axis, end) if row_splits_at(lists, a) is not None)
+            rank = next(ragged, end) - axis
+            part = with_rows_of(part, value, rank, lambda got: _other_mask(at, "", got), axis)
+        result.append(part)
+        axis = end
+    return tuple(result)
+
+
+def _other_mask(at: Path, shape: str, received: str) -> StructureError:
+    return StructureError(
+        at or "index",
+        f"a mask{shape}, one bool for each record",
+        received,
+        "Compute the mask from a field of the same records.",
+    )
 
 
 def known_ints(part: Any) -> Any:

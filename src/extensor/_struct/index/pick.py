@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.same_rows import with_rows_of
 from extensor._counted import counted
-from extensor._memory import ALIGNMENT, aligned_empty, array_over, shared_tensor
+from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
 from extensor._tf import ragged_tensor
@@ -24,9 +25,7 @@ Key = tuple[Any, ...]
 
 _INTS = (int, np.integer)
 
-_INT = np.dtype(np.int32)
-_LIMIT = np.iinfo(_INT).max
-_ALIGNED = ALIGNMENT // _INT.itemsize
+_LIMIT = np.iinfo(np.int32).max
 
 
 def pick(value: Any, positions: Key, at: Path) -> Any:
@@ -159,8 +158,14 @@ class _Picker:
 
     # Ragged arrays of positions.
 
-    def _per_row(self, value: Any, positions: tf.RaggedTensor) -> Any:
-        """Returns, for each row, the items at its own positions, or where its own mask is True."""
+    def _per_row(self, value: Any, positions: Any, compare: bool = True) -> Any:
+        """Returns, for each row, the items at its own positions, or where its own mask is True.
+
+        Args:
+            value: The rows.
+            positions: A RaggedTensor of positions in each row, or of bools.
+            compare: Whether a graph compares the rows of both.
+        """
         if not isinstance(value, tf.RaggedTensor):
             value = tf.RaggedTensor.from_tensor(
                 value,
@@ -169,15 +174,23 @@ class _Picker:
             )
         if positions.row_splits.dtype != value.row_splits.dtype:
             positions = positions.with_row_splits_dtype(value.row_splits.dtype)
+        if compare:
+            rank = positions.shape.rank - (positions.dtype != tf.bool)
+            positions = with_rows_of(
+                positions, value, rank, lambda got: self._other_rows("the rows of the value", got)
+            )
         if positions.dtype == tf.bool:
             self._expect_same_rows(value, positions, positions.shape.rank - 1)
+            splits = value.nested_row_splits[: positions.ragged_rank]
+            if len(splits) == positions.ragged_rank:  # so that TensorFlow does not compare them
+                positions = functools.reduce(ragged_tensor, reversed(splits), positions.flat_values)
             return tf.ragged.boolean_mask(value, positions)
         if positions.shape.rank > 2:
             self._expect_same_rows(value, positions, 1)
             inner: Any = positions.values
             if not isinstance(inner, tf.RaggedTensor):
                 inner = tf.RaggedTensor.from_tensor(inner, ragged_rank=inner.shape.rank - 1)
-            return value.with_values(self._per_row(value.values, inner))
+            return value.with_values(self._per_row(value.values, inner, compare=False))
         self._expect_same_count(value, positions)
         starts, limits = _bounds(value)
         rows = positions.value_rowids()
@@ -297,12 +310,7 @@ class Positions(Key):
 @functools.lru_cache(256)
 def _bounds_of(ranges: tuple[tuple[int, int, int], ...]) -> list[tf.Tensor]:
     """Returns the begins, the ends and the strides of ranges, each as an eager tensor."""
-    # Each begins at a multiple of the alignment, in one block of memory.
-    count = len(ranges)
-    stride = -(-count // _ALIGNED) * _ALIGNED
-    rows = aligned_empty(3 * stride, _INT).reshape(3, stride)[:, :count]
-    rows[:] = list(zip(*ranges, strict=True))
-    return list(map(shared_tensor, rows))
+    return list(map(tf.constant, np.array(ranges, np.int32).reshape(-1, 3).T))
 
 
 def slicer(positions: Key, shape: tf.TensorShape) -> Callable[..., Any] | None:

@@ -88,6 +88,7 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     if rank is not None:
         positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
         key.expect_in_range(positions, shape or (), at)
+        positions = key.compared(value, positions, at)
         positions = key.without_trailing(positions)
     if len(positions) == 1 and key.is_mask(positions[0]) and positions[0].shape.rank == 1:
         taken = gather(value, tf.reshape(tf.where(positions[0]), [-1]))

@@ -1,5 +1,8 @@
 """Items with a zero before them, which takes the place of a null."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +24,7 @@ def with_zero(items: Any) -> Any:
         if hasattr(records, "row_splits"):
             splits = records.row_splits
             return records.values.__tf_cut_rows__(tf.concat([splits[:1], splits], 0))
-        return records.map_parts(lambda part, _: with_zero(part))
+        return records._map_parts(lambda part, _: with_zero(part))
     if isinstance(items, tf.RaggedTensor):
         splits = items.row_splits
         return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)

@@ -11,9 +11,9 @@ from typing import cast as typed
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import Comparison
 from extensor._path import Path, PathLike
 from extensor._protocol.run_time_check import LATER
-from extensor._struct.comparison import Comparison
 from extensor._struct.field import expect_mapping
 from extensor._struct.masked import in_masks
 from extensor._struct.paths.place import names_of, new_field, put, value_at, written_field

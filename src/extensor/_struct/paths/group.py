@@ -50,8 +50,8 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
      {'kind': b'bake', 'steps': [{'minutes': 20}]}]
     """
     names, rows, keys = keyed(st, path, by, None)
-    keys = without_null(keys, by)
     key = names_of(records_in(rows.items), by)
+    keys = without_null(keys, Path(*names, *key))
     first, group, outer = groups(keys, rows)
     order = tf.argsort(group, stable=True)
     count = tf.size(first)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path, PathLike
 from extensor._struct.index import ALL, gather, take
 from extensor._struct.masked import combined, is_masked
@@ -27,6 +28,7 @@ from extensor._struct.paths.rows import (
     rows_of,
     shown,
     unmasked,
+    with_rows,
 )
 from extensor._struct.paths.types import put_items, type_at, with_types
 from extensor._struct.reshape import expanded
@@ -228,35 +230,37 @@ def _bools(mask: Any) -> Any:
 
 def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
     """Returns a mask for the items of lists as a vector, if it has one bool for each item."""
-    for _ in range(depth):
-        shape = tf.TensorShape(mask.shape)
-        if shape.rank is not None and shape.rank < 2:
-            raise _unlike(mask, value, at)
+
+    def unlike(received: str) -> StructureError:
+        return StructureError(
+            at or "the records",
+            "a mask of one bool for each item",
+            f"other rows or sizes: {received}",
+            "Compute the mask from the items of this list.",
+        )
+
+    for rank in [2] * depth or [1]:
+        value, _ = unmasked(value, 1)
         own, rows = getattr(mask, "row_splits", None), getattr(value, "row_splits", None)
-        if (own is None) != (rows is None):
-            own_rows, value_rows = rows_of(mask, 1), rows_of(value, 1)
-            own, rows = own_rows.splits, value_rows.splits
-            mask, value = own_rows.items, value_rows.items
-        else:
-            (mask, _), (value, _) = peeled(mask), peeled(value)
-        if own is not rows and own is not None and hasattr(own, "numpy") and (
-            hasattr(rows, "numpy") and not np.array_equal(np.asarray(own), np.asarray(rows))
+        if (own is None) != (rows is None) and mask.shape.rank != 1:
+            mask, value = (
+                with_rows(r.items, r.splits) for r in (rows_of(mask, 1), rows_of(value, 1))
+            )
+            own, rows = mask.row_splits, value.row_splits
+        shapes = tf.TensorShape(mask.shape), tf.TensorShape(value.shape)
+        is_other = shapes[0].rank in range(rank) or not shapes[0][:rank].is_compatible_with(
+            shapes[1][:rank]
+        )
+        if is_other or (own is not rows and hasattr(own, "numpy") and hasattr(rows, "numpy")
+            and not np.array_equal(np.asarray(own), np.asarray(rows))
         ):  # fmt: skip
-            raise _unlike(mask, value, at)
-    shape = tf.TensorShape(mask.shape)
-    if shape.rank != 1 or not shape.is_compatible_with(tf.TensorShape(value.shape)[:1]):
-        raise _unlike(mask, value, at)
+            raise unlike(f"shape {shapes[0]} for {shapes[1]}")
+        mask = with_rows_of(mask, value, rank, unlike)
+        if rank > 1:
+            (mask, _), (value, _) = peeled(mask), peeled(value)
+    if mask.shape.rank != 1:
+        raise unlike(f"shape {mask.shape} for {tf.TensorShape(value.shape)}")
     return mask
-
-
-def _unlike(mask: Any, value: Any, at: Path) -> StructureError:
-    return StructureError(
-        at or "the records",
-        "a mask of one bool for each item",
-        f"other rows or sizes: shape {tf.TensorShape(mask.shape)} for "
-        f"{tf.TensorShape(value.shape)}",
-        "Compute the mask from the items of this list.",
-    )
 
 
 def flatten(st: Any, path: PathLike = ()) -> Any:

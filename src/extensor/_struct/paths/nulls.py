@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,24 @@ import tensorflow as tf
 from extensor._authoring.rows import concat_rows, rows_spec
 from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
+from extensor._struct.change import dtype_of
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
-from extensor._struct.masked import combined, field_at, is_masked, records_in
+from extensor._struct.masked import (
+    combined,
+    field_at,
+    in_masks,
+    is_masked,
+    records_in,
+    with_nulls_masked,
+    without_null_variant,
+)
+from extensor._struct.meaning import Unit
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import (
     Names,
     depth_of,
+    fields_at,
     list_at,
     names_of,
     new_field,
@@ -64,7 +75,7 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     array([False,  True])
     """
     names, depth = _place(st, path)
-    value, (own, _) = value_at(st, names), _own_field(st, names)
+    value, own = with_nulls_masked(value_at(st, names)), _own_field(st, names)[0]
     if is_masked(own):
         depth = max(depth, own.mask.shape.rank)
     if is_masked(value) and not is_masked(value.values) and value.mask.shape.rank == depth:
@@ -126,6 +137,7 @@ def _each(value: Any, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
         The values; a bool for each of them, or None if none may be null; and a function that puts
         the dimensions back, in which lists outside of the field stay null.
     """
+    value = with_nulls_masked(value)
     if depth == 0:
         value, valid = unmasked(value, 0)
         return expanded(value, 0), None if valid is None else tf.reshape(valid, [1]), only_row
@@ -172,7 +184,9 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     names = names_of(st, path)
     field, outer = _own_field(st, names)
     if is_masked(field):
-        return put_items(st, names, _filled_nulls(field, value, Path(*names)))
+        value = _as_stored(st, names, value)
+        filled = _filled_nulls(field, value, Path(*names))
+        return put_items(st, names, without_null_variant(filled))
     if outer is None:
         return st
     raise NullError(
@@ -182,6 +196,22 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
         f"Fill the records: xt.struct.fill_null(st, {str(Path(*outer))!r}, a dict of their "
         "fields). Or leave them out by xt.struct.drop_null.",
     )
+
+
+def _as_stored(st: Any, names: Names, value: Any) -> Any:
+    """Returns a value of Python as the numbers of a field: 2 is 200 for decimals of scale 2."""
+    if not names:
+        return value
+    record = fields_at(st, names[:-1]).__tf_type_spec__()._record
+    is_number = not isinstance(value, (list, tuple, Mapping)) and not tf.is_tensor(value)
+    if not is_number or not isinstance(record._meanings.get(names[-1]), Unit):
+        return value
+    flat = tf.TensorSpec([None], dtype_of(record.field_specs[names[-1]]))
+    arrow = record.arrow_types[names[-1]]
+    while hasattr(arrow, "value_type"):
+        arrow = arrow.value_type
+    one = type(record)([None], {names[-1]: flat}, {names[-1]: arrow})
+    return one.cast([{names[-1]: value}])[names[-1], 0]
 
 
 def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
@@ -196,7 +226,7 @@ def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
         if is_masked(value):
             value, outer = records_in(value), names[:count]
         value = value_at(value, (name,))
-    return value, outer
+    return with_nulls_masked(value), outer
 
 
 def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
@@ -273,7 +303,7 @@ def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
     names, value, depth = list_at(st, path)
     if by is not None:
         return put(st, names, _without_null(value, by, Path(*names)))
-    items = value
+    items = value = with_nulls_masked(value)
     while is_masked(items) and shape_of(items.mask).rank != depth + 1:  # null lists
         items = items.values
     if not is_masked(items):
@@ -281,7 +311,8 @@ def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
     rows = rows_of(value, depth)
     values, mask = unmasked(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
-    return put_items(st, names, selected(replace(rows, items=values), kept, mask))
+    values = without_null_variant(selected(replace(rows, items=values), kept, mask))
+    return put_items(st, names, values)
 
 
 def _without_null(value: Any, by: PathLike, at: Path) -> Any:
@@ -305,14 +336,22 @@ def _without_null(value: Any, by: PathLike, at: Path) -> Any:
             f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
         )
     depth = records.rank - 1
-    keys = rows_of(field_at(value, inner, Path(*at, *inner)), depth).items
+    keys = rows_of(with_nulls_masked(field_at(value, inner, Path(*at, *inner))), depth).items
     valid = unmasked(keys, 1)[1]
     if valid is None:
         return value
     rows = rows_of(value, depth)
-    items = _without_masks(unmasked(rows.items, 1)[0], inner)
+    items = unmasked(rows.items, 1)[0]
     kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
-    return selected(replace(rows, items=items), kept, valid)
+    result = selected(replace(rows, items=_without_masks(items, inner)), kept, valid)
+    return in_masks(result, lambda made: _without_null_variant(made, inner))
+
+
+def _without_null_variant(records: Any, names: Names) -> Any:
+    """Returns records, in which a field that is a union has no variant of nulls."""
+    value = value_at(records, names)
+    new = without_null_variant(value)
+    return records if new is value else put(records, names, new)
 
 
 def _without_masks(records: Any, names: Names) -> Any:
@@ -433,5 +472,8 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
     number = tf.where(real, tf.repeat(rows.splits[:-1], target) + position, -1)
     items = _at(rows.items, number)
 
-    items = combined(items, real) if value is None else _with_item(items, real, value, Path(*names))
+    if value is None:
+        items = combined(items, real)
+    else:
+        items = _with_item(items, real, _as_stored(st, names, value), Path(*names))
     return put_items(st, names, rows.lists(items, splits))

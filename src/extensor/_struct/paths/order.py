@@ -90,7 +90,8 @@ def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int =
     <tf.RaggedTensor [[b'sweet', b'dry'], [b'dry']]>
     """
     names, rows, keys = keyed(st, path, by, axis)
-    first, _, splits = groups(without_null(keys, path if by is None else by), rows)
+    key = () if by is None else names_of(records_in(rows.items), by)
+    first, _, splits = groups(without_null(keys, Path(*names, *key)), rows)
     items = gather(rows.items, first)
     return put_items(st, names, rows.lists(items, splits))
 

@@ -57,7 +57,7 @@ class Level:
 def with_rows(values: Any, splits: Any, name: str | None = None) -> Any:
     """Returns values cut into rows; `name` is that of the dimension of the rows. Runs no op."""
     if isinstance(values, StructuredTensor):
-        return RaggedStructuredTensor.of_parts(values, splits, name)
+        return RaggedStructuredTensor._of_parts(values, splits, name)
     return cut(values, splits, Path())
 
 
@@ -353,6 +353,6 @@ def repeated_rows(value: Any, times: Any) -> Any:
     if isinstance(value, tf.Tensor) and (is_one or value.shape.rank == 1):
         return tf.repeat(value, times, axis=0)
     if isinstance(value, DenseStructuredTensor) and len(value.field_names()) == 1:
-        return value.map_parts(lambda part, _: repeated_rows(part, times))
+        return value._map_parts(lambda part, _: repeated_rows(part, times))
     count = size_of(value) if is_one else tf.size(times, times.dtype)
     return index.gather(value, tf.repeat(tf.range(count), times))

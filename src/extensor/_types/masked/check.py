@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor.authoring import with_rows_of
 from extensor.errors import DTypeError, StructureError
 
 
@@ -42,6 +43,20 @@ def expect_fit(values: Any, mask: Any) -> None:
         raise _shape_error(values, mask)
     if not isinstance(values, tf.TypeSpec):
         _expect_rows(values, mask, values, mask)
+
+
+def with_rows(mask: Any, values: Any) -> Any:
+    """Returns a mask, which fails in a run of a graph where it has other rows than its values."""
+    return with_rows_of(mask, values, mask.shape.rank or 0, _other_rows)
+
+
+def _other_rows(received: str) -> StructureError:
+    return StructureError(
+        "MaskedTensor.mask",
+        "a mask with the rows of its values",
+        received,
+        "Make the mask from the values, such as `values > 0`; a mask does not broadcast.",
+    )
 
 
 def _expect_rows(values: Any, mask: Any, all_values: Any, all_mask: Any) -> None:

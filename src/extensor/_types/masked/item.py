@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from extensor._types.masked.check import static_shape
 from extensor.authoring import (
-    batch_of,
     cast_value,
     concat_rows,
     cut_rows,
@@ -223,13 +222,6 @@ def reached(values: Any, mask: Any, value: Any) -> tuple[Any, Any]:
     return values, mask
 
 
-def stacked(values: list[Any]) -> Any:
-    """Returns a batch of values of one stackable type."""
-    if all(map(is_tensor, values)):
-        return tf.stack(values)
-    return batch_of(type(values[0]), values)
-
-
 def without_none(plain: Any, spec: Any, depth: int) -> tuple[Any, Any]:
     """Returns nested lists with other items in place of None, and a mask of the same lists.
 
@@ -272,9 +264,8 @@ def _neutral(spec: Any, depth: int) -> Any:
     shape = static_shape(spec)
     if shape.rank is not None and shape.rank > depth:
         return [_neutral(spec, depth + 1)] * (shape[depth] or 0)
-    record = getattr(spec, "record", None)
-    if record is not None:
-        return {name: _neutral(s, record.rank) for name, s in record.field_specs.items()}
+    if hasattr(spec, "field_names"):
+        return {name: _neutral(spec.field_spec((name,)), depth) for name in spec.field_names()}
     if hasattr(spec, "mask"):
         return None
     return "" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype().item()

@@ -47,14 +47,18 @@ class MaskedSpec:
         """The dtype of the values, if they are tensors."""
         return self.values.dtype
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value as a MaskedTensor of this spec; without a mask, all of it is valid.
 
         Args:
             value: A MaskedTensor, an array of `numpy.ma`, or a value that casts to `values`. In
                 lists, None is an item that is not valid.
             casting_context: The casting context of TensorFlow.
+            **request: `extra` and `times` for records in it.
         """
+        path = type(self).__qualname__
+        if request and isinstance(value, self.value_type):
+            value = {"values": value.values, "mask": value.mask}
         if isinstance(value, np.ma.MaskedArray):
             value = {"values": np.ma.getdata(value), "mask": ~np.ma.getmaskarray(value)}
         is_parts = isinstance(value, Mapping) and {"values", "mask"} == set(cast("Any", value))
@@ -66,14 +70,18 @@ class MaskedSpec:
                 hasattr(value, "mask") and hasattr(value, "values")
             )
         ):
+            if request and is_parts:  # the paths of fields do not name the part
+                parts: Any = {**value}
+                parts["values"] = cast_value(self.values, parts["values"], path, **request)
+                value = parts
             return cast("Any", super()).cast(value, casting_context)
         if value is None or isinstance(value, (list, tuple)):
             value, mask = item.without_none(value, self.values, self.mask.shape.rank)
             if mask is not None:
-                value = cast_value(self.values, value, type(self).__qualname__)
-                mask = cast_value(self.mask, mask, f"{type(self).__qualname__}.mask")
+                value = cast_value(self.values, value, path, **request)
+                mask = cast_value(self.mask, mask, f"{path}.mask")
                 return self.value_type.of_parts(value, mask)
-        values = cast_value(self.values, value, type(self).__qualname__)
+        values = cast_value(self.values, value, path, **request)
         return self.value_type.of_parts(values, item.all_valid(values, self.mask.shape.rank))
 
     def castable_type(self, spec: Any) -> Any:

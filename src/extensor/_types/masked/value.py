@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.check import expect_fit, static_shape
+from extensor._types.masked.check import expect_fit, static_shape, with_rows
 from extensor._types.masked.spec import MaskedSpec
 from extensor._types.masked.text import is_eager, shown
 from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
@@ -38,8 +38,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             ragged lists. Default: all are valid.
 
     Raises:
-        StructureError: If the static shapes do not match (also a ValueError). In a graph, check
-            dynamic shapes with `tf.ensure_shape`.
+        StructureError: If the rows of the mask are not those of the values (also a ValueError).
+            Where a graph does not know them, running it raises an InvalidArgumentError instead;
+            `of_parts` makes a value without this check.
         DTypeError: If the mask is not bool, or the values have a mask of no more dimensions (also
             a TypeError).
 
@@ -57,6 +58,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     # The types that a handler accepts as other operands; other types handle the call themselves.
     __tf_dispatch_types__ = (tf.Tensor, tf.RaggedTensor)
+
+    __pandas_priority__ = 5000  # more than that of a DataFrame: its operators call those of here
 
     Spec = MaskedSpec
 
@@ -79,6 +82,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             if not is_tensor_like(part):
                 setattr(self, name, _tensor_of(part, name))
         expect_fit(self.values, self.mask)
+        mask = with_rows(self.mask, self.values)
+        self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     @classmethod
     def of_parts(cls, values: Any, mask: Any) -> MaskedTensor:
@@ -122,7 +127,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                     "Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy().",
                 )
             if name != "mask" or "values" not in fields:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                raise _missing(self, name)
             make = fields.get("_make_mask")
             if make is not None:  # else another thread made the mask since it was looked up
                 with tf.init_scope():
@@ -234,7 +239,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         [[1, 2], [None, None], [3, None]]
         """
         mask = tf.ones_like(ragged, tf.bool)
-        return cls(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
+        return cls.of_parts(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
 
     def to_ragged(self) -> tf.RaggedTensor:
         """Returns rows of only the valid values.
@@ -401,6 +406,20 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         args, kwargs = tf.nest.map_structure(_as_array, (list(args), kwargs))
         return func(*args, **kwargs)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        # NumPy's functions get arrays. An operator with an array on its left keeps the mask.
+        left = inputs[0]
+        if method == "__call__" and not isinstance(left, MaskedTensor) and ufunc in _REFLECTED:
+            return getattr(self, _REFLECTED[ufunc])(left)
+        arrays, kwargs = tf.nest.map_structure(_as_array, (list(inputs), kwargs))
+        return getattr(ufunc, method)(*arrays, **kwargs)
+
+    def __float__(self) -> float:
+        return float(np.asarray(self))
+
+    def __int__(self) -> int:
+        return int(np.asarray(self))
+
     def _is_eager(self) -> bool:
         """Returns whether the values are a dense tensor that is known, with its mask."""
         is_dense = isinstance(self.values, tf.Tensor)
@@ -417,6 +436,28 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             with contextlib.suppress(Exception):  # the code of other types; a repr never fails
                 text += f" {shown(self)}"
         return f"{text}>"
+
+
+# The methods for the operators of NumPy's arrays, which call these functions.
+_REFLECTED: dict[Any, str] = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+}
 
 
 def _expect_outer(mask: Any, inner: Any) -> None:
@@ -439,6 +480,25 @@ def _tensor_of(value: Any, name: str) -> Any:
     if name == "mask" and isinstance(value, (list, tuple)) and not np.size(cast("Any", value)):
         return tf.constant(value, tf.bool)  # an empty list has no dtype
     return tf.convert_to_tensor(value)
+
+
+def _missing(masked: MaskedTensor, name: str) -> AttributeError:
+    """Returns the error for an attribute, which says of masked records what records say."""
+    own = type(masked).__name__
+    values = masked.__dict__.get("values")
+    if not hasattr(type(values), name):
+        try:
+            getattr(values, name)
+        except MissingAttributeError as error:
+            text = str(error).replace(type(values).__name__, own, 1)
+            found = MissingAttributeError(
+                text.replace(". Write ", ". With records = masked.values, without mask, write ")
+            )
+            found.name = name
+            return found
+        except Exception:  # of another library
+            pass
+    return AttributeError(f"{own!r} object has no attribute {name!r}")
 
 
 def _as_array(leaf: Any) -> Any:

@@ -178,13 +178,14 @@ class UnionSpec:
 
     # Casts.
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
         """Returns a value as a union of this spec.
 
         Args:
             value: A UnionTensor with some of these variants, in any order, or a list of Python
                 values, as for `UnionTensor.from_values`.
             casting_context: The casting context of TensorFlow.
+            **request: `extra` and `times` for records in it.
 
         Raises:
             DTypeError: If a value fits no variant (also a TypeError).
@@ -193,7 +194,7 @@ class UnionSpec:
             value = conversion.with_names(value, self)
         elif isinstance(value, list):
             return conversion.of_values(cast("Any", value), self)
-        return cast("Any", super()).cast(value, casting_context)
+        return cast("Any", super()).cast(value, casting_context, **request)
 
     def castable_type(self, spec: Any) -> Any:
         """Returns the spec of a union of the variants of both specs, or None."""

@@ -37,7 +37,10 @@ def _is_dense(*values: Any) -> bool:
 @implements(*_SAME_MASK, on=MaskedTensor)
 def scaled(op: Any, x: Any, *args: Any) -> Any:
     """Returns the valid values, scaled or chosen among themselves, with the same mask."""
-    if not isinstance(x, MaskedTensor) or not _is_dense(x):
+    if not isinstance(x, MaskedTensor):
+        return NotImplemented
+    is_ragged = isinstance(x.values, tf.RaggedTensor) and op is tf.nn.softmax
+    if not is_ragged and not _is_dense(x):
         return NotImplemented
     return MaskedTensor.of_parts(op(item.choose(x.mask, x.values, _SAME_MASK[op]), *args), x.mask)
 

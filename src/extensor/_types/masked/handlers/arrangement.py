@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._types.masked import item
 from extensor._types.masked.value import MaskedTensor
-from extensor.authoring import batch_item, concat_rows, cut_rows, take_rows
+from extensor.authoring import batch_item, concat_rows, cut_rows, stack_rows, take_rows
 from extensor.dispatch import implements
 from extensor.errors import DTypeError
 
@@ -107,6 +107,8 @@ def gather(
         chosen = tf.gather(params.values, indices, axis=axis, batch_dims=batch_dims)
         return MaskedTensor.combined(chosen, params.mask)
     if isinstance(indices, tf.RaggedTensor):
+        if (axis, batch_dims) == (1, 1):
+            return _at_array(params, indices)
         if axis != 0 or batch_dims:
             return NotImplemented
         taken = _take(params, indices.flat_values)
@@ -150,8 +152,10 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
         return NotImplemented
     values, mask, outer = tensor.values, tensor.mask, tensor.mask.shape.rank
-    if item.is_tensor(values):
-        _expect_positions(slice_spec)
+    array = _array_key(slice_spec)
+    if array is not None and _holds_records(values):
+        return _at_array(tensor, array)
+    _expect_positions(slice_spec)
     is_many = isinstance(slice_spec, (list, tuple))
     keys: tuple[Any, ...] = tuple(cast("Any", slice_spec)) if is_many else (slice_spec,)
     if any(isinstance(key, MaskedTensor) for key in keys):
@@ -167,6 +171,36 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
     return MaskedTensor.combined(part, mask[places] if places else mask)
+
+
+def _holds_records(values: Any) -> bool:
+    while isinstance(values, MaskedTensor):
+        values = values.values
+    return not item.is_tensor(values)
+
+
+def _array_key(key: Any) -> Any:
+    """Returns a key of positions or bools, as records take them, as a tensor; else None."""
+    if isinstance(key, list):
+        items: list[Any] = key
+        is_array = bool(items) and all(type(each) in (int, bool) for each in items)
+        return tf.constant(items) if is_array else None
+    is_array = isinstance(key, (tf.Tensor, np.ndarray)) and len(key.shape) == 1
+    if is_array or isinstance(key, tf.RaggedTensor):
+        return key if isinstance(key, tf.RaggedTensor) else tf.convert_to_tensor(key)
+    return None
+
+
+def _at_array(x: Any, key: Any) -> Any:
+    """Returns the records, or the items of each list of records, that a key chooses."""
+    if not isinstance(key, tf.RaggedTensor):
+        return boolean_mask(x, key) if key.dtype == tf.bool else gather(x, key)
+    chosen = x.values[key]
+    if x.mask.shape.rank == 1:  # each list stays where it is
+        return MaskedTensor.combined(chosen, x.mask)
+    if key.dtype == tf.bool:
+        return MaskedTensor.of_parts(chosen, tf.ragged.boolean_mask(x.mask, key))
+    return MaskedTensor.of_parts(chosen, tf.gather(x.mask, key, batch_dims=1))
 
 
 def _expect_positions(slice_spec: Any) -> None:
@@ -233,7 +267,7 @@ def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     if not all(map(item.is_tensor, parts)):
         if place != 0:
             return NotImplemented
-        return MaskedTensor.of_parts(item.stacked(parts), tf.stack(masks))
+        return MaskedTensor.of_parts(stack_rows(parts), tf.stack(masks))
     return MaskedTensor.of_parts(tf.stack(parts, place), tf.stack(masks, place))
 
 

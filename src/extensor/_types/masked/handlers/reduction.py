@@ -37,6 +37,7 @@ _RAGGED = frozenset(
     [
         *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max),
         *(tf.reduce_min, tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std),
+        *(tf.reduce_logsumexp, tf.cumsum),
     ]
 )
 
@@ -179,14 +180,31 @@ def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
     valid = _any(mask, axis, keepdims)
     if op is tf.reduce_mean:
         return MaskedTensor.of_parts(_mean(x.values, mask, axis, keepdims), valid)
-    apart = item.choose(mask, x.values - _mean(x.values, mask, axis, True), 0)
-    square = tf.square(apart)
-    if x.dtype.is_complex:
-        square = tf.math.real(apart * tf.math.conj(apart))
-    values = _mean(square, mask, axis, keepdims)
+    if isinstance(x.values, tf.RaggedTensor) and _crosses_rows(x, axis):
+        # As TensorFlow does: a mean of columns does not broadcast to rows of other lengths.
+        mean = _mean(x.values, mask, axis, keepdims)
+        values = _mean(_square(x.values), mask, axis, keepdims) - _square(mean)
+    else:
+        apart = item.choose(mask, x.values - _mean(x.values, mask, axis, True), 0)
+        values = _mean(_square(apart), mask, axis, keepdims)
     if op is tf.math.reduce_std:
         values = tf.sqrt(item.choose(valid, values, 1))
     return MaskedTensor.of_parts(values, valid)
+
+
+def _crosses_rows(x: Any, axis: Any) -> bool:
+    """Returns whether a dimension is reduced that has one inside of it that is not."""
+    known = None if axis is None else item.static(axis)
+    if known is None:
+        return False
+    rank = x.values.shape.rank
+    axes = {a % rank for a in np.reshape(known, [-1]).tolist()}
+    return bool(axes) and not axes >= set(range(min(axes), rank))
+
+
+def _square(values: Any) -> Any:
+    is_complex = values.dtype.is_complex
+    return tf.math.real(values * tf.math.conj(values)) if is_complex else tf.square(values)
 
 
 def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:

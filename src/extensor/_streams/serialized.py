@@ -9,18 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from extensor._data.planned import Group
 from extensor._files.files import File, local_path
 from extensor._formats.protobuf.delimited import ends_of_messages, messages_in
 from extensor._formats.tfrecord.files import (
     ends_of_records,
     is_tfrecord,
-    records_between,
+    records_in,
     serialized_batches,
 )
-
-# The approximate size in bytes of the messages that are read at once.
-_BLOCK = 1 << 18
+from extensor._streams.source import BLOCK, Group
 
 
 class _Place(NamedTuple):
@@ -31,8 +28,13 @@ class _Place(NamedTuple):
     is_tfrecord: bool
 
 
-def groups_of_records(files: Sequence[File]) -> list[Group]:
-    """Returns the messages of TFRecord files, in groups; a compressed file is one."""
+def groups_of_records(files: Sequence[File], block: int | None = None) -> list[Group]:
+    """Returns the messages of TFRecord files, in groups; a compressed file is one.
+
+    Args:
+        files: The files.
+        block: The approximate size in bytes of a group.
+    """
     groups: list[Group] = []
     for file in files:
         ends = ends_of_records(file)
@@ -41,7 +43,7 @@ def groups_of_records(files: Sequence[File]) -> list[Group]:
             size = file.system.get_file_info(file.inner).size
             groups.append(Group(file, "its records", sum(sizes), size))
         else:
-            groups += _cut(file, ends, True)
+            groups += _cut(file, ends, True, block or BLOCK)
     return groups
 
 
@@ -59,41 +61,41 @@ def groups_of_messages(files: Sequence[File]) -> list[Group]:
                 open(path, "rb") as opened,
                 mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
             ):
-                groups += _cut(file, ends_of_messages(data, file.path), False)
+                groups += _cut(file, ends_of_messages(data, file.path), False, BLOCK)
     return groups
 
 
-def _cut(file: File, ends: np.ndarray[Any, Any], is_record: bool) -> Iterator[Group]:
+def _cut(file: File, ends: np.ndarray[Any, Any], is_record: bool, block: int) -> Iterator[Group]:
     first = start = 0
     while first < len(ends):
-        stop = max(int(np.searchsorted(ends, start + _BLOCK, "right")), first + 1)
+        stop = max(int(np.searchsorted(ends, start + block, "right")), first + 1)
         end = int(ends[stop - 1])
         place = _Place(first, start, is_record)
         yield Group(file, f"records from {first} on", stop - first, end - start, place)
         first, start = stop, end
 
 
-def serialized(group: Group) -> Iterator[tuple[Callable[[int], str], tf.Tensor]]:
-    """Yields messages of a group, each time with a function that names one of them."""
-    place: _Place = group.at or _Place(0, 0, True)
-    first, start, end = place.first, place.start, place.start + int(group.nbytes)
-    if group.at is None:
-        found = serialized_batches(group.file)
-    elif place.is_tfrecord:
-        found = records_between(group.file, start, end, group.rows)
-    else:
-        found = _messages_between(group.file, start, end)
-    for each in found:
-        yield _namer(first, group.file.path), each
-        first += int(tf.size(each))
-
-
-def _messages_between(file: File, start: int, end: int) -> Iterator[tf.Tensor]:
+def serialized(groups: Sequence[Group]) -> Iterator[tuple[Callable[[int], str], tf.Tensor]]:
+    """Yields the messages of groups of one file, each time with a function that names one."""
+    file, first = groups[0].file, 0
+    if groups[0].at is None:
+        for each in serialized_batches(file):
+            yield _namer(first, file.path), each
+            first += int(tf.size(each))
+        return
     with file.open() as stream:
-        stream.seek(start)
-        data: Any = stream.read(end - start)
-    messages = messages_in(data)
-    yield tf.constant(messages, tf.string, [len(messages)])
+        for group in groups:
+            first, start, is_record = group.at
+            stream.seek(start)
+            data: Any = stream.read(int(group.nbytes))
+            if is_record:
+                found = records_in(data, f"{group.name} of {file.path}")
+            else:
+                messages = messages_in(data)
+                found = iter([tf.constant(messages, tf.string, [len(messages)])])
+            for each in found:
+                yield _namer(first, file.path), each
+                first += int(tf.size(each))
 
 
 def _namer(first: int, path: str) -> Callable[[int], str]:

@@ -1,8 +1,5 @@
 """The tensors that have the dimensions of a value, and what the records of a graph say of them."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import weakref
@@ -12,10 +9,9 @@ import tensorflow as tf
 
 from extensor._authoring.graph_sizes import GraphSizes, Size, plus
 from extensor._authoring.rows import uncut_rows
+from extensor._protocol.box import box
+from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._protocol.symbolic import is_symbolic
-from extensor._struct.parts import row_parts
-from extensor._struct.records import Records
-from extensor._tf import BatchableTypeSpec
 
 _records: weakref.WeakKeyDictionary[Any, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
 """The records that were made or received while a graph was traced."""
@@ -35,6 +31,15 @@ def extents(value: Any, axis: int) -> list[tuple[tf.Tensor, int, int]]:
 def sizes_of(value: Any, axis: int, sizes: GraphSizes) -> set[Size]:
     """Returns the size of an axis of a value, as each of its tensors says it."""
     return {plus(sizes.of(tensor, own), number) for tensor, own, number in extents(value, axis)}
+
+
+def size_at(value: Any, axis: int) -> tf.Tensor:
+    """Returns the size of an axis of a value, when the graph runs."""
+    tensors = extents(value, axis)
+    if not tensors:
+        return tf.shape(box(tf.type_spec_from_value(value), value, axis + 1)[0])[axis]
+    tensor, own, number = tensors[0]
+    return tf.shape(tensor)[own] + number if number else tf.shape(tensor)[own]
 
 
 def learn(value: Any, axis: int, size: Size, sizes: GraphSizes) -> None:
@@ -67,9 +72,8 @@ def _learn_rows(value: Any, sizes: GraphSizes) -> None:
     if rows is not None:
         sizes.learn_rows(rows[1], sizes_of(rows[0], 0, sizes))
         _learn_rows(rows[0], sizes)
-    elif isinstance(value, Records):
-        records: Any = value
-        for axis in range(records.rank):
+    elif _is_records(value):
+        for axis in range(value.rank):
             for size in list(sizes_of(value, axis, sizes))[:1]:
                 learn(value, axis, size, sizes)
         for part in _parts(value):
@@ -77,11 +81,14 @@ def _learn_rows(value: Any, sizes: GraphSizes) -> None:
 
 
 def _parts(value: Any) -> list[Any]:
-    if isinstance(value, Records):
-        records: Any = value
-        return [*records._columns.values()] if records._rows is None else [records._rows]
+    if _is_records(value):
+        return value._row_parts()
     if is_symbolic(value) or isinstance(value, tf.Variable):
         return []
-    if not isinstance(tf.type_spec_from_value(value), BatchableTypeSpec):
-        return []
-    return row_parts(value) or []
+    spec: Any = tf.type_spec_from_value(value)
+    return tf.nest.flatten(spec.to_components(value)) if stacks_by_components(spec) else []
+
+
+def _is_records(value: Any) -> bool:
+    """Returns whether a value is dense records, which this layer does not import."""
+    return hasattr(type(value), "_row_parts")

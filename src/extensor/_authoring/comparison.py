@@ -12,10 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.extents import recall
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.graph_splits import same_splits
 from extensor._protocol.run_time_check import asserted, passed
-from extensor._struct.extents import recall
 from extensor._tf import BaseResourceVariable
 from extensor.errors import ExtensorError
 

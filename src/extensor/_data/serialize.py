@@ -1,4 +1,4 @@
-"""Recipes: the calls that make a feed again in another process, as text."""
+"""Feeds of files, and their serialized form, of which another process makes them too."""
 
 from __future__ import annotations
 
@@ -12,29 +12,57 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
+from extensor._arrow.found_nulls import settled
+from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import Fill, fill
-from extensor._data.plan import Passes
-from extensor._data.position import Shuffle
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.conversion import Conversion
+from extensor._data.feed import Feed
+from extensor._data.plan import Plan
+from extensor._data.position import Passes, Shuffle
 from extensor._formats.protobuf.descriptors import has_extensions
 from extensor._path import Path
+from extensor._streams.read import SOURCES
+from extensor._streams.source import Source
 
 
-def recipe(kind: str, **arguments: Any) -> str:
-    """Returns the recipe of a call, or "" if an argument is not one that JSON can represent.
+def feed_of_files(
+    format: str, source: Source, wanted: WantedTable, passes: Passes, own: dict[str, Any]
+) -> Feed:
+    """Returns the feed of the records of files.
 
     Args:
-        kind: The name of the function.
-        arguments: Its arguments.
+        format: The format, one of `SOURCES`.
+        source: The records.
+        wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
+        passes: What the passes have.
+        own: The arguments that only this format has.
     """
+    nulls = wanted.nulls
+    if has_auto(nulls):
+        nulls = settled(nulls, source.nulls(nulls))
+    plan = Plan(source, passes)
+    paths = [file.inner if file.is_local else file.path for file in source.files]
+    arguments = [wanted.columns, wanted.schema, nulls, wanted.row_splits_dtype]
+    serialized = _serialize([format, paths, arguments, plan.passes, own])
+    return Feed(plan, Conversion(plan, source.schema, wanted.row_splits_dtype, nulls), serialized)
+
+
+def from_serialized(text: str) -> Feed:
+    """Returns the feed of a serialized form."""
+    format, paths, arguments, passes, own = json.loads(text, object_hook=_from_json)
+    wanted, passes = WantedTable(*arguments), Passes(*passes)
+    if passes.shuffle is not None:  # a list in JSON
+        passes = passes._replace(shuffle=Shuffle(*passes.shuffle))
+    return feed_of_files(format, SOURCES[format](paths, wanted, **own), wanted, passes, own)
+
+
+def _serialize(arguments: list[Any]) -> str:
+    """Returns arguments as text, or "" if one of them is not what JSON can represent."""
     try:
-        return f"{kind} {json.dumps(arguments, default=_as_json)}"
+        return json.dumps(arguments, default=_as_json)
     except (TypeError, ValueError):
         return ""
-
-
-def arguments_of(text: str) -> dict[str, Any]:
-    """Returns the arguments in a recipe, from the text after the kind."""
-    return json.loads(text, object_hook=_from_json)
 
 
 def _as_json(value: Any) -> Any:
@@ -79,10 +107,3 @@ def _files_of(file: Any, found: dict[str, FileDescriptorProto]) -> dict[str, Fil
         file.CopyToProto(proto)
         found[file.name] = proto
     return found
-
-
-def passes_of(found: list[Any]) -> Passes:
-    """Returns the passes in a recipe, which JSON represents as a list, as it does the shuffle."""
-    passes = Passes(*found)
-    shuffle = passes.shuffle
-    return passes._replace(shuffle=None if shuffle is None else Shuffle(*shuffle))

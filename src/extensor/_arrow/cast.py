@@ -1,0 +1,61 @@
+"""Casts of Arrow columns that keep the meaning of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import decoded, inner_fields
+from extensor._path import Path
+from extensor._struct.meaning import are_apart, meaning_of, not_the_same
+from extensor.errors import DTypeError
+
+
+def cast_column(
+    column: Any, arrow: pa.DataType, path: Path, fix: str, is_typed: bool = True
+) -> Any:
+    """Returns a column as another Arrow type, by Arrow's safe cast.
+
+    Args:
+        column: An array or a chunked array.
+        arrow: The type.
+        path: The path of the column, for errors.
+        fix: How to correct a cast that fails.
+        is_typed: Whether the type of the column says what its numbers count.
+
+    Raises:
+        DTypeError: If the cast loses information, or the numbers of the type count something else
+            (also a TypeError).
+    """
+    if is_typed:
+        _expect_meaning(arrow, column.type, path)
+    try:
+        return column.cast(arrow)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise DTypeError(
+            path,
+            f"values of Arrow type {arrow}, as schema= says",
+            f"Arrow type {column.type} ({str(error).splitlines()[0]})",
+            fix,
+        ) from error
+
+
+def _expect_meaning(want: pa.DataType, have: pa.DataType, path: Path) -> None:
+    """Raises a DTypeError if the numbers of a column count something else than wanted.
+
+    Arrow itself takes a time without a zone for one of UTC, and drops the hours of a date.
+    """
+    meanings = meaning_of(want), meaning_of(have)
+    if are_apart(*meanings):
+        raise not_the_same(*meanings, path)
+    want, have = decoded(want), decoded(have)
+    wanted, found = inner_fields(want), inner_fields(have)
+    if pa.types.is_struct(want) and pa.types.is_struct(have):
+        types = {field.name: field.type for field in found}
+        for field in wanted:
+            if field.name in types:
+                _expect_meaning(field.type, types[field.name], path / field.name)
+        return
+    for inner, other in zip(wanted, found, strict=False):
+        _expect_meaning(inner.type, other.type, path)

@@ -1,0 +1,102 @@
+"""Arrow IPC files: their record batches are the groups; a stream is one group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.wanted_table import WantedTable
+from extensor._files.files import File, files_at
+from extensor._formats.arrow import (
+    SUFFIXES,
+    batches_in,
+    opened,
+    readable,
+    reader_of,
+    reader_of_wanted,
+)
+from extensor._streams.source import Group, Source, with_columns_of
+from extensor.errors import StructureError
+
+
+class ArrowSource(Source):
+    """The records of Arrow IPC files, IPC streams and Feather files.
+
+    Args:
+        paths: The files.
+        wanted: The arguments `columns` and `schema`.
+        is_counted: Whether to read the shortest column, to know the numbers of records. Otherwise
+            each file is one group.
+    """
+
+    def __init__(self, paths: Any, wanted: WantedTable, is_counted: bool = True) -> None:
+        super().__init__(files_at(paths, SUFFIXES))
+        schemas: list[pa.Schema] = []
+        self.groups = []
+        for file in self.files:
+            with readable(file.path), opened(file) as stream:
+                with reader_of(file.path, stream) as reader:
+                    found: pa.Schema = reader.schema
+                leaf_paths(found)  # raises for a name that is not UTF-8
+                schemas.append(found if wanted.schema is not None else wanted.pruned(found))
+                if is_counted:
+                    self.groups += _groups(file, stream, found)
+                else:
+                    self.groups.append(Group(file, "its record batches", None, stream.size()))
+        given = wanted.schema
+        self.schema = given if given is not None else _common(self.files, schemas)
+
+    def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yields the record batches of a file; see `Source`."""
+        file, wanted = groups[0].file, WantedTable(schema=self.schema)
+        with (
+            readable(file.path),
+            opened(file) as stream,
+            reader_of_wanted(file.path, stream, wanted) as reader,
+        ):
+            numbers = None if groups[0].at is None else [group.at for group in groups]
+            for batch in batches_in(file.path, stream, reader, numbers):
+                batch.validate(full=True)
+                yield with_columns_of(batch, self.schema)
+
+
+def _groups(file: File, stream: pa.NativeFile, schema: pa.Schema) -> list[Group]:
+    """Returns the record batches of a file; a stream is one group.
+
+    Only the shortest column is read, to know the numbers of records.
+    """
+    stream.seek(0)
+    size = stream.size()
+    fields = _shortest(schema)
+    with reader_of(file.path, stream, fields) as reader:
+        rows = [batch.num_rows for batch in batches_in(file.path, stream, reader)]
+        is_stream = not isinstance(reader, pa.RecordBatchFileReader)
+    share = size / max(1, sum(rows))
+    if is_stream:
+        return [Group(file, "its record batches", sum(rows), size)]
+    return [Group(file, f"record batch {i}", n, n * share, i) for i, n in enumerate(rows)]
+
+
+def _shortest(schema: pa.Schema) -> list[int] | None:
+    widths = [
+        field.type.bit_width if pa.types.is_primitive(field.type) else 1 << 10 for field in schema
+    ]
+    return [widths.index(min(widths))] if widths else None
+
+
+def _common(files: Sequence[File], schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Returns the schema of all files; a field is nullable if it is in one of them."""
+    first = schema = schemas[0]
+    for file, found in zip(files, schemas, strict=True):
+        if found.names != first.names or found.types != first.types:
+            raise StructureError(
+                file.path,
+                f"the columns of {files[0].path}: {', '.join(map(str, first))}",
+                ", ".join(map(str, found)),
+                "Give schema=, in which added columns are nullable.",
+            )
+        schema = pa.unify_schemas([schema, found])
+    return schema
