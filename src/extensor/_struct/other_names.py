@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 from typing import Any, ClassVar
 
 from extensor.errors import DTypeError, MissingAttributeError
@@ -96,6 +96,14 @@ def no_attribute(owner: str, name: str, others: dict[str, str]) -> Any:
     return error
 
 
+def _asks() -> str | None:
+    """Returns the name of the module that looked up an attribute which does not exist."""
+    frame = inspect.currentframe()
+    for _ in range(2):
+        frame = frame and frame.f_back
+    return frame and frame.f_globals.get("__name__")
+
+
 class NoDataFrame:
     """Records of which pandas makes no DataFrame: it would make one of the records as objects."""
 
@@ -106,7 +114,7 @@ class NoDataFrame:
     def __getattr__(self, name: str) -> Any:
         # `pandas.DataFrame` looks for `__array__` before it iterates. Keras looks for it too, and
         # would convert what has it.
-        if name == "__array__" and sys._getframe(1).f_globals["__name__"] == "pandas.core.frame":
+        if name == "__array__" and _asks() == "pandas.core.frame":
             raise DTypeError(
                 "pandas.DataFrame",
                 "data of pandas, NumPy or Python",

@@ -263,8 +263,13 @@ class _Draw:
         if dtype == tf.bool:
             return st.booleans()
         if dtype.is_integer:
-            is_time = self._arrow is not None and pa.types.is_time(_item_type(self._arrow))
-            return st.integers(0 if is_time else max(dtype.min, -9), 9)
+            item = None if self._arrow is None else _item_type(self._arrow)
+            is_time = item is not None and pa.types.is_time(item)
+            small = st.integers(0 if is_time else max(dtype.min, -9), 9)
+            if dtype.size < 8 or not (item is None or pa.types.is_integer(item)):
+                return small
+            # A float64 does not tell these from their neighbours.
+            return small | st.sampled_from([2**53 + 1, max(dtype.min, -(2**53) - 1)])
         if dtype.is_floating:
             return st.integers(-9, 9).map(float)
         if dtype.is_complex:

@@ -6,7 +6,7 @@ from hypothesis import given
 
 import extensor as xt
 from extensor.errors import DTypeError, FieldError, RowError, StructureError
-from tests.struct.paths.trees import check, recipes, vector
+from tests.struct.paths.trees import ODD, check, recipes, vector
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
 S = xt.struct
@@ -75,9 +75,11 @@ CASES = {
     "rename": (
         lambda t: S.rename(t, {"steps": "ways", "steps.tags": "words", "id": "number"}),
         lambda r: {
+            **{name: r[name] for name in ODD},
             "number": r["id"], "author": r["author"], "sizes": r["sizes"],
             "ways": [
-                {"minutes": s["minutes"], "words": s["tags"], "tools": s["tools"]}
+                {**{name: s[name] for name in ODD},
+                 "minutes": s["minutes"], "words": s["tags"], "tools": s["tools"]}
                 for s in r["steps"]
             ],
         },
@@ -239,8 +241,8 @@ def test_a_mask_counts_a_null_as_false():
 
 
 RECORDS = [
-    {"id": 1, "author": {"age": 2, "books": []}, "sizes": [3],
-     "steps": [{"minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},
+    {**ODD, "id": 1, "author": {"age": 2, "books": []}, "sizes": [3],
+     "steps": [{**ODD, "minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import extensor as xt
 from extensor.errors import ExtensorError, FieldError, PathError
-from tests.struct.paths.trees import check, recipes, vector
+from tests.struct.paths.trees import ODD, check, recipes, vector
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
 
@@ -209,8 +209,8 @@ def test_gradients_flow_through_both():
 
 
 PLAIN = [
-    {"id": 1, "author": {"age": 2, "books": []}, "sizes": [],
-     "steps": [{"minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},
+    {**ODD, "id": 1, "author": {"age": 2, "books": []}, "sizes": [],
+     "steps": [{**ODD, "minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},
 ]  # fmt: skip
 
 

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 import extensor as xt
 
+# Names that mean something in a path, in Arrow or in Python. No operation names these fields.
+ODD = {"": 7, "null": 7, "a.b": 7, "shape": 7}
 STEP = pa.struct(
     {
+        **dict.fromkeys(ODD, pa.int32()),
         "minutes": pa.int32(),
         "tags": pa.list_(pa.string()),
         "tools": pa.list_(pa.struct({"grams": pa.float32()})),
@@ -18,6 +21,7 @@ STEP = pa.struct(
 )
 SCHEMA = pa.schema(
     {
+        **dict.fromkeys(ODD, pa.int32()),
         "id": pa.int32(),
         "author": pa.struct({"age": pa.int32(), "books": pa.list_(pa.int64())}),
         "steps": pa.list_(STEP),
@@ -35,6 +39,7 @@ def lists(items, most=3):
 
 steps = st.fixed_dictionaries(
     {
+        **dict.fromkeys(ODD, numbers),
         "minutes": numbers,
         "tags": lists(texts),
         "tools": lists(st.fixed_dictionaries({"grams": st.sampled_from([0.5, -1.0, 2.0])})),
@@ -42,6 +47,7 @@ steps = st.fixed_dictionaries(
 )
 recipe = st.fixed_dictionaries(
     {
+        **dict.fromkeys(ODD, numbers),
         "id": numbers,
         "author": st.fixed_dictionaries({"age": numbers, "books": lists(numbers)}),
         "steps": lists(steps),
@@ -49,6 +55,26 @@ recipe = st.fixed_dictionaries(
     }
 )
 recipes = lists(recipe, 4)
+
+
+def or_none(values):
+    return st.none() | values
+
+
+nullable_step = st.fixed_dictionaries(
+    {**dict.fromkeys(ODD, or_none(numbers)), "m": numbers, "l": or_none(lists(numbers))}
+)
+nullable_recipes = lists(
+    st.fixed_dictionaries(
+        {
+            **dict.fromkeys(ODD, or_none(numbers)),
+            "id": numbers,
+            "sizes": lists(or_none(numbers)),
+            "steps": or_none(lists(or_none(nullable_step))),
+        }
+    )
+)
+"""Recipes with lists that may be null above items and fields that may be null."""
 
 
 def _text(value):
@@ -117,9 +143,11 @@ def _any_size(number):
 _OF_OTHER_SIZES = [
     [
         {
+            **ODD,
             "id": 0,
             "author": {"age": 0, "books": [0] * size},
-            "steps": [{"minutes": 0, "tags": [""] * size, "tools": [{"grams": 0.0}] * size}] * size,
+            "steps": [{**ODD, "minutes": 0, "tags": [""] * size, "tools": [{"grams": 0.0}] * size}]
+            * size,
             "sizes": [0] * size,
         }
     ]
