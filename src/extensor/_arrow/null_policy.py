@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded, is_encoded, is_list, may_be_empty
+from extensor._arrow.arrow_type import decoded, inner_fields, is_encoded, is_list, may_be_empty
 from extensor._path import Path, PathLike, quoted
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -243,7 +243,7 @@ def home(policy: Any, union: pa.DataType) -> int | None:
     Under "mask" and "auto" it is the variant of nulls, if there is one; else each variant keeps its
     nulls. A value in place of nulls is a row of the first variant that it fits.
     """
-    fields = [union.field(i) for i in range(union.num_fields)]
+    fields = inner_fields(union)
     if policy in ("mask", "auto"):
         return next((i for i, field in enumerate(fields) if pa.types.is_null(field.type)), None)
     if not isinstance(policy, Fill):
@@ -273,7 +273,7 @@ def _expect_fit(policy: Any, arrow: pa.DataType, where: str) -> None:
 def _holds_empty(arrow: pa.DataType) -> bool:
     """Returns whether the type is a list of any length, or a union with a variant of this kind."""
     if pa.types.is_union(arrow):
-        return any(_holds_empty(arrow.field(i).type) for i in range(arrow.num_fields))
+        return any(_holds_empty(field.type) for field in inner_fields(arrow))
     return may_be_empty(arrow)
 
 
@@ -311,9 +311,9 @@ def _fits_items(policy: Any, arrow: pa.DataType) -> bool:
 
 
 def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
-    for i in range(arrow.num_fields):
+    for field in inner_fields(arrow):
         try:
-            _expect_value(value, arrow.field(i).type, where)
+            _expect_value(value, field.type, where)
         except (DTypeError, FieldError):
             continue
         return

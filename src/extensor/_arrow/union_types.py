@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import names_of
+from extensor._arrow.arrow_type import inner_fields, names_of
 from extensor._arrow.column_type import ColumnType, Inner
 from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
@@ -52,7 +52,7 @@ class UnionType(ColumnType):
     @classmethod
     def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> UnionType:
         """Returns the type."""
-        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        fields = inner_fields(arrow)
         names = names_of(fields, path)
         types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
         # A variant of nulls alone is no error.
