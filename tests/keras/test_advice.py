@@ -57,8 +57,9 @@ def test_a_class_of_keras_takes_a_value_or_names_what_xt_keras_has(door, value):
 def test_a_generator_of_records_names_what_xt_keras_has(door):
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile(loss="mse")
-    batches = iter([(VALUES["records"], tf.zeros([2, 1]))])
-    steps = {"steps_per_epoch": 1} if door == "fit" else {"steps": 1}
+    batches = (each for each in [(VALUES["records"], tf.zeros([2, 1]))])
+    fit = {"steps_per_epoch": 1, "shuffle": False}
+    steps = fit if door == "fit" else {"steps": 1}
     with pytest.raises(
         xt.errors.DTypeError, match=r"extension values in the data\. Use xt\.keras\.Seq"
     ):
