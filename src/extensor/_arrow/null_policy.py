@@ -87,10 +87,11 @@ class Nulls:
     def of_variants(self, union: Place, arrow: pa.DataType) -> Any:
         """Returns the policy of variants without one, in a union, which has no nulls of its own.
 
-        If the nulls of the union have one variant, the other variants have none: see `home`.
+        If the nulls of the union have one variant, the other variants have none: see
+        `variant_of_nulls`.
         """
         policy = self._by_place.get(union, self._default)
-        return policy if home(policy, arrow) is None else "error"
+        return policy if variant_of_nulls(policy, arrow) is None else "error"
 
     def at(self, place: Place, arrow: pa.DataType, default: Any = None) -> Any:
         """Returns the policy of a place: "error", "mask", "auto", "empty" or a Fill.
@@ -237,7 +238,7 @@ def _no_place(text: str, places: list[str]) -> FieldError:
     )
 
 
-def home(policy: Any, union: pa.DataType) -> int | None:
+def variant_of_nulls(policy: Any, union: pa.DataType) -> int | None:
     """Returns the number of the variant that all nulls of a union are read into, or None.
 
     Under "mask" and "auto" it is the variant of nulls, if there is one; else each variant keeps its

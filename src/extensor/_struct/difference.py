@@ -41,7 +41,7 @@ class Difference(NamedTuple):
         path: The path of the field.
         expected: What is expected there.
         received: What is there.
-        fix: Code, or a sentence, that mends it.
+        fix: Code, or a sentence, that corrects it.
     """
 
     path: Path
@@ -104,7 +104,7 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
             path,
             f"records of shape {want.shape}",
             f"shape {have.shape}",
-            _mend_of_shape(want, have),
+            _fix_of_shape(want, have),
         )
         return
     if total and have._record.rank < want._record.rank:
@@ -130,7 +130,7 @@ def _of_parts(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differe
     if castable_type(want, have) is None or (total and _may_fail(want, have)):
         fix = "give records: xt.struct.constant or xt.from_arrow make them"
         if not isinstance(want, StructuredTensorSpec):
-            fix = _mend((want, have), (None, None), path)
+            fix = _fix((want, have), (None, None), path)
         yield Difference(path, shortened(want), shortened(have), fix)
 
 
@@ -144,7 +144,7 @@ def _pairs(want: Any, have: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
             yield path if is_masked(want) else path / name, part, other[name]
 
 
-def _mend_of_shape(want: Any, have: Any) -> str:
+def _fix_of_shape(want: Any, have: Any) -> str:
     if want.rank != have.rank and set(want.field_names()) == {"key", "value"}:
         return "spec.cast(Python data), which makes a map of a dict"
     if want.rank != have.rank:
@@ -209,7 +209,7 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
         names = [shortened(spec) for spec in specs]
     fails = fit and total and _may_fail(inner[0], inner[1])
     yield Difference(
-        path, names[0], names[1], "spec.cast(records)" if fails else _mend(specs, meanings, path)
+        path, names[0], names[1], "spec.cast(records)" if fails else _fix(specs, meanings, path)
     )
 
 
@@ -224,7 +224,7 @@ def _may_fail(want: Any, have: Any) -> bool:
 _TENSORS = (tf.TensorSpec, tf.RaggedTensorSpec)
 
 
-def _mend(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:
+def _fix(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:
     want, have = specs
     key = repr(str(path))
     if is_masked(have) and not is_masked(want):
