@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any
 
-__all__ = ["marked", "passed_on", "raise_marked"]
+__all__ = ["error_of_text", "marked", "raise_marked"]
 
 _PROCESS = os.urandom(8).hex()
 _MARK = re.compile(rf"\[raised {_PROCESS} (\d+)\]")
@@ -29,10 +29,10 @@ def marked(error: BaseException) -> Exception:
     number = next(_numbers)
     _raised[number] = error
     _raised.pop(number - _KEPT, None)
-    return passed_on(f"{type(error).__name__}: {error} [raised {_PROCESS} {number}]")
+    return error_of_text(f"{type(error).__name__}: {error} [raised {_PROCESS} {number}]")
 
 
-def passed_on(text: str) -> Exception:
+def error_of_text(text: str) -> Exception:
     """Returns an exception to raise for the text of one of `marked`."""
     return ValueError(text)
 

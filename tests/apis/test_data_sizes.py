@@ -536,3 +536,39 @@ def test_datasets_without_extension_values_are_handled_by_tensorflow(monkeypatch
         ragged.padded_batch(2)
     with pytest.raises(TypeError, match="does not support type"):
         Dataset.from_tensors(1.0).unique()
+
+
+@xt.extension_type
+class Track:
+    points: tf.Tensor
+
+
+BATCHED = {
+    "a declared type": (
+        lambda count: Track(tf.range(float(count))), Track.Spec(tf.TensorSpec([None]))
+    ),
+    "records": (
+        lambda count: Dense([count], {"x": tf.range(float(count))}),
+        xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BATCHED)
+def test_the_error_for_values_of_other_sizes_names_ragged_batch(kind):
+    make, spec = BATCHED[kind]
+    dataset = Dataset.from_generator(lambda: map(make, [2, 1]), output_signature=spec)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"different shapes.*ragged_batch"):
+        list(dataset.batch(2))
+    with pytest.raises(xt.errors.StructureError, match=r"ragged_batch|tf\.ragged\.stack"):
+        tf.stack([make(2), make(1)])
+    with pytest.raises(xt.errors.StructureError, match="ragged_batch"):
+        xt.authoring.stack_rows([make(2), make(1)])
+
+
+def test_the_error_for_plain_tensors_of_other_sizes_is_that_of_tensorflow():
+    spec = tf.TensorSpec([None], tf.int32)
+    dataset = Dataset.from_generator(lambda: iter([[1], [1, 2]]), output_signature=spec)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        list(dataset.batch(2))
+    assert "ragged_batch" not in str(caught.value)

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 import extensor as xt
-from extensor._arrow.empty import empty_array, empty_batch
+from extensor._arrow.empty import empty_batch
+from extensor._arrow.nulls import nulls_of
 
 RUNS = pa.run_end_encoded(pa.int32(), pa.int64())
 UNION = pa.dense_union([pa.field("a", pa.int64()), pa.field("b", pa.list_(RUNS))])
@@ -28,9 +29,11 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize("arrow", [*TYPES, pa.list_(pa.uuid()), pa.struct([])], ids=str)
+@pytest.mark.parametrize(
+    "arrow", [*TYPES, pa.list_(pa.uuid()), pa.struct([]), pa.map_(pa.string(), RUNS)], ids=str
+)
 def test_an_empty_array_has_its_type(arrow):
-    array = empty_array(arrow)
+    array = nulls_of(arrow, 0)
     array.validate(full=True)
     assert (array.type, len(array), len(pa.concat_arrays([array, array]))) == (arrow, 0, 0)
 

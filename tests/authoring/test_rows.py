@@ -286,3 +286,32 @@ def test_reduced_rows_equal_those_of_numpy(lengths, numbers):
 def test_what_is_not_reduced_is_an_error(values, reduction, text):
     with pytest.raises(xt.errors.DTypeError, match=text):
         reduce_rows(values, tf.constant([0]), tf.constant(1), reduction)
+
+
+@pytest.mark.parametrize(("values", "ops"), [([0.5, 0.25], 1), ([0.5], 1)])
+def test_rows_are_compared_with_those_of_another_value_when_a_graph_runs(values, ops):
+    def error(received):
+        return xt.errors.StructureError("weights", "one for each x", received, "Count them.")
+
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])], autograph=False)
+    def weighted(x, weights):
+        return x * xt.authoring.with_rows_of(weights, x, 1, error)
+
+    graph = weighted.get_concrete_function().graph
+    assert [op.type for op in graph.get_operations()].count("Assert") == ops
+    x = tf.constant([1.0, 2.0])
+    if len(values) == 2:
+        assert weighted(x, tf.constant(values)).numpy().tolist() == [0.5, 0.5]
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="weights: expected one for each"):
+            weighted(x, tf.constant(values))
+
+
+def test_rows_that_are_the_same_add_no_op():
+    @tf.function(input_signature=[tf.TensorSpec([None])], autograph=False)
+    def same(x):
+        y = x * 2.0
+        return xt.authoring.with_rows_of(y, x, 1, xt.errors.StructureError)
+
+    types = {op.type for op in same.get_concrete_function().graph.get_operations()}
+    assert not types & {"Assert", "Equal", "Shape"}

@@ -67,6 +67,21 @@ ADAPTED = {
     "Discretization": lambda: keras.layers.Discretization(num_bins=2),
 }
 
+
+class Batches(keras.utils.PyDataset):
+    """The batches of a list."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self._batches = batches
+
+    def __len__(self):
+        return len(self._batches)
+
+    def __getitem__(self, index):
+        return self._batches[index]
+
+
 DOORS = {
     **{f"{name}(x)": lambda x, make=make: make()(x) for name, make in LAYERS.items()},
     **{f"{name}(inputs=x)": lambda x, make=make: make()(inputs=x) for name, make in LAYERS.items()},
@@ -86,6 +101,8 @@ DOORS = {
     "fit(validation_data=(x, y))": lambda x: functional().fit(
         np.zeros([2, 3]), Y, validation_data=(x, Y), verbose=0
     ),
+    "fit(PyDataset)": lambda x: sequential().fit(Batches([(x, Y)]), verbose=0),
+    "evaluate(PyDataset)": lambda x: sequential().evaluate(Batches([(x, Y)]), verbose=0),
     "fit(dataset)": lambda x: sequential().fit(data(x, Y), shuffle=False, verbose=0),
     "evaluate(x)": lambda x: functional().evaluate(x, Y, verbose=0),
     "predict(x)": lambda x: functional().predict(x, verbose=0),

@@ -53,7 +53,37 @@ def test_a_class_of_keras_takes_a_value_or_names_what_xt_keras_has(door, value):
 
 
 # A dataset cannot hold placeholders.
-SYMBOLIC_DOORS = {name: door for name, door in DOORS.items() if "dataset" not in name}
+@pytest.mark.parametrize("door", ["fit", "evaluate"])
+def test_a_generator_of_records_names_what_xt_keras_has(door):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    batches = (each for each in [(VALUES["records"], tf.zeros([2, 1]))])
+    fit = {"steps_per_epoch": 1, "shuffle": False}
+    steps = fit if door == "fit" else {"steps": 1}
+    with pytest.raises(
+        xt.errors.DTypeError, match=r"extension values in the data\. Use xt\.keras\.Seq"
+    ):
+        getattr(model, door)(batches, verbose=0, **steps)
+
+
+def test_concrete_records_are_taken_by_models_of_ours_and_named_by_others():
+    value = xt.struct.constant_value([{"x": 1.0}, {"x": 2.0}])
+
+    class OneField(xt.keras.Model):
+        def call(self, records):
+            return records["x"][:, None]
+
+    model = OneField()
+    assert model.predict(value, verbose=0).tolist() == [[1.0], [2.0]]
+    with pytest.raises(
+        xt.errors.DTypeError, match=r"a StructuredTensorValue\. Give value\.to_tensor\(\)"
+    ):
+        model(value)
+    with pytest.raises(xt.errors.DTypeError, match=r"got a StructuredTensorValue\. Give a tensor"):
+        keras.layers.Dense(1)(value)
+
+
+SYMBOLIC_DOORS = {name: door for name, door in DOORS.items() if "ataset" not in name}
 
 
 @pytest.mark.parametrize("value", SYMBOLIC)

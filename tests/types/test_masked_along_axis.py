@@ -241,7 +241,7 @@ def test_a_graph_without_static_sizes_gives_the_same():
         assert ours == theirs
 
 
-@pytest.mark.parametrize("call", [tf.sort, tf.nn.softmax, tf.norm, lambda x: tf.one_hot(x, 3)])
+@pytest.mark.parametrize("call", [tf.sort, tf.norm, lambda x: tf.one_hot(x, 3)])
 def test_ragged_values_have_no_handler_yet(call):
     ragged = MaskedTensor(tf.ragged.constant([[1], [2, 3]]))
     with pytest.raises(TypeError, match="MaskedTensor declined"):

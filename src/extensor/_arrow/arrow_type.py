@@ -121,6 +121,41 @@ _LISTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], pa.DataType]], ...] =
 )
 
 
+def map_types(
+    arrow_type: pa.DataType, change: Callable[[pa.DataType], pa.DataType | None]
+) -> pa.DataType:
+    """Returns a type with what `change` returns in place of it, or of types inside it.
+
+    The names, nullability and metadata of fields stay. So do unions, with all that is inside them.
+
+    Args:
+        arrow_type: The type.
+        change: Returns a type, or None to go on inside the type that it gets.
+
+    Returns:
+        The type itself if nothing changes.
+
+    >>> from extensor._arrow.arrow_type import map_types
+    >>> import pyarrow as pa
+    >>> map_types(pa.list_(pa.int64()), {pa.int64(): pa.int32()}.get)
+    ListType(list<item: int32>)
+    """
+    found = change(arrow_type)
+    if found is not None or not pa.types.is_nested(arrow_type):
+        return arrow_type if found is None else found
+    fields = inner_fields(arrow_type)
+    types = [map_types(field.type, change) for field in fields]
+    pairs = list(zip(fields, types, strict=True))
+    if all(field.type is inner for field, inner in pairs):
+        return arrow_type
+    return with_inner_fields(arrow_type, [field.with_type(inner) for field, inner in pairs])
+
+
+def map_schema(schema: pa.Schema, change: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    """Returns a schema with a function applied to the type of each column."""
+    return pa.schema([field.with_type(change(field.type)) for field in schema], schema.metadata)
+
+
 def without_fields(field: pa.Field) -> pa.Field:
     """Returns a field with all structs in its type empty. Keeps nullability and metadata.
 
@@ -129,13 +164,8 @@ def without_fields(field: pa.Field) -> pa.Field:
     >>> without_fields(pa.field("x", pa.list_(pa.struct([("y", pa.int8())])))).type
     ListType(list<item: struct<>>)
     """
-    arrow = field.type
-    if pa.types.is_struct(arrow):
-        return field.with_type(pa.struct([]))
-    fields = inner_fields(arrow)
-    return field.with_type(with_inner_fields(arrow, list(map(without_fields, fields)))) if (
-        fields and holds(arrow, pa.types.is_struct)
-    ) else field  # fmt: skip
+    made = map_types(field.type, lambda t: pa.struct([]) if pa.types.is_struct(t) else None)
+    return field if made is field.type else field.with_type(made)
 
 
 def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
@@ -146,11 +176,7 @@ def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
     >>> without_dictionaries(pa.list_(pa.dictionary(pa.int8(), pa.string())))
     ListType(list<item: string>)
     """
-    if pa.types.is_dictionary(arrow_type):
-        return arrow_type.value_type
-    fields = inner_fields(arrow_type)
-    inner = [field.with_type(without_dictionaries(field.type)) for field in fields]
-    return with_inner_fields(arrow_type, inner) if fields else arrow_type
+    return map_types(arrow_type, lambda t: t.value_type if pa.types.is_dictionary(t) else None)
 
 
 def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
@@ -206,15 +232,3 @@ def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
         f"Arrow type {arrow_type}",
         "Cast the column to one of these in Arrow, or leave it out.",
     )
-
-
-def decoded_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns a schema with each dictionary type replaced by the type of its values."""
-
-    def plain(field: pa.Field) -> pa.Field:
-        arrow = field.type
-        if pa.types.is_dictionary(arrow):
-            return field.with_type(arrow.value_type)
-        return field.with_type(with_inner_fields(arrow, list(map(plain, inner_fields(arrow)))))
-
-    return pa.schema([plain(field) for field in schema], schema.metadata)

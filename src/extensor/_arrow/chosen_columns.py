@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields, names_of, with_inner_fields
+from extensor._arrow.arrow_type import map_types, names_of
 from extensor._path import Path, PathLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -68,11 +68,11 @@ def _pruned_fields(fields: Any, chosen: list[tuple[str, ...]]) -> list[pa.Field]
 
 
 def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataType:
-    fields = inner_fields(arrow)
-    if pa.types.is_struct(arrow):
-        return with_inner_fields(arrow, _pruned_fields(fields, chosen))
-    pruned = [field.with_type(_pruned_type(field.type, chosen)) for field in fields]
-    return with_inner_fields(arrow, pruned)
+    def of_struct(inner: pa.DataType) -> pa.DataType | None:
+        is_struct = pa.types.is_struct(inner)
+        return pa.struct(_pruned_fields(inner.fields, chosen)) if is_struct else None
+
+    return map_types(arrow, of_struct)
 
 
 def leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -211,6 +211,44 @@ class ColumnType(abc.ABC):
         )
 
 
+class WrapperType(ColumnType):
+    """A type around one other type: lists, dictionaries, runs, extension types.
+
+    Args:
+        arrow: The Arrow type.
+        values: The type of the values inside.
+    """
+
+    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
+        super().__init__(arrow)
+        self.values = values
+
+    @classmethod
+    def of(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> ColumnType:
+        """Returns the type."""
+        is_extension = isinstance(arrow, pa.BaseExtensionType)
+        inner = arrow.storage_type if is_extension else arrow.value_type
+        return cls(arrow, inner_type(inner, path))
+
+    def spec(self, count: int | None, location: Location) -> Any:
+        """Returns the spec of the values."""
+        return self.values.spec(count, location)
+
+    def vocabulary(self, array: pa.Array) -> pa.Array | None:
+        """Returns the values of the dictionary inside."""
+        return self.values.vocabulary(self._values_of(array))
+
+    def with_vocabulary(self, words: pa.Array) -> ColumnType:
+        """Returns this type with the values of the dictionary inside."""
+        return type(self)(self.arrow, self.values.with_vocabulary(words))
+
+    def _values_of(self, array: pa.Array) -> pa.Array:
+        """Returns the column inside a column."""
+        return array.values
+
+
 def _holds_all(numbers: pa.Array, floats: pa.Array) -> bool:
     """Returns whether a cast to floats made no finite number infinite, and changed no integer.
 

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import abc
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import tensorflow as tf
 
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import decoded, is_string, is_string_view
-from extensor._arrow.column_type import ColumnType, Inner
+from extensor._arrow.column_type import ColumnType, Inner, WrapperType
 from extensor._arrow.location import Location
 from extensor._arrow.nulls import is_valid, nulls_of
 from extensor._arrow.selection import taken
 from extensor._path import Path
 
 
-class DictionaryType(ColumnType):
+class EncodedType(WrapperType):
+    """Values that are stored once for several elements."""
+
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the decoded values, if they may have columns inside."""
+        if not pa.types.is_nested(decoded(self.arrow)):
+            return ()
+        return [(self.values, self._decoded(array), location)]
+
+    @abc.abstractmethod
+    def _decoded(self, array: pa.Array) -> pa.Array:
+        """Returns the value of each element. Those of nulls may be anything."""
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return self.values.read(self._decoded(array), location)
+
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        return self._write(value, path)  # the values have the nulls
+
+
+class DictionaryType(EncodedType):
     """Values as indices into a dictionary.
 
     The records keep the dictionary's values. Writing uses the same values again, in the same
@@ -26,35 +46,23 @@ class DictionaryType(ColumnType):
 
     Args:
         arrow: The Arrow type.
-        words: The type of the dictionary's values.
+        values: The type of the dictionary's values.
         vocabulary: The values that the dictionary begins with when it is written.
     """
 
     def __init__(
-        self, arrow: pa.DataType, words: ColumnType, vocabulary: pa.Array | None = None
+        self, arrow: pa.DataType, values: ColumnType, vocabulary: pa.Array | None = None
     ) -> None:
-        super().__init__(arrow)
-        self.words = words
+        super().__init__(arrow, values)
         self._vocabulary = vocabulary
-
-    @classmethod
-    def of(
-        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
-    ) -> DictionaryType:
-        """Returns the type."""
-        return cls(arrow, inner_type(arrow.value_type, path))
-
-    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of the decoded values."""
-        return self.words.spec(count, location)
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the dictionary too. Arrow reads it without a check when it joins chunks."""
         super().check(array, path)
         if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
-            self.words.check(array, path)
+            self.values.check(array, path)
             return
-        words = self.words.validate(array.dictionary, path)
+        words = self.values.validate(array.dictionary, path)
         if not is_string(words.type):
             words.validate(full=True)
         elif not is_string_view(words.type):
@@ -68,33 +76,26 @@ class DictionaryType(ColumnType):
 
     def with_vocabulary(self, words: pa.Array) -> DictionaryType:
         """Returns this type, to be written with a dictionary that begins with these values."""
-        return DictionaryType(self.arrow, self.words, words)
+        return DictionaryType(self.arrow, self.values, words)
 
     def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
         """Returns which indices are not null, and do not point to a null in the dictionary."""
         if not pa.types.is_dictionary(array.type):
-            return self.words.valid(array)
-        own, words = is_valid(array.indices), self.words.valid(array.dictionary)
+            return self.values.valid(array)
+        own, words = is_valid(array.indices), self.values.valid(array.dictionary)
         if words is None:
             return own
         pointed = words[array.indices.fill_null(0).to_numpy()]
         return pointed if own is None else pointed & own
 
-    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
-        """Returns the decoded values, if they may have columns inside."""
-        if not pa.types.is_nested(decoded(self.arrow)):
-            return ()
-        return [(self.words, self._decoded(array), location)]
-
     def _read(self, array: pa.Array, location: Location) -> Any:
         is_encoded = pa.types.is_dictionary(array.type)
         if is_encoded and is_string(self.arrow.value_type) and not array.dictionary.null_count:
-            words = self.words.read(array.dictionary, location.alone())
+            words = self.values.read(array.dictionary, location.alone())
             return buffers.categories_in(array, words)
-        return self.words.read(self._decoded(array), location)
+        return super()._read(array, location)
 
     def _decoded(self, array: pa.Array) -> pa.Array:
-        """Returns the values of an array. Those of null indices may be anything."""
         if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
             return array
         # After decoding, a null is found only if an index points to it. Null indices are hidden.
@@ -102,11 +103,8 @@ class DictionaryType(ColumnType):
             return nulls_of(array.dictionary.type, len(array))
         return taken(array.dictionary, array.indices.fill_null(0).to_numpy())
 
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
-        return self._write(value, path)  # the values have the nulls
-
     def _write(self, value: Any, path: Path) -> pa.Array:
-        values = self.words.write(value, path)
+        values = self.values.write(value, path)
         words = self._vocabulary
         if words is None or words.type != values.type:
             words = values.slice(0, 0)
@@ -137,28 +135,8 @@ def _encoded(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
     return pa.concat_arrays([words, taken(joined, first[is_new])]), indices
 
 
-class RunEndEncodedType(ColumnType):
-    """Runs of equal values, of which each is stored once.
-
-    Args:
-        arrow: The Arrow type.
-        values: The type of the values.
-    """
-
-    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
-        super().__init__(arrow)
-        self.values = values
-
-    @classmethod
-    def of(
-        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
-    ) -> RunEndEncodedType:
-        """Returns the type."""
-        return cls(arrow, inner_type(arrow.value_type, path))
-
-    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of the decoded values."""
-        return self.values.spec(count, location)
+class RunEndEncodedType(EncodedType):
+    """Runs of equal values, of which each is stored once."""
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the ends of the runs and the values too."""
@@ -167,14 +145,6 @@ class RunEndEncodedType(ColumnType):
         self.values.check(array.values, path)
         array.validate(full=True)
 
-    def vocabulary(self, array: pa.Array) -> pa.Array | None:
-        """Returns the values of the dictionary inside."""
-        return self.values.vocabulary(array.values)
-
-    def with_vocabulary(self, words: pa.Array) -> RunEndEncodedType:
-        """Returns this type with the values of the dictionary inside."""
-        return RunEndEncodedType(self.arrow, self.values.with_vocabulary(words))
-
     def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
         """Returns which elements do not belong to a run of nulls."""
         if not pa.types.is_run_end_encoded(array.type):
@@ -182,22 +152,10 @@ class RunEndEncodedType(ColumnType):
         runs = self.values.valid(array.values)
         return None if runs is None else runs[_runs(array)]
 
-    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
-        """Returns the decoded values, if they may have columns inside."""
-        if not pa.types.is_nested(decoded(self.arrow)):
-            return ()
-        return [(self.values, self._decoded(array), location)]
-
-    def _read(self, array: pa.Array, location: Location) -> Any:
-        return self.values.read(self._decoded(array), location)
-
     def _decoded(self, array: pa.Array) -> pa.Array:
         if not pa.types.is_run_end_encoded(array.type):
             return array
         return taken(array.values, _runs(array))
-
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
-        return self._write(value, path)  # the values have the nulls
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         values = self.values.write(value, path)

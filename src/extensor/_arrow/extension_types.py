@@ -9,76 +9,50 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.column_type import ColumnType, Inner, is_flat
+from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_flat
 from extensor._arrow.location import Location
 from extensor._path import Path
 from extensor._struct.masked import is_masked
 
 
-class ExtensionStorageType(ColumnType):
-    """Any extension type, registered or not: uuid, json, opaque and those of other libraries.
+class ExtensionStorageType(WrapperType):
+    """Any extension type, registered or not: uuid, json, opaque and those of other libraries."""
 
-    Args:
-        arrow: The Arrow type.
-        storage: The type of its storage.
-    """
-
-    def __init__(self, arrow: pa.DataType, storage: ColumnType) -> None:
-        super().__init__(arrow)
-        self.storage = storage
-        self.copies_strings = storage.copies_strings
-
-    @classmethod
-    def of(
-        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
-    ) -> ColumnType | None:
-        """Returns the type."""
-        return cls(arrow, inner_type(arrow.storage_type, path))
-
-    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of the storage."""
-        return self.storage.spec(count, location)
+    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
+        super().__init__(arrow, values)
+        self.copies_strings = values.copies_strings
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the storage."""
         super().check(array, path)
-        self.storage.check(_storage_of(array), path)
+        self.values.check(self._values_of(array), path)
 
     def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
         """Returns which elements of the storage are not null."""
-        return self.storage.valid(_storage_of(array))
-
-    def vocabulary(self, array: pa.Array) -> pa.Array | None:
-        """Returns the values of the dictionary in the storage."""
-        return self.storage.vocabulary(_storage_of(array))
-
-    def with_vocabulary(self, words: pa.Array) -> ColumnType:
-        """Returns this type with the values of the dictionary in its storage."""
-        return type(self)(self.arrow, self.storage.with_vocabulary(words))
+        return self.values.valid(self._values_of(array))
 
     def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
         """Returns the storage."""
-        return [(self.storage, _storage_of(array), location)]
+        return [(self.values, self._values_of(array), location)]
+
+    def _values_of(self, array: pa.Array) -> pa.Array:
+        """Returns the storage of a column; the column itself if it was decoded already."""
+        return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return self.storage.read(_storage_of(array), location)
+        return self.values.read(self._values_of(array), location)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
-        stored = self.storage.write(self._stored(value, path), path)
+        stored = self.values.write(self._stored(value, path), path)
         return pa.ExtensionArray.from_storage(self.arrow, stored)
 
     def _write_masked(self, value: Any, path: Path) -> pa.Array:
         stored = type(value).of_parts(self._stored(value.values, path), value.mask)
-        return pa.ExtensionArray.from_storage(self.arrow, self.storage.write(stored, path))
+        return pa.ExtensionArray.from_storage(self.arrow, self.values.write(stored, path))
 
     def _stored(self, value: Any, path: Path) -> Any:
         """Returns a value as its storage writes it."""
         return value
-
-
-def _storage_of(array: pa.Array) -> pa.Array:
-    """Returns the storage of an array; the array itself if it was decoded already."""
-    return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
 
 
 class Bool8Type(ExtensionStorageType):
@@ -115,7 +89,7 @@ class FixedShapeTensorType(ExtensionStorageType):
         def reshaped(storage: Any) -> tf.TypeSpec:
             return tf.TensorSpec([count, *self._shape], storage.dtype)
 
-        return _each_part(self.storage.spec(count, location), reshaped)
+        return _each_part(super().spec(count, location), reshaped)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         def reshaped(values: tf.Tensor) -> tf.Tensor:

@@ -54,7 +54,9 @@ class MapType(ListType):
     """Maps, which become lists of records with the fields `key` and `value`."""
 
     @classmethod
-    def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> MapType:
+    def of(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> ColumnType:
         """Returns the type."""
         entries = [arrow.key_field.with_name("key"), arrow.item_field.with_name("value")]
         return cls(arrow, inner_type(pa.struct(entries), path))

@@ -73,8 +73,6 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
     if isinstance(value, tf.Variable):
         value = tf.convert_to_tensor(value)
     expect_writable(value, path)
-    if not isinstance(value, (tf.Tensor, StructuredTensor)) and is_union(value):
-        return _natural_union(value, path, rank)
     if len(value.shape) > rank:
         size = value.shape[rank]
         if size is None and not _has_numbers(value):  # of a spec
@@ -91,6 +89,8 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
             for name in value.field_names()
         ]
         return pa.struct(fields)
+    if not isinstance(value, tf.Tensor) and is_union(value):
+        return _natural_union(value, path)
     return natural_flat_type(value.dtype, path)
 
 
@@ -180,8 +180,7 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, value: Any) -> pa.DataTy
             kept = pa.list_(kept.value_field, natural.list_size)
         return with_inner_fields(kept, [_merged(kept.value_field, natural.value_field, value)])
     if t.is_union(kept) and t.is_union(natural):
-        ours = [kept.field(i) for i in range(kept.num_fields)]
-        theirs = [natural.field(i) for i in range(natural.num_fields)]
+        ours, theirs = inner_fields(kept), inner_fields(natural)
         if [field.name for field in ours] != [field.name for field in theirs]:
             return natural
         variants = _union_in(value).variants
@@ -212,16 +211,8 @@ def _sizes(natural: pa.DataType) -> list[int]:
     return [natural.list_size, *_sizes(natural.value_type)]
 
 
-def _natural_union(value: Any, path: Path, rank: int) -> pa.DataType:
-    """Returns the type of a union: dense, in as many lists as it has further dimensions."""
-    rows = value.__tf_uncut_rows__()
-    if rows is not None:
-        if rank > 1:
-            return natural_type(rows[0], path, rank - 1)
-        make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
-        return make(natural_type(rows[0], path))
-    if value.shape.rank > rank:
-        return pa.list_(natural_type(value, path, rank + 1), value.shape[rank])
+def _natural_union(value: Any, path: Path) -> pa.DataType:
+    """Returns the type of the rows of a union: dense."""
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.union.conversion import NULL, is_nulls
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_fields
 from extensor._arrow.cast import cast_column
-from extensor._arrow.column_type import ColumnType, Inner, is_rectangular
+from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
@@ -265,24 +265,13 @@ def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Pa
             )
 
 
-class ListType(ColumnType):
-    """Lists of any length, with 32-bit or 64-bit offsets.
-
-    Args:
-        arrow: The Arrow type.
-        values: The type of the values.
-    """
+class ListType(WrapperType):
+    """Lists of any length, with 32-bit or 64-bit offsets."""
 
     def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
-        super().__init__(arrow)
-        self.values = values
+        super().__init__(arrow, values)
         self.copies_strings = values.copies_strings
         self._dim = item_dim(arrow)
-
-    @classmethod
-    def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> ListType:
-        """Returns the type."""
-        return cls(arrow, inner_type(arrow.value_type, path))
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a ragged tensor, or of ragged records."""
@@ -293,14 +282,6 @@ class ListType(ColumnType):
         """Checks the values too."""
         super().check(array, path)
         self.values.check(array.values, path)
-
-    def vocabulary(self, array: pa.Array) -> pa.Array | None:
-        """Returns the values of the dictionary inside."""
-        return self.values.vocabulary(array.values)
-
-    def with_vocabulary(self, words: pa.Array) -> ListType:
-        """Returns this type with the values of the dictionary inside."""
-        return type(self)(self.arrow, self.values.with_vocabulary(words))
 
     def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
         """Returns the values of all lists."""
@@ -457,11 +438,7 @@ def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> t
     """Returns the spec of values with the first dimension split into `nrows` rows of `size`."""
     shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
     if isinstance(values, RaggedStructuredTensorSpec):
-        return RaggedStructuredTensorSpec(
-            tf.TensorShape([nrows, None]).concatenate(values.shape[1:]),
-            values._any_length(),
-            splits,
-        )
+        return cut_spec(values._any_length(), nrows, splits)
     if isinstance(values, DenseStructuredTensorSpec):
         fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}
         return DenseStructuredTensorSpec(shape, fields, values._metadata.types)

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded, is_encoded, is_list, may_be_empty
+from extensor._arrow.arrow_type import decoded, inner_fields, is_encoded, is_list, may_be_empty
 from extensor._path import Path, PathLike, quoted
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -87,10 +87,11 @@ class Nulls:
     def of_variants(self, union: Place, arrow: pa.DataType) -> Any:
         """Returns the policy of variants without one, in a union, which has no nulls of its own.
 
-        If the nulls of the union have one variant, the other variants have none: see `home`.
+        If the nulls of the union have one variant, the other variants have none: see
+        `variant_of_nulls`.
         """
         policy = self._by_place.get(union, self._default)
-        return policy if home(policy, arrow) is None else "error"
+        return policy if variant_of_nulls(policy, arrow) is None else "error"
 
     def at(self, place: Place, arrow: pa.DataType, default: Any = None) -> Any:
         """Returns the policy of a place: "error", "mask", "auto", "empty" or a Fill.
@@ -237,13 +238,13 @@ def _no_place(text: str, places: list[str]) -> FieldError:
     )
 
 
-def home(policy: Any, union: pa.DataType) -> int | None:
+def variant_of_nulls(policy: Any, union: pa.DataType) -> int | None:
     """Returns the number of the variant that all nulls of a union are read into, or None.
 
     Under "mask" and "auto" it is the variant of nulls, if there is one; else each variant keeps its
     nulls. A value in place of nulls is a row of the first variant that it fits.
     """
-    fields = [union.field(i) for i in range(union.num_fields)]
+    fields = inner_fields(union)
     if policy in ("mask", "auto"):
         return next((i for i, field in enumerate(fields) if pa.types.is_null(field.type)), None)
     if not isinstance(policy, Fill):
@@ -273,7 +274,7 @@ def _expect_fit(policy: Any, arrow: pa.DataType, where: str) -> None:
 def _holds_empty(arrow: pa.DataType) -> bool:
     """Returns whether the type is a list of any length, or a union with a variant of this kind."""
     if pa.types.is_union(arrow):
-        return any(_holds_empty(arrow.field(i).type) for i in range(arrow.num_fields))
+        return any(_holds_empty(field.type) for field in inner_fields(arrow))
     return may_be_empty(arrow)
 
 
@@ -311,9 +312,9 @@ def _fits_items(policy: Any, arrow: pa.DataType) -> bool:
 
 
 def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
-    for i in range(arrow.num_fields):
+    for field in inner_fields(arrow):
         try:
-            _expect_value(value, arrow.field(i).type, where)
+            _expect_value(value, field.type, where)
         except (DTypeError, FieldError):
             continue
         return

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import (
-    holds,
     inner_fields,
     is_large_list,
     is_string_view,
@@ -164,17 +163,18 @@ def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path | Loca
 def nulls_of(arrow: pa.DataType, count: int) -> pa.Array:
     """Returns nulls of a type; those of a union are in its first variant.
 
-    `pa.nulls` makes arrays that are not valid of types with run ends inside.
+    `pa.nulls` makes arrays that are not valid of types with runs inside, and `pa.array` makes none
+    of unions.
     """
     t = pa.types
     if isinstance(arrow, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(arrow, nulls_of(arrow.storage_type, count))
-    if not holds(arrow, t.is_run_end_encoded):
-        return pa.nulls(count, arrow)
     if t.is_run_end_encoded(arrow):
         runs = min(count, 1)
         ends = pa.array([count] * runs, arrow.run_end_type)
         return pa.RunEndEncodedArray.from_arrays(ends, nulls_of(arrow.value_type, runs), type=arrow)
+    if not t.is_nested(arrow):
+        return pa.nulls(count, arrow)
     types = [field.type for field in inner_fields(arrow)]
     if t.is_union(arrow):
         codes = pa.py_buffer(np.full(count, arrow.type_codes[0], np.int8))
@@ -196,5 +196,6 @@ def nulls_of(arrow: pa.DataType, count: int) -> pa.Array:
     return pa.Array.from_buffers(arrow, count, buffers, children=children)
 
 
-def _no_bits(count: int) -> pa.Buffer:
-    return pa.py_buffer(bytes((count + 7) // 8))
+def _no_bits(count: int) -> pa.Buffer | None:
+    # Arrow takes a map for invalid if its entries have any bits.
+    return pa.py_buffer(bytes((count + 7) // 8)) if count else None

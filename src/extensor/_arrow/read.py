@@ -13,11 +13,11 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
-from extensor._arrow.empty import empty_array
 from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, settled
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_argument import has_auto
+from extensor._arrow.nulls import nulls_of
 from extensor._arrow.reader import records_reader, rows_reader
 from extensor._arrow.struct_fields import batch_of
 from extensor._counted import counted
@@ -235,7 +235,7 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
     if not isinstance(array, pa.ChunkedArray):
         return described.validate(array, path)
     if array.num_chunks < 2:
-        chunk = array.chunk(0) if array.num_chunks else empty_array(array.type)
+        chunk = array.chunk(0) if array.num_chunks else nulls_of(array.type, 0)
         return described.validate(chunk, path)
     chunks = [described.validate(chunk, path) for chunk in array.chunks]
     # Empty chunks are dropped: their offsets may be anything.

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import masks_of_spec, schema_from_spec
 from extensor._arrow.write import to_arrow
 from extensor._path import Path
 from extensor._struct.difference import flat_spec
+from extensor._struct.inside import map_inside
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import split
 from extensor.errors import DTypeError
@@ -157,11 +158,8 @@ def records_with_times(records: Any, spec: Any) -> Any:
 
 def _replaced(records: Any, wanted: pa.Schema) -> Any:
     if isinstance(records, RaggedStructuredTensor):
-        values = _replaced(records.values, wanted)
-        return RaggedStructuredTensor._of_parts(values, records.row_splits)._with_dims(
-            records._dims
-        )
-    times = [field.name for field in wanted if _holds_time(field.type)]
+        return map_inside(records, lambda values, _: _replaced(values, wanted))
+    times = [field.name for field in wanted if holds(field.type, is_time)]
     names = [name for name in records.field_names() if name in times]
     own = schema_from_spec(flat_spec(records.__tf_type_spec__()))
     names = [name for name in names if not own.field(name).type.equals(wanted.field(name).type)]
@@ -180,7 +178,3 @@ def _replaced(records: Any, wanted: pa.Schema) -> Any:
     if records.rank != 1:
         made = made[0] if not records.rank else split(made, records.shape.as_list())
     return records.with_updates({name: made[name] for name in names})
-
-
-def _holds_time(arrow: pa.DataType) -> bool:
-    return is_time(arrow) or any(_holds_time(field.type) for field in inner_fields(arrow))

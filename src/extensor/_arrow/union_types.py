@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import names_of
+from extensor._arrow.arrow_type import inner_fields, names_of
 from extensor._arrow.column_type import ColumnType, Inner
 from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
-from extensor._arrow.null_policy import Fill, home
+from extensor._arrow.null_policy import Fill, variant_of_nulls
 from extensor._arrow.nullable_type import NullableType, array_of_one
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.selection import expect_selectable, taken
@@ -30,20 +30,20 @@ class UnionType(ColumnType):
     Args:
         arrow: The Arrow type.
         variants: The type of each variant, in the order of the codes of a UnionTensor.
-        home: The number of the variant that the nulls of all variants are read into, and an array
+        target: The number of the variant that the nulls of all variants are read into, and an array
             of the value in their place. Nulls of a variant with a policy of its own stay there.
-        policy: The policy for nulls with this home.
+        policy: The policy for nulls in this variant.
     """
 
     def __init__(
         self,
         arrow: pa.DataType,
         variants: dict[str, ColumnType],
-        home: tuple[int, pa.Array] | None = None,
+        target: tuple[int, pa.Array] | None = None,
         policy: Any = "error",
     ) -> None:
         super().__init__(arrow)
-        self._home = home
+        self._target = target
         self.policy = policy
         self.variants = variants
         self.copies_strings = any(inner.copies_strings for inner in variants.values())
@@ -52,7 +52,7 @@ class UnionType(ColumnType):
     @classmethod
     def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> UnionType:
         """Returns the type."""
-        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        fields = inner_fields(arrow)
         names = names_of(fields, path)
         types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
         # A variant of nulls alone is no error.
@@ -61,7 +61,7 @@ class UnionType(ColumnType):
 
     def with_nulls(self, policy: Any) -> UnionType:
         """Returns the type with a policy for the nulls of variants that have none."""
-        number = home(policy, self.arrow)
+        number = variant_of_nulls(policy, self.arrow)
         if number is None:
             return self
         arrow = self.arrow.field(number).type
@@ -126,18 +126,18 @@ class UnionType(ColumnType):
         return found
 
     def _without_nulls(self, parts: list[tuple[Any, pa.Array]], path: Path) -> Any:
-        """Returns the records and values of each variant, with all nulls in their home."""
-        if self._home is None:
+        """Returns the records and values of each variant, with all nulls in their variant."""
+        if self._target is None:
             return parts
-        number, value = self._home
+        number, value = self._target
         moved: list[Any] = []
         for i, (variant, (records, rows)) in enumerate(
             zip(self.variants.values(), parts, strict=True)
         ):
             # The variant of nulls has a policy, "mask", because its nulls are no error.
             has_policy = isinstance(variant, NullableType) and not pa.types.is_null(variant.arrow)
-            is_home = i == number and value.null_count > 0
-            valid = None if has_policy or is_home else variant.valid(rows)
+            is_target = i == number and value.null_count > 0
+            valid = None if has_policy or is_target else variant.valid(rows)
             if valid is not None:
                 moved.append(records[~valid])
                 parts[i] = records[valid], taken(rows, np.flatnonzero(valid))

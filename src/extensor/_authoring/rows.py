@@ -17,7 +17,7 @@ from extensor._protocol.stackable_spec import as_row, stacks_by_components
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._tf import ragged_tensor
 from extensor._typing import TensorLike
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 
 _Value = TypeVar("_Value", bound=Any)
 
@@ -257,6 +257,7 @@ def stack_rows(values: list[_Value]) -> _Value:
 
     Raises:
         DTypeError: If the values do not cast to one type (also a TypeError).
+        StructureError: If they differ in size (also a ValueError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -270,7 +271,15 @@ def stack_rows(values: list[_Value]) -> _Value:
     spec = _common_spec(specs, "tf.stack")
     columns = zip(*(box(spec, cast_value(spec, value)) for value in values), strict=True)
     stacked = stacked_spec(spec, len(values), "tf.stack")
-    return unbox(stacked, [stacked_boxes(column) for column in columns])
+    try:
+        return unbox(stacked, [stacked_boxes(column) for column in columns])
+    except (ValueError, tf.errors.InvalidArgumentError) as error:
+        raise StructureError(
+            "tf.stack",
+            "values of one size",
+            f"values of different sizes ({str(error).splitlines()[0][:200]})",
+            "Use tf.ragged.stack, or Dataset.ragged_batch, for values of different sizes.",
+        ) from error
 
 
 def stacked_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:

@@ -20,7 +20,7 @@ class ReadAhead:
     """One pass over a source. A subclass has `_read` and `_close_source`.
 
     Args:
-        parts: The number of parts; infinite if nobody knows it.
+        parts: The number of parts; infinite if it is not known.
         place: Where the pass begins.
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.box import boxed_specs
-from extensor._raised import marked, passed_on
+from extensor._raised import error_of_text, marked
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 
 _NAME = "extensor.data.fail"
@@ -36,7 +36,7 @@ def failing_dataset(error: BaseException, spec: Any) -> tf.data.Dataset:
 
 
 def _fail(message: tf.Tensor) -> tf.Tensor:
-    raise passed_on(message.numpy().decode())
+    raise error_of_text(message.numpy().decode())
 
 
 @functools.cache

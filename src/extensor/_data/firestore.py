@@ -78,6 +78,8 @@ def firestore(
         MissingDependencyError, QueryError, AccessError, ServerError, NullError: As in
             `read_firestore`, during iteration.
     """
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    plan = OrderedPlan("xt.data.firestore", None, None, passes)
     expect_query(source, "xt.data.firestore")
     if schema is None:
         raise DTypeError(
@@ -87,8 +89,6 @@ def firestore(
             "Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
         )
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
-    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    plan = OrderedPlan("xt.data.firestore", None, None, passes)
     assert wanted.schema is not None
 
     def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded_schema
+from extensor._arrow.arrow_type import map_schema, without_dictionaries
 from extensor._data.position import Passes, Positioned
 from extensor._streams.source import Source
 
@@ -200,4 +200,5 @@ def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
     try:
         return table.combine_chunks().take(order)
     except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
-        return table.cast(decoded_schema(table.schema)).combine_chunks().take(order)
+        plain = table.cast(map_schema(table.schema, without_dictionaries))
+        return plain.combine_chunks().take(order)

@@ -232,11 +232,8 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
 
 def _base(arrow: pa.DataType) -> Any:
     """Returns what two types of one path must have in common."""
-    if pa.types.is_struct(arrow):
-        return "record"
-    if is_list(arrow):
-        return "list"
-    return arrow
+    kind = _kind(arrow)
+    return kind if kind in ("record", "list") else arrow
 
 
 def _kind(arrow: pa.DataType) -> str:

@@ -88,6 +88,6 @@ def _names(spec: Any, components: Any) -> list[str]:
     if isinstance(components, Mapping):
         return sorted(cast("Mapping[str, Any]", components))
     # The components of ragged records are values and row splits; the values contain the fields.
-    is_record = hasattr(spec, "field_names") and getattr(spec, "record", spec) is spec
+    is_record = hasattr(spec, "field_names") and getattr(spec, "_record", spec) is spec
     names = sorted(spec.field_names()) if is_record else []
     return names if len(names) == len(tf.nest.flatten(components)) else []

@@ -16,6 +16,7 @@ import tensorflow as tf
 from extensor._keras.advice import (
     own_values,
     refusal_of_data,
+    refusal_of_elements,
     refusal_of_graph,
     refusal_of_input,
     refusal_of_layer,
@@ -26,7 +27,7 @@ from extensor._patches.patch import Patch, replaces
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.masked import is_masked
 from extensor._tf import Extension
-from extensor.errors import NullError
+from extensor.errors import MissingAttributeError, NullError
 
 TABLE: list[Patch] = []
 VERSIONS = ("3.10", "3.15")
@@ -61,6 +62,12 @@ def _advice_of_layer(args: Any, kwargs: Any) -> Any:
     return None if given is None else refusal_of_layer(layer, given)
 
 
+def _first_batch(data: Any) -> Any:
+    """Returns the first batch of a PyDataset; other data as it is."""
+    keras = sys.modules["keras"]
+    return data[0] if isinstance(data, keras.utils.PyDataset) else data
+
+
 _DATA = ("x", "y", "sample_weight", "validation_data")
 
 
@@ -80,8 +87,13 @@ for _name in ("fit", "evaluate", "predict"):
 
 def _advice_of_model(args: Any, kwargs: Any) -> Any:
     model, *data = args
-    given = next(own_values([data[:2], *(kwargs.get(name) for name in _DATA)]), None)
-    return None if given is None else refusal_of_data(model, given)
+    given = [*data[:2], *(kwargs.get(name) for name in _DATA)]
+    given = next(own_values([_first_batch(each) for each in given]), None)
+    if given is not None:
+        return refusal_of_data(model, given)
+    # A generator gave the value, and Keras read an attribute of tensors.
+    is_element = isinstance(sys.exc_info()[1], MissingAttributeError)
+    return refusal_of_elements(model) if is_element else None
 
 
 @replaces(

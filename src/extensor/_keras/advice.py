@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from extensor._protocol.symbolic import is_symbolic
+from extensor._struct.value import StructuredTensorValue
 from extensor._tf import Extension, describes_extension
 from extensor.errors import DTypeError
 
@@ -34,7 +35,7 @@ def own_values(structure: Any) -> Iterator[Any]:
 
 def is_own(value: Any) -> bool:
     """Returns whether `value` is an extension value, a placeholder for one, or the spec of one."""
-    if isinstance(value, Extension) or describes_extension(value):
+    if isinstance(value, (Extension, StructuredTensorValue)) or describes_extension(value):
         return True
     # A KerasTensor is symbolic too: its dtype is a str, with the spec if it is of a whole value.
     dtype = getattr(value, "dtype", None)
@@ -49,7 +50,10 @@ def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
         value: The value.
     """
     cls = type(layer)
-    if not _is_stock(cls):
+    is_ours = any(base.__module__.startswith("extensor.") for base in cls.__mro__)
+    if is_ours and isinstance(value, StructuredTensorValue):
+        fix = "Give value.to_tensor(), which is a StructuredTensor."
+    elif not _is_stock(cls):
         base = next(b.__name__ for b in cls.__mro__ if _is_stock(b) and b.__name__ in _BASES)
         fix = f"Derive {cls.__name__} from xt.keras.{_BASES[base]}: its call gets extension values."
     elif (name := (_BASES | _OTHERS).get(cls.__name__)) is not None:
@@ -70,6 +74,12 @@ def refusal_of_data(model: Any, value: Any) -> DTypeError:
     path = f"keras: {type(model).__name__} {model.name}"
     fix = f"Use xt.keras.{name}, whose fit, evaluate and predict take extension values."
     return _refusal(path, "arrays, tensors or a dataset of tensors", value, fix)
+
+
+def refusal_of_elements(model: Any) -> DTypeError:
+    """Returns the error of a model of Keras whose generator or PyDataset has extension values."""
+    found = refusal_of_data(model, None)
+    return DTypeError(found.path, found.expected, "extension values in the data", found.fix)
 
 
 def refusal_of_graph(value: Any) -> DTypeError:

@@ -47,7 +47,7 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
             "xt.keras.Input",
             "a TypeSpec",
             repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
-            _mend(spec),
+            _fix(spec),
         )
     if isinstance(spec, tf.TensorSpec):
         _check_batch(spec, name or spec.name)
@@ -66,7 +66,7 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
     return raised(with_fields(whole))
 
 
-def _mend(spec: Any) -> str:
+def _fix(spec: Any) -> str:
     """Returns what to give instead of an argument that is not a spec."""
     if isinstance(spec, tf.data.Dataset):
         inputs = "[0]" if isinstance(spec.element_spec, tuple) else ""

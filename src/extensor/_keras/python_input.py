@@ -11,6 +11,7 @@ from extensor._keras.lowering import contains, is_extension, is_lowered
 from extensor._struct.cast_request import STRICT
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.value import StructuredTensorValue
 from extensor.errors import ExtensorError, StructureError
 
 
@@ -26,6 +27,8 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
         StructureError: If the input is a single record or a dict, or is a list of dicts or a
             table and the spec is not known (also a ValueError).
     """
+    if isinstance(data, StructuredTensorValue):
+        data = data.to_tensor()
     if is_extension(data) and getattr(data, "shape", tf.TensorShape(None)) == ():
         raise StructureError(
             f"{model}: input",

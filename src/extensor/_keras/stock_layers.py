@@ -98,16 +98,16 @@ class TimeDistributed(Layer):
 
     def call(self, inputs: Any) -> Any:
         """Returns the layer's outputs, cut into the rows of the inputs."""
-        return _named(self._outputs(inputs), inputs)
+        return _named(self._of_steps(inputs), inputs)
 
-    def _outputs(self, inputs: Any) -> Any:
+    def _of_steps(self, inputs: Any) -> Any:
         if isinstance(inputs, MaskedTensor):
             rank, mask = inputs.mask.shape.rank, inputs.mask
             if rank == 1 or (rank == 2 and not isinstance(self.layer, Layer)):
-                outputs = self._outputs(inputs.values)
+                outputs = self._of_steps(inputs.values)
                 return tf.nest.map_structure(lambda o: MaskedTensor.combined(o, mask), outputs)
             if not isinstance(self.layer, Layer):
-                return self._outputs(inputs.fill("" if inputs.dtype == tf.string else 0))
+                return self._of_steps(inputs.fill("" if inputs.dtype == tf.string else 0))
         if (steps := uncut_rows(inputs)) is not None:
             outputs = self.layer(steps[0])
             return tf.nest.map_structure(lambda output: cut_rows(output, steps[1]), outputs)

@@ -51,7 +51,7 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
         return _common_spec_with_variable(a, b)
     # Where the classes of both do the whole join, a supertype of all parts would only be tried in
     # vain at each level.
-    joins = getattr(a, "_joins_whole", False) and getattr(b, "_joins_whole", False)
+    joins = getattr(a, "_casts_with_fields", False) and getattr(b, "_casts_with_fields", False)
     found = None if joins else supertype(a, b)
     for spec, other in ((a, b),) if joins else ((a, b), (b, a)):
         if found is None and hasattr(spec, "castable_type"):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from extensor._tf import VariableSpec
 from extensor.errors import ProtocolError
 
-_MEND = "Make component_specs and to_components match, component by component."
+_FIX = "Make component_specs and to_components match, component by component."
 
 
 def mismatch(spec: Any, components: Any) -> ProtocolError | None:
@@ -37,13 +37,13 @@ def mismatch(spec: Any, components: Any) -> ProtocolError | None:
             path,
             f"components in the structure {specs}",
             str(tf.nest.map_structure(_described, components)),
-            _MEND,
+            _FIX,
         )
     pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(components), strict=True)
     for i, (wanted, component) in enumerate(pairs):
         if not (_has_spec(component) and wanted.is_compatible_with(component)):
             return ProtocolError(
-                f"{path}, component {i}", str(wanted), str(_described(component)), _MEND
+                f"{path}, component {i}", str(wanted), str(_described(component)), _FIX
             )
     return None
 

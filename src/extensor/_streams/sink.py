@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields, with_inner_fields, without_dictionaries
+from extensor._arrow.arrow_type import map_schema, map_types, without_dictionaries
 from extensor._arrow.empty import empty_batch
 from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
@@ -44,14 +44,14 @@ def write_stream(
     """
     batches = _at_least_one(batches, schema)
     if float32:
-        schema = _changed(schema, _with_float32)
+        schema = map_schema(schema, _with_float32)
         batches = _cast(batches, schema)
     if format == "parquet":
         parquet.write(batches, path)
     elif format == "arrow":
         if not str(path).endswith(".arrows"):
             # In an IPC file, the dictionary of a column may not change.
-            batches = _cast(batches, _changed(schema, without_dictionaries))
+            batches = _cast(batches, map_schema(schema, without_dictionaries))
         arrow.write(batches, path)
     elif format == "json":
         json.write(batches, path, allow_nan)
@@ -70,17 +70,8 @@ def _at_least_one(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Itera
         yield empty_batch(schema)
 
 
-def _changed(schema: pa.Schema, change: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
-    fields = [field.with_type(change(field.type)) for field in schema]
-    return pa.schema(fields, schema.metadata)
-
-
 def _with_float32(arrow: pa.DataType) -> pa.DataType:
-    if pa.types.is_float64(arrow):
-        return pa.float32()
-    fields = inner_fields(arrow)
-    inner = [field.with_type(_with_float32(field.type)) for field in fields]
-    return with_inner_fields(arrow, inner) if fields else arrow
+    return map_types(arrow, lambda t: pa.float32() if pa.types.is_float64(t) else None)
 
 
 def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from extensor._memory import array_over
 from extensor._path import PathLike
 from extensor._struct import index
+from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.meaning import (
     WHOLE,
@@ -123,11 +124,8 @@ def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike)
         }
         return value.of_parts(value.codes, variants, value.names)
     spec = spec.values if is_masked(spec) else spec
-    if is_masked(value):
-        inner = changed(value.values, want, have, spec, path)
-        return type(value).of_parts(inner, value.mask)
-    if isinstance(value, tf.RaggedTensor):
-        return value.with_flat_values(changed(value.flat_values, want, have, spec, path))
+    if is_masked(value) or isinstance(value, tf.RaggedTensor):
+        return map_inside(value, lambda part, _: changed(part, want, have, spec, path))
     if want is None or have is None or want == have:
         return _with_dtype(value, spec.dtype, path)
     return _with_unit(value, want, have, spec.dtype, path)

@@ -220,7 +220,7 @@ def _with_rows(
     return tf.TensorShape([*shape[:axis], size, *shape[axis + 1 :]])
 
 
-_RAGGED_MEND = (
+_RAGGED_FIX = (
     "Records in rows of different lengths are made by RaggedStructuredTensor.from_row_splits."
 )
 
@@ -242,7 +242,7 @@ def length_of(name: str | None, shape: tf.TensorShape, size: Any) -> str:
 def other_rows(path: Path, whose: str, row: Any, length: Any) -> StructureError:
     """Returns the error for a row of a field whose length is not that of other rows."""
     return StructureError(
-        path, f"rows as long as {whose}", f"row {row} of {_elements(length)}", _RAGGED_MEND
+        path, f"rows as long as {whose}", f"row {row} of {_elements(length)}", _RAGGED_FIX
     )
 
 
@@ -254,7 +254,7 @@ def rows_of_many_lengths(
         path,
         f"rows of one length, because the records have shape {shape}",
         f"row 0 of {_elements(first)} and row {row} of {_elements(length)}",
-        _RAGGED_MEND,
+        _RAGGED_FIX,
     )
 
 

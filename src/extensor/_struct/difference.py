@@ -17,9 +17,9 @@ from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import fits, needs_change, retyped
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
+from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, is_nullable, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import (
     StructuredTensorSpec,
     has_records,
@@ -41,7 +41,7 @@ class Difference(NamedTuple):
         path: The path of the field.
         expected: What is expected there.
         received: What is there.
-        fix: Code, or a sentence, that mends it.
+        fix: Code, or a sentence, that corrects it.
     """
 
     path: Path
@@ -104,7 +104,7 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
             path,
             f"records of shape {want.shape}",
             f"shape {have.shape}",
-            _mend_of_shape(want, have),
+            _fix_of_shape(want, have),
         )
         return
     if total and have._record.rank < want._record.rank:
@@ -130,7 +130,7 @@ def _of_parts(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differe
     if castable_type(want, have) is None or (total and _may_fail(want, have)):
         fix = "give records: xt.struct.constant or xt.from_arrow make them"
         if not isinstance(want, StructuredTensorSpec):
-            fix = _mend((want, have), (None, None), path)
+            fix = _fix((want, have), (None, None), path)
         yield Difference(path, shortened(want), shortened(have), fix)
 
 
@@ -144,7 +144,7 @@ def _pairs(want: Any, have: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
             yield path if is_masked(want) else path / name, part, other[name]
 
 
-def _mend_of_shape(want: Any, have: Any) -> str:
+def _fix_of_shape(want: Any, have: Any) -> str:
     if want.rank != have.rank and set(want.field_names()) == {"key", "value"}:
         return "spec.cast(Python data), which makes a map of a dict"
     if want.rank != have.rank:
@@ -156,8 +156,7 @@ def _mend_of_shape(want: Any, have: Any) -> str:
 
 def flat_spec(spec: Any) -> Any:
     """Returns the spec of all records in one dimension."""
-    while isinstance(spec, ListSpec):
-        spec = spec.values_spec
+    spec = spec._record
     for _ in range(1, spec.rank):
         spec = spec.unstacked().unstacked().stacked(None)
     return spec if spec.rank else spec.stacked(None)
@@ -210,7 +209,7 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
         names = [shortened(spec) for spec in specs]
     fails = fit and total and _may_fail(inner[0], inner[1])
     yield Difference(
-        path, names[0], names[1], "spec.cast(records)" if fails else _mend(specs, meanings, path)
+        path, names[0], names[1], "spec.cast(records)" if fails else _fix(specs, meanings, path)
     )
 
 
@@ -225,7 +224,7 @@ def _may_fail(want: Any, have: Any) -> bool:
 _TENSORS = (tf.TensorSpec, tf.RaggedTensorSpec)
 
 
-def _mend(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:
+def _fix(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:
     want, have = specs
     key = repr(str(path))
     if is_masked(have) and not is_masked(want):
@@ -252,11 +251,9 @@ def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None
         path: The path of the value. Default: the records themselves.
     """
     at = Path() if path is None else path
-    if is_masked(value):
-        own = spec.values if is_masked(spec) else spec
-        inner = without_extra(value.values, own, request, at)
-        return value if inner is value.values else type(value).of_parts(inner, value.mask)
     spec = spec.values if is_masked(spec) else spec
+    if is_masked(value) or isinstance(value, RaggedStructuredTensor):
+        return map_inside(value, lambda part, _: without_extra(part, spec, request, at))
     if not isinstance(spec, StructuredTensorSpec):
         wanted = {} if is_union(spec) else parts_of_spec(spec)
         if not any(map(has_records, wanted.values())) or type(value) is not spec.value_type:
@@ -265,22 +262,14 @@ def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None
         return with_parts(
             value, {n: without_extra(part, wanted.get(n), request, at / n) for n, part in parts}
         )
-    if isinstance(value, RaggedStructuredTensor):
-        values = without_extra(value.values, spec, request, at)
-        if values is value.values:
-            return value
-        return RaggedStructuredTensor._of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
         return value
     wanted = spec._record.field_specs
     kept = [n for n in value.field_names() if n in wanted or not request.drops(at / n)]
     if len(kept) < len(value.field_names()):
         value = value._selected(kept)
-    nested = {
-        name: without_extra(part, wanted[name], request, at / name)
-        for name, part in value._columns.items()
-        if name in wanted
-    }
-    if all(nested[name] is value._columns[name] for name in nested):
-        return value
-    return value._map_parts(lambda part, name: nested.get(name, part))
+
+    def of_field(part: Any, place: Path) -> Any:
+        return without_extra(part, wanted.get(place.names[-1]), request, place)
+
+    return map_inside(value, of_field, at)

@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._protocol.box import box, unbox
 from extensor._protocol.stackable_spec import stacks_by_components
 
 
@@ -22,15 +23,16 @@ def row_parts(value: Any) -> list[Any] | None:
     return tf.nest.flatten(spec.to_components(value))
 
 
-def map_parts(value: Any, function: Callable[[Any], Any], result: Any) -> Any:
-    """Returns a value with a function applied to each component; None if that is not possible.
+def map_parts(value: Any, function: Callable[[Any], Any], result: Any, rank: int) -> Any:
+    """Returns a value with a function applied to each component, or to each of its boxes.
 
     Args:
         value: A value of an extension type.
         function: A change along the outer dimensions, such as a gather.
         result: The spec of the result; sizes may be unknown.
+        rank: The number of outer dimensions that the function takes.
     """
     spec: Any = tf.type_spec_from_value(value)
-    if not stacks_by_components(spec):
-        return None
-    return result.from_components(tf.nest.map_structure(function, spec.to_components(value)))
+    if stacks_by_components(spec):
+        return result.from_components(tf.nest.map_structure(function, spec.to_components(value)))
+    return unbox(result, list(map(function, box(spec, value, rank))))

@@ -83,7 +83,7 @@ def _unary(form: str) -> Callable[[Any], Any]:
     return operator
 
 
-class NoNumber:
+class RefusesMath:
     """Operators that raise an error, which shows how to compute with a field instead.
 
     `==` compares identity, as for any object.

@@ -28,13 +28,8 @@ def merged(value: Any, sizes: Sizes) -> Any:
         return value.merge_dims(0, 1)
     if isinstance(value, Records):
         return value._merged(sizes)
-    spec = tf.type_spec_from_value(value)
-    result = stacked(unstacked(unstacked(spec)), None)
-    by_part = map_parts(value, lambda part: merged(part, sizes), result)
-    if by_part is not None:
-        return by_part
-    boxes = [_reshaped(tensor, [sizes[0] * sizes[1]], 2) for tensor in box(spec, value, 2)]
-    return unbox(result, boxes)
+    result = stacked(unstacked(unstacked(tf.type_spec_from_value(value))), None)
+    return map_parts(value, lambda part: merged(part, sizes), result, 2)
 
 
 def merged_dims(value: Any, outer: int, inner: int) -> Any:
@@ -82,14 +77,9 @@ def split(value: Any, sizes: Sizes) -> Any:
         return tf.RaggedTensor.from_uniform_row_length(value, length, nrows, validate=False)
     if isinstance(value, Records):
         return value._split(sizes)
-    spec = tf.type_spec_from_value(value)
     nrows, length = (size if isinstance(size, int) else None for size in sizes)
-    result = stacked(stacked(unstacked(spec), length), nrows)
-    by_part = map_parts(value, lambda part: split(part, sizes), result)
-    if by_part is not None:
-        return by_part
-    boxes = [_reshaped(tensor, sizes, 1) for tensor in box(spec, value, 1)]
-    return unbox(result, boxes)
+    result = stacked(stacked(unstacked(tf.type_spec_from_value(value)), length), nrows)
+    return map_parts(value, lambda part: split(part, sizes), result, 1)
 
 
 def expanded(value: Any, axis: int) -> Any:

@@ -44,7 +44,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
     _shape: tf.TensorShape
     _hash: int | None = None
     _found_row_splits_dtypes: frozenset[tf.DType] | None = None
-    _joins_whole = True
+    _casts_with_fields = True
     """`castable_type` finds the supertype too: see `_protocol.casting.castable_type`."""
 
     @property

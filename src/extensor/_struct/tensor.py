@@ -16,7 +16,7 @@ from extensor._struct.conversion import Conversions
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
 from extensor._struct.other_names import OtherNames
-from extensor._struct.refusal import NoNumber
+from extensor._struct.refusal import RefusesMath
 from extensor._struct.spec import (
     StructuredTensorSpec,
     no_such_field,
@@ -32,7 +32,7 @@ _BLOCK = 256
 """How many records are unstacked at once by iteration."""
 
 
-class StructuredTensor(NoNumber, Conversions, OtherNames):
+class StructuredTensor(RefusesMath, Conversions, OtherNames):
     """A collection of records with one schema; one tensor holds a field of all records.
 
     This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.

@@ -50,8 +50,12 @@ def to_py(records: Any, text: bool | None = None) -> Any:
         return _records(records, lambda dense, name: decoders_of_field(dense, name, text), Path())
     except _UnfitError as error:
         at, decode = error.args
-        plain = _records(records, lambda dense, name: None, Path())
-        raise _unfit(plain, at.names, decode, records.rank) from error.__cause__
+        raise _unfit(undecoded(records), at.names, decode, records.rank) from error.__cause__
+
+
+def undecoded(records: Any) -> Any:
+    """Returns `to_py` with the numbers and bytes of the tensors, whatever they mean."""
+    return _records(records, lambda dense, name: None, Path())
 
 
 def expect_values(records: Any, method: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from extensor._path import Path
 from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.spec import (
@@ -54,13 +55,10 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
     """
     path = Path() if path is None else path
     spec = spec.values if is_masked(spec) else spec
-    if is_masked(value):
-        return type(value).of_parts(with_units_of(spec, value.values, path), value.mask)
+    if is_masked(value) or isinstance(value, RaggedStructuredTensor):
+        return map_inside(value, lambda part, _: with_units_of(spec, part, path))
     if not isinstance(spec, StructuredTensorSpec):
         return _with_units_in_parts(spec, value, path)
-    if isinstance(value, RaggedStructuredTensor):
-        values = with_units_of(spec, value.values, path)
-        return RaggedStructuredTensor._of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
         return value
     record = spec._record

@@ -43,7 +43,7 @@ def wide_objects(arrow: pa.DataType, arrays: list[Any], path: Path = Path()) -> 
         if arrow.num_fields > _TOO_MANY:
             raise too_many_keys(str(path), arrow.num_fields, objects)
         keys = f"the keys of objects become {arrow.num_fields:,} fields"
-        yield f"{path if path else 'read_json'}: {keys}. {_mend(str(path))}"
+        yield f"{path if path else 'read_json'}: {keys}. {_fix(str(path))}"
     for field in arrow.fields:
         if pa.types.is_nested(field.type):
             inner = [each[field.name] for each in found if field.name in each]
@@ -74,10 +74,10 @@ def too_many_keys(path: str, keys: int, objects: int) -> StructureError:
         path or "read_json",
         f"objects of at most {_TOO_MANY:,} keys",
         f"{keys:,} keys in {objects:,} objects",
-        _mend(path),
+        _fix(path),
     )
 
 
-def _mend(path: str) -> str:
+def _fix(path: str) -> str:
     given = f"maps=[{path.replace('[*]', '')!r}]" if path else "records=()"
     return f"If the keys are data, such as ids, give {given}: then they become lists of records."

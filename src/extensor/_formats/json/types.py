@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import holds, inner_fields, is_list, map_types, with_inner_fields
 from extensor._arrow.times_of_text import time_of_text
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
@@ -24,10 +24,7 @@ class InexactError(Exception):
 
 def with_text(arrow: pa.DataType) -> pa.DataType:
     """Returns a type with strings for timestamps, which the parser guesses from text."""
-    if pa.types.is_timestamp(arrow):
-        return pa.string()
-    inner = [field.with_type(with_text(field.type)) for field in inner_fields(arrow)]
-    return with_inner_fields(arrow, inner)
+    return map_types(arrow, lambda t: pa.string() if pa.types.is_timestamp(t) else None)
 
 
 def only_timestamps(arrow: pa.DataType) -> pa.DataType | None:

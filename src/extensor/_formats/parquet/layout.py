@@ -37,7 +37,7 @@ class Layout:
     def stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
         """Returns the stored columns that hold the fields of a schema; None for all.
 
-        The columns are in the words of Parquet.
+        The columns are by Parquet's paths.
         """
         if self._last[0] is not schema:
             self._last = schema, self._stored_columns(schema)

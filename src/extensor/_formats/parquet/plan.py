@@ -66,7 +66,7 @@ class PlannedFile:
         row_groups: The row groups to read, in order.
         version: The identity, size and time of change of the file.
         footer: The footer of a local file, if it is kept.
-        columns: The stored columns to read, in the words of Parquet; None for all.
+        columns: The stored columns to read, by Parquet's paths; None for all.
     """
 
     file: File

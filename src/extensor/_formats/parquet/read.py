@@ -61,7 +61,7 @@ def read_parquet(
             `xt.from_arrow`.
         row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
             spec.
-        filters: The condition for records, in the words of pyarrow: a list of tuples
+        filters: The condition for records, as pyarrow takes it: a list of tuples
             `(path, operator, value)` that must all hold, a list of such lists of which one must
             hold, or an Expression of `pyarrow.compute`. The operators are `=`, `!=`, `<`, `<=`,
             `>`, `>=`, `in` and `not in`. Files and row groups that cannot have such records by

@@ -52,23 +52,18 @@ def _hint_of(spec: Any, outer: int, name: str, arrow: Any = None) -> Any:
     if isinstance(spec, MaskedSpec):
         return _masked_hint(spec, outer, name, arrow)
     if isinstance(spec, StructuredTensorSpec):
-        cuts = ragged_dimensions(spec)
-        return _in_lists(python_class(spec, name), spec.shape, outer, cuts)
+        return _in_lists(python_class(spec, name), spec, outer, spec.rank)
     if isinstance(spec, UnionSpec):
-        hint = _union_hint(spec, name, arrow)
-        if hint is None:
-            return _as_it_is(spec, outer)
-        cuts = spec.codes.ragged_rank if isinstance(spec.codes, tf.RaggedTensorSpec) else 0
-        return _in_lists(hint, spec.shape, outer, cuts)
+        hint, rank = _union_hint(spec, name, arrow), spec.shape.rank
+        return _as_it_is(spec, outer) if hint is None else _in_lists(hint, spec, outer, rank)
     shape = getattr(spec, "shape", None)
     known = isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec))
     if not known or shape is None or shape.rank is None:
         return _as_it_is(spec, outer)
-    rank = spec.ragged_rank if isinstance(spec, tf.RaggedTensorSpec) else 0
     leaf = _leaf_type(arrow)
-    if leaf is not None and pa.types.is_decimal(leaf) and leaf.precision > 18:
-        shape = shape[:-1]  # the last dimension is that of a number
-    return _in_lists(_leaf_hint(spec.dtype, leaf), shape, outer, rank)
+    # A decimal of many digits is several integers.
+    is_wide = leaf is not None and pa.types.is_decimal(leaf) and leaf.precision > 18
+    return _in_lists(_leaf_hint(spec.dtype, leaf), spec, outer, shape.rank - is_wide)
 
 
 def _leaf_type(arrow: Any) -> Any:
@@ -118,8 +113,9 @@ def _optional(hint: Any, depth: int) -> Any:
     return list[_optional(arguments[0], depth - 1)]  # pyright: ignore
 
 
-def _in_lists(hint: Any, shape: Any, outer: int, ragged: int) -> Any:
-    """Returns an annotation in lists for the dimensions after the first `outer` ones."""
+def _in_lists(hint: Any, spec: Any, outer: int, rank: int) -> Any:
+    """Returns an annotation in lists for the dimensions of a spec from `outer` to `rank`."""
+    shape, ragged = spec.shape[:rank], ragged_dimensions(spec)
     listed = [axis for axis in range(outer, shape.rank) if axis <= ragged and ragged]
     if not outer and not listed and shape.rank and shape[0] is None:
         listed = [0]  # the outermost list of a single record

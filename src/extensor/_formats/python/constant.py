@@ -30,7 +30,8 @@ from extensor._protocol.casting import cast_value
 from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_masked, is_union, records_in
+from extensor._struct.inside import map_inside
+from extensor._struct.masked import is_masked, records_in
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedRowSpec
 from extensor._struct.reshape import split
@@ -360,25 +361,34 @@ def _built(
     # Without `nulls`, from_arrow has its own default.
     policy: dict[str, Any] = {} if nulls is None else {"nulls": nulls}
     records: Any = read_records(array, splits, **policy)
-    for names, tensor in columns.tensors:
-        records = _placed(records, names, tensor, splits)
     if columns.tensors:
+        tensors = dict(columns.tensors)
+        records = _placed(records, tensors, lambda old, new: _in_lists_of(old, new, splits))
         return _with_levels(records, levels, splits)
     with tf.init_scope():
         built = _with_levels(records, levels, splits)
-    for names, value in columns.values:
-        built = _with_value(built, names, value)
-    return built
+    values = dict(columns.values)
+    return _placed(built, values, lambda _, value: value) if values else built
 
 
-def _with_value(record: Any, names: tuple[str, ...], value: Any) -> Any:
-    """Returns a single record with a placeholder replaced by a value."""
-    if not names:
-        return value
-    first, rest = names[0], names[1:]
-    return record._map_parts(
-        lambda part, name: _with_value(part, rest, value) if name == first else part
-    )
+def _placed(
+    value: Any,
+    columns: Mapping[tuple[str, ...], Any],
+    place: Callable[[Any, Any], Any],
+    at: Path | None = None,
+) -> Any:
+    """Returns records with columns in place of placeholders.
+
+    Args:
+        value: Records, or a value inside them.
+        columns: The column for each placeholder, by the names of its path.
+        place: Takes a placeholder and its column, and returns what takes its place.
+        at: The path of the value. Default: the records themselves.
+    """
+    at = Path() if at is None else at
+    if at.names in columns:
+        return place(value, columns[at.names])
+    return map_inside(value, lambda part, inner: _placed(part, columns, place, inner), at)
 
 
 def _with_levels(records: Any, levels: list[Any], splits: tf.DType) -> Any:
@@ -393,31 +403,18 @@ def _with_levels(records: Any, levels: list[Any], splits: tf.DType) -> Any:
     return records
 
 
-def _placed(value: Any, names: tuple[str, ...], column: Any, splits: tf.DType) -> Any:
-    """Returns records with a placeholder replaced by a column of all its values.
+def _in_lists_of(value: Any, column: Any, splits: tf.DType) -> Any:
+    """Returns a column of all values in the lists of its placeholder.
 
     Args:
-        value: The records, or the placeholder.
-        names: The names on the path from the records to the placeholder.
+        value: The placeholder.
         column: The values.
         splits: The dtype of row splits.
     """
-    if isinstance(value, RaggedStructuredTensor):
-        inner = _placed(value.values, names, column, splits)
-        return RaggedStructuredTensor._of_parts(inner, value.row_splits)
-    if is_union(value):
-        name, *rest = names
-        placed = _placed(value.variants[name], tuple(rest), column, splits)
-        return value.of_parts(value.codes, {**value.variants, name: placed}, value.names)
-    if isinstance(value, DenseStructuredTensor):
-        name, *rest = names
-        return value._map_parts(
-            lambda part, own: _placed(part, tuple(rest), column, splits) if own == name else part
-        )
     if isinstance(column, tf.RaggedTensor) and column.row_splits.dtype != splits:
         column = column.with_row_splits_dtype(splits)
     if isinstance(value, tf.RaggedTensor):
-        inner = _placed(value.values, (), column, splits)
+        inner = _in_lists_of(value.values, column, splits)
         return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
     sizes = value.shape.as_list()
     for axis in reversed(range(1, len(sizes))):

@@ -147,7 +147,7 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
             path,
             "a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
             repr(hint) if isinstance(hint, str) else name_of(hint),
-            _mend_of_class(hint),
+            _fix_of_class(hint),
         )
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -168,7 +168,7 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
     return {name: _of_key(hints[name], name in may_miss) for name in names}
 
 
-def _mend_of_class(hint: Any) -> str:
+def _fix_of_class(hint: Any) -> str:
     inner = [each for each in get_args(hint) if is_class_with_fields(each)]
     if len(inner) == 1:  # list[Recipe], Recipe | None, Annotated[Recipe, ...]
         return f"Give the class: spec_from({name_of(inner[0])}); shape= says how many records."

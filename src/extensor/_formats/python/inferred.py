@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import holds, inner_fields, with_inner_fields
+from extensor._arrow.arrow_type import holds, map_types
 
 _SAMPLE = 256  # records
 _DEPTH = 200
 _MANY = 1_000_000  # values in a sample that may contain itself
+_NATURAL = {pa.int64(): pa.int32(), pa.float64(): pa.float32()}
+"""The Arrow types of the dtypes that Python's numbers get."""
 
 
 def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
@@ -36,7 +38,7 @@ def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
     if not _is_shallow(sample):
         return None
     try:
-        array = pa.array(records, _natural(pa.infer_type(sample)))
+        array = pa.array(records, map_types(pa.infer_type(sample), _NATURAL.get))
         right = not holds(array.type, pa.types.is_null) and _is_right(array, records)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError):
         return None
@@ -59,16 +61,6 @@ def _is_shallow(values: list[Any]) -> bool:
         if len(values) > _MANY:
             return False
     return False
-
-
-def _natural(kind: pa.DataType) -> pa.DataType:
-    """Returns the Arrow type of the dtypes that Python's numbers get."""
-    if kind == pa.int64():
-        return pa.int32()
-    if kind == pa.float64():
-        return pa.float32()
-    fields = [field.with_type(_natural(field.type)) for field in inner_fields(kind)]
-    return with_inner_fields(kind, fields)
 
 
 def _is_right(array: pa.Array, values: Iterable[Any]) -> bool:

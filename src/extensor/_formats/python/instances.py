@@ -31,9 +31,9 @@ from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_masked, is_union
+from extensor._struct.inside import map_inside
+from extensor._struct.masked import is_union
 from extensor._struct.metadata import Metadata
-from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.to_python import expect_values, to_py
 from extensor.errors import DTypeError, FieldError
 
@@ -61,14 +61,10 @@ def _tagged(value: Any, arrow: Any = None) -> Any:
         types = _variant_types(arrow)
         rows = {name: _row(name, part, types.get(name)) for name, part in value.variants.items()}
         return value.of_parts(value.codes, rows, value.names)
-    if is_masked(value):
-        return type(value).of_parts(_tagged(value.values, arrow), value.mask)
-    if isinstance(value, RaggedStructuredTensor):
-        return RaggedStructuredTensor._of_parts(_tagged(value.values), value.row_splits)
     if isinstance(value, DenseStructuredTensor):
-        types = value.__tf_type_spec__().arrow_types
-        return value._map_parts(lambda part, name: _tagged(part, types.get(name)))
-    return value
+        known = value.__tf_type_spec__().arrow_types
+        return value._map_parts(lambda part, name: _tagged(part, known.get(name)))
+    return map_inside(value, lambda part, _: _tagged(part, arrow))
 
 
 def _variant_types(arrow: Any) -> dict[str, pa.DataType]:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.times_of_text import is_time
 from extensor._formats.python import kinds
+from extensor._struct.masked import is_union
 from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import stacked, unstacked
@@ -123,14 +124,10 @@ def _field(spec: Any, outer: int, arrow: Any) -> Any:
     )
     if not plain or spec.shape.rank is None:
         return Cast(_element(spec, outer))
-    ragged_rank = spec.ragged_rank if isinstance(spec, tf.RaggedTensorSpec) else 0
-    wanted: Any = Leaf(spec.dtype, _measure(arrow))
+    kept = _measure(arrow)
     # A decimal of many digits is several integers.
-    kept = wanted.arrow
     is_wide = kept is not None and pa.types.is_decimal(kept) and kept.precision > 18
-    for axis in reversed(range(outer, spec.shape.rank - is_wide)):
-        wanted = Lists(wanted, not 0 < axis <= ragged_rank, spec.shape[axis])
-    return wanted
+    return _in_lists(Leaf(spec.dtype, kept), spec, outer, spec.shape.rank - is_wide)
 
 
 def _union(spec: Any, outer: int, arrow: Any) -> Any:
@@ -138,27 +135,29 @@ def _union(spec: Any, outer: int, arrow: Any) -> Any:
         arrow = inner_fields(arrow)[0].type
     kept = {} if arrow is None else {each.name: each.type for each in inner_fields(arrow)}
     rows = {name: _field(each, 1, kept.get(name)) for name, each in spec.variants.items()}
-    cuts = spec.codes.ragged_rank if isinstance(spec.codes, tf.RaggedTensorSpec) else 0
-    wanted: Any = Variants(rows)
-    for axis in reversed(range(outer, spec.shape.rank)):
-        wanted = Lists(wanted, not 0 < axis <= cuts, spec.shape[axis])
-    return wanted
+    return _in_lists(Variants(rows), spec, outer, spec.shape.rank)
 
 
 def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
     record: Any = spec._record
     kept = getattr(record, "arrow_types", {})
-    wanted: Any = Fields(
-        {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
-    )
+    fields = {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
+    return _in_lists(Fields(fields), spec, outer, spec.rank)
+
+
+def _in_lists(wanted: Any, spec: Any, outer: int, rank: int) -> Any:
+    """Returns what is wanted, in lists for the dimensions of a spec from `outer` to `rank`."""
     cuts = ragged_dimensions(spec)
-    for axis in reversed(range(outer, spec.rank)):
+    for axis in reversed(range(outer, rank)):
         wanted = Lists(wanted, not 0 < axis <= cuts, spec.shape[axis])
     return wanted
 
 
 def ragged_dimensions(spec: Any) -> int:
     """Returns the number of ragged dimensions; they follow the first dimension."""
+    spec = spec.codes if is_union(spec) else spec
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return spec.ragged_rank
     count = 0
     while isinstance(spec, ListSpec):
         count += isinstance(spec, RaggedStructuredTensorSpec)

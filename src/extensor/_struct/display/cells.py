@@ -14,6 +14,7 @@ from extensor._path import Path
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct import index
 from extensor._struct.display.schema import name_text
+from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked
 from extensor._struct.python_values import Decoders, decoders_of_field
 from extensor._struct.records import Records
@@ -55,17 +56,9 @@ def narrowed(value: Any, most: int) -> Any:
     if not isinstance(value, Records):
         return value
     records: Any = value
-    names = records.field_names()
-    if len(names) > most:
+    if len(names := records.field_names()) > most:
         records = records._selected(names[:most])
-    nested: dict[str, Any] = {}
-    for name in names[:most]:
-        if isinstance(records._uncut_field(name, Path(name)), Records):
-            field = records._field(name, Path(name))
-            narrow = narrowed(field, most)
-            if narrow is not field:
-                nested[name] = narrow
-    return records._updated(nested, Path()) if nested else records
+    return map_inside(records, lambda part, _: narrowed(part, most))
 
 
 def count(value: Any) -> int:

@@ -1,8 +1,5 @@
 """Operations that return the shape of records, or records of the same shape."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,8 +8,8 @@ import tensorflow as tf
 
 from extensor._dispatch.handlers import implements
 from extensor._path import Path
-from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display import text
+from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
@@ -69,19 +66,8 @@ def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
 
 
 def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
-    if isinstance(value, RaggedStructuredTensor):
-        return RaggedStructuredTensor._of_parts(
-            _filled(op, value.values, dtype, at), value.row_splits, value._name
-        )
-    if isinstance(value, DenseStructuredTensor):
-        if value._rows is not None:
-            return value
-        return value._map_parts(lambda part, name: _filled(op, part, dtype, at / name))
-    if is_masked(value):
-        return type(value).of_parts(_filled(op, value.values, dtype, at), value.mask)
-    if is_union(value):
-        parts = {n: _filled(op, part, dtype, at / n) for n, part in value.variants.items()}
-        return value.of_parts(value.codes, parts, value.names)
+    if isinstance(value, StructuredTensor) or is_masked(value) or is_union(value):
+        return map_inside(value, lambda part, place: _filled(op, part, dtype, place), at)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
         op is tf.ones_like and value.dtype == tf.string and dtype is None
     ):

@@ -369,14 +369,10 @@ def gather(value: Any, numbers: Any) -> Any:
     ):
         if isinstance(numbers, tf.RaggedTensor):
             return cut(gather(value, numbers.values), numbers.row_splits, Path())
-        spec: Any = tf.type_spec_from_value(value)
-        result = unstacked(spec)
+        result = unstacked(tf.type_spec_from_value(value))
         for size in reversed(numbers.shape.as_list()):
             result = stacked(result, size)
-        by_part = map_parts(value, lambda part: gather(part, numbers), result)
-        if by_part is not None:
-            return by_part
-        return unbox(result, [gathered(b, numbers) for b in box(spec, value, 1)])
+        return map_parts(value, lambda part: gather(part, numbers), result, 1)
     taken = gathered(value, numbers)
     if isinstance(value, tf.RaggedTensor) and numbers.shape.rank == 1:
         nrows = numbers.shape[0]

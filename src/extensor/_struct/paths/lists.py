@@ -22,7 +22,6 @@ from extensor._struct.paths.place import (
     value_at,
 )
 from extensor._struct.paths.rows import (
-    as_row,
     flat_lists,
     peeled,
     repeated_rows,
@@ -32,6 +31,7 @@ from extensor._struct.paths.rows import (
     with_rows,
 )
 from extensor._struct.paths.types import put_items, type_at, with_types
+from extensor._struct.reshape import expanded
 from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError
 
@@ -367,7 +367,7 @@ def _exploded(rest: Any, name: Names, lists: Any, depth: int, above: int) -> Any
         above: The number of dimensions outside the records.
     """
     if depth == 0:
-        repeated = gather(as_row(rest), lists.numbers)
+        repeated = gather(expanded(rest, 0), lists.numbers)
         return repeated.with_updates({name: lists.items}, validate=False)
     outer = None if depth == 1 else rows_of(rest, depth - 1)
     items = rest if outer is None else outer.items

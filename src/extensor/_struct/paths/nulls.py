@@ -37,7 +37,6 @@ from extensor._struct.paths.place import (
     value_at,
 )
 from extensor._struct.paths.rows import (
-    as_row,
     only_row,
     rows_of,
     shown_outside,
@@ -49,6 +48,7 @@ from extensor._struct.paths.rows import (
 )
 from extensor._struct.paths.types import put_items
 from extensor._struct.records import Records
+from extensor._struct.reshape import expanded
 from extensor._struct.spec import root_is_no_field
 from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
@@ -143,7 +143,7 @@ def _each(value: Any, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
     value = with_nulls_masked(value)
     if depth == 0:
         value, valid = unmasked(value, 0)
-        return as_row(value), None if valid is None else tf.reshape(valid, [1]), only_row
+        return expanded(value, 0), None if valid is None else tf.reshape(valid, [1]), only_row
     rows = rows_of(value, depth - 1)
     return (*unmasked(rows.items, 1), rows.same)
 
@@ -244,7 +244,7 @@ def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
         return type(field).of_parts(values, mask).fill(value)
     rank = shape_of(mask).rank
     if rank == 0:
-        return only_row(_with_item(as_row(values), tf.reshape(mask, [1]), value, at))
+        return only_row(_with_item(expanded(values, 0), tf.reshape(mask, [1]), value, at))
     rows = rows_of(values, rank - 1)
     return rows.same(_with_item(rows.items, rows_of(mask, rank - 1).items, value, at))
 
@@ -263,8 +263,9 @@ def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
         shape = tf.concat([tf.shape(valid), tf.ones([items.shape.rank - 1], tf.int32)], 0)
         return tf.where(tf.reshape(valid, shape), items, fill)
     spec = rows_spec(tf.type_spec_from_value(items), str(at))
+    given = expanded(value, 0) if isinstance(value, Records) else [value]
     try:
-        single = cast_value(spec, as_row(value) if isinstance(value, Records) else [value], str(at))
+        single = cast_value(spec, given, str(at))
     except ExtensorError as error:
         inside = "" if error.path is None else error.path.partition("record 0")[0].strip(", ")
         raise type(error)(

@@ -227,15 +227,15 @@ def without_null(keys: Any, path: PathLike) -> Any:
     )
     found = tf.get_static_value(count)
     if found is None:
-        message = f"{path}: expected keys that are not null. {_MEND} The number of nulls:"
+        message = f"{path}: expected keys that are not null. {_FIX} The number of nulls:"
         with tf.control_dependencies([tf.debugging.Assert(tf.equal(count, 0), [message, count])]):
             return tf.identity(values)
     if not found:
         return values
-    raise NullError(path or "items", "keys that are not null", counted(int(found), "nulls"), _MEND)
+    raise NullError(path or "items", "keys that are not null", counted(int(found), "nulls"), _FIX)
 
 
-_MEND = (
+_FIX = (
     "Fill the nulls by xt.struct.fill_null, or leave the items or records out: "
     "xt.struct.drop_null(st, path, by=...)."
 )

@@ -170,21 +170,12 @@ def rows_of(value: Any, depth: int) -> Rows:
         return Rows(
             value, splits, lambda rows: only.masked(only_row(rows)), only.masked, valid is None
         )
-    levels: list[Level] = []
-    for _ in range(depth):
-        value, level = peeled(value)
-        levels.append(level)
-
-    def around(inner: Any, levels: list[Level]) -> Any:
-        for level in reversed(levels):
-            inner = level.around(inner)
-        return inner
-
+    value, levels = peeled_often(value, depth)
     return Rows(
         value,
         levels[-1].row_splits(dtype),
-        lambda rows: around(levels[-1].masked(rows), levels[:-1]),
-        lambda items: around(items, levels),
+        lambda rows: _around(levels[-1].masked(rows), levels[:-1]),
+        lambda items: _around(items, levels),
     )
 
 
@@ -327,7 +318,7 @@ def repeated(value: Any, like: Any, depth: int, count: int) -> Any:
     if depth == 0:
         first = Level(None, [1, size_of(like)])
         _, levels = peeled_often(like, count - 1)
-        return _around(_times(as_row(value), [first, *levels], dtype), levels)
+        return _around(_times(reshape.expanded(value, 0), [first, *levels], dtype), levels)
     _, levels = peeled_often(like, count)
     return _around(_times(value, levels, dtype), levels)
 
@@ -336,15 +327,6 @@ def _around(values: Any, levels: list[Level]) -> Any:
     for level in reversed(levels):
         values = level.around(values)
     return values
-
-
-def as_row(value: Any) -> Any:
-    """Returns a value as the only one in a new first dimension."""
-    if isinstance(value, StructuredTensor):
-        if isinstance(value, DenseStructuredTensor):
-            return value._map_parts(lambda part, _: as_row(part), (None, *range(value.rank)))
-        return with_rows(value, rows_of(value, 0).splits)
-    return reshape.expanded(value, 0)
 
 
 def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:

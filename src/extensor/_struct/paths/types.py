@@ -14,7 +14,9 @@ import tensorflow as tf
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
-from extensor._struct.masked import in_masks, is_masked
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.inside import map_inside
+from extensor._struct.masked import is_masked
 from extensor._struct.paths.place import Names, fields_at, put
 from extensor._struct.ragged import RaggedStructuredTensor
 
@@ -50,18 +52,17 @@ def with_types(st: Any, types: Mapping[Names, ArrowType | None]) -> Any:
         types: The Arrow type of the other field, by the path of the field; None if it has none.
     """
     for names, kept in types.items():
-        st = in_masks(st, lambda records, names=names, kept=kept: _typed(records, names, kept))
+        st = _typed(st, names, kept)
     return st
 
 
 def _typed(records: Any, names: Names, kept: ArrowType | None) -> Any:
-    if isinstance(records, RaggedStructuredTensor):
-        return records._with_values(_typed(records.values, names, kept))
+    if not isinstance(records, DenseStructuredTensor):
+        return map_inside(records, lambda inner, _: _typed(inner, names, kept))
     name, inner = names[0], names[1:]
     field = records._columns[name]
     if inner:
-        changed = in_masks(field, lambda below: _typed(below, inner, kept))
-        return records._updated({name: changed}, Path())
+        return records._updated({name: _typed(field, inner, kept)}, Path())
     types = records._metadata.types
     own = None if kept is None else _moved(kept, name, field, records.rank)
     if own is None and name not in types:

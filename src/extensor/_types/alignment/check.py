@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor.authoring import Pairs, assertions, static_num_rows, uncut_rows
 from extensor.errors import DTypeError, StructureError
 
-MEND = "Values for a batch have the shape [*batch, sources, ...]."
+FIX = "Values for a batch have the shape [*batch, sources, ...]."
 
 _PAIRS = Pairs(
     "DimensionAlignment",
@@ -96,7 +96,7 @@ def values_fit(alignment: Any, values: Any) -> None:
             path,
             f"values of rank {rank + 1} or more, for a batch of rank {rank}",
             f"shape {values.shape}",
-            MEND,
+            FIX,
         )
     elif isinstance(values, tf.RaggedTensor):
         outer = values if rank == 1 else values.merge_dims(0, rank - 1)
@@ -113,7 +113,7 @@ def values_fit(alignment: Any, values: Any) -> None:
             path,
             f"{wanted.tolist()} values, one for each source position",
             f"{given.tolist()}",
-            MEND,
+            FIX,
         )
 
 

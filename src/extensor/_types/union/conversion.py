@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked.value import MaskedTensor
-from extensor._types.union.rows import flat_codes
 from extensor.authoring import cast_value
 
 NULL = "null"
@@ -103,12 +102,9 @@ def with_names(value: Any, spec: Any) -> Any:
     if value.names == spec.names or not set(value.names) <= set(spec.names):
         return value
     table = tf.constant([spec.names.index(name) for name in value.names], tf.int8)
-    codes = value.codes
-    flat = tf.gather(table, tf.cast(flat_codes(codes), tf.int32))
-    if isinstance(codes, tf.RaggedTensor):
-        new = codes.with_flat_values(tf.reshape(flat, tf.shape(codes.flat_values)))
-    else:
-        new = tf.ensure_shape(tf.reshape(flat, tf.shape(codes)), codes.shape)
+    new = tf.ragged.map_flat_values(
+        lambda codes: tf.gather(table, tf.cast(codes, tf.int32)), value.codes
+    )
     variants = {
         name: value.variants[name]
         if name in value.variants

@@ -98,14 +98,11 @@ def joined(unions: list[Any]) -> tuple[Any, list[Any]]:
     starts = tf.unstack(tf.cumsum(tf.stack(counts), exclusive=True), len(unions))
     codes = tf.concat([flat_codes(union.codes) for union in unions], 0)
     variants = {name: concat_rows([u.variants[name] for u in unions]) for name in first.names}
-    numbers = [_plus(numbered(u.codes), start) for u, start in zip(unions, starts, strict=True)]
+    numbers = [
+        tf.ragged.map_flat_values(tf.add, numbered(union.codes), start)
+        for union, start in zip(unions, starts, strict=True)
+    ]
     return first.of_parts(codes, variants, first.names), numbers
-
-
-def _plus(numbers: Any, start: tf.Tensor) -> Any:
-    if isinstance(numbers, tf.RaggedTensor):
-        return numbers.with_flat_values(numbers.flat_values + start)
-    return numbers + start
 
 
 def in_order(parts: list[Any], flat: tf.Tensor) -> Any:

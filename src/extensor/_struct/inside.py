@@ -1,0 +1,67 @@
+"""What is inside a value of any type: one function for all operations that reach into records.
+
+Records have fields, ragged records have the records of all rows, a masked value has values, a
+union has the rows of each variant, a RaggedTensor has values. An operation says what it does with
+some of these, and calls itself for what is inside of all others.
+"""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.masked import is_masked, is_union
+from extensor._struct.records import Records
+
+_ROOT = Path()
+
+
+def map_inside(value: Any, change: Callable[[Any, Path], Any], at: Path = _ROOT) -> Any:
+    """Returns a value with a function applied to each value directly inside it.
+
+    Masks, row splits, type codes and names of dimensions stay.
+
+    Args:
+        value: The value.
+        change: Takes a value inside, and its path: for a field or a variant, one name more. Returns
+            a value with the same rows.
+        at: The path of the value.
+
+    Returns:
+        The value itself if nothing is inside, or nothing there changes.
+
+    >>> from extensor._struct.inside import map_inside
+    >>> import extensor as xt
+    >>> records = xt.DenseStructuredTensor([2], {"x": [1, 2], "y": [3, 4]})
+    >>> map_inside(records, lambda part, at: -part if str(at) == "y" else part).to_py()
+    [{'x': 1, 'y': -3}, {'x': 2, 'y': -4}]
+    """
+    if isinstance(value, tf.Tensor):
+        return value
+    if isinstance(value, tf.RaggedTensor):
+        values = change(value.values, at)
+        return value if values is value.values else value.with_values(values)
+    if isinstance(value, Records):
+        records: Any = value
+        if hasattr(records, "row_splits"):
+            values = change(records.values, at)
+            return value if values is records.values else records._with_values(values)
+        fields = {name: change(part, at / name) for name, part in records._columns.items()}
+        if all(part is records._columns[name] for name, part in fields.items()):
+            return value
+        return records._map_parts(lambda part, name: fields[name])
+    if is_masked(value):
+        values = change(value.values, at)
+        return value if values is value.values else type(value).of_parts(values, value.mask)
+    if is_union(value):
+        rows = {name: change(part, at / name) for name, part in value.variants.items()}
+        if all(part is value.variants[name] for name, part in rows.items()):
+            return value
+        return value.of_parts(value.codes, rows, value.names)
+    return value
