@@ -138,7 +138,7 @@ class ArrowFunction:
         """The Arrow schema of the results. Loads the model."""
         return pa.schema([*(self._keep or ()), *self._load()[1]])
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, data: Any) -> pa.Table | pa.RecordBatch | pa.StructArray:
         """Returns the results for the records of a table, as the same kind of Arrow data.
 
         Args:
