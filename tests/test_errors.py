@@ -23,7 +23,6 @@ OTHER_ERRORS = {
     ("_declare/derived_spec.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_keras/graph_node.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_tf/_tf_as_tensor.py", "__get__", "AttributeError"): _EXPECTED,
-    ("_types/masked/value.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_tf/_tf_nest.py", "__get__", "AttributeError"): _EXPECTED,
     ("_keras/_keras_private.py", "standardized", "NotImplementedError"): _BASE_CLASS,
     ("_keras/_keras_private.py", "functional_model", "NotImplementedError"): _BASE_CLASS,
@@ -45,7 +44,7 @@ OTHER_ERRORS = {
     ),
     ("_formats/tfrecord/files.py", "_decompressed", "error"): _CAUGHT,
     ("_data/position.py", "_checked_shard", "TypeError"): _CAUGHT,
-    ("_cli/commands.py", "_filled", "BadParameter"): "click shows it with the usage.",
+    ("_cli/nulls_option.py", "fill_of", "BadParameter"): "click shows it with the usage.",
 }
 # Classes of extensor that are not public: each is caught inside of extensor.
 INTERNAL_ERRORS = {

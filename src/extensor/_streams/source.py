@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import functools
 import itertools
@@ -50,7 +51,7 @@ class Group(NamedTuple):
     at: Any = None
 
 
-class Source:
+class Source(abc.ABC):
     """The records of files of one format, in groups that can be read in any order.
 
     A format is a subclass. Its constructor finds out `schema` and `groups`; `batches` reads groups.
@@ -72,6 +73,7 @@ class Source:
         self.files = files
         self._versions = versions or {file.path: file.version() for file in files}
 
+    @abc.abstractmethod
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of groups of one file, with the fields of the schema.
 
@@ -79,7 +81,6 @@ class Source:
             groups: Groups of one file; only one if it is the whole file.
             rows: The number of records that are wanted at once. Record batches may have more.
         """
-        raise NotImplementedError
 
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with the fields of a schema, which are some of their fields."""

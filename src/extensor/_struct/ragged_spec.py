@@ -212,6 +212,9 @@ class RaggedRowSpec(ListSpec):
     `tf.RaggedTensorSpec` of ragged rank 0.)
     """
 
+    _public_name = "RaggedStructuredTensorSpec"
+    """The constructor that makes it, which is in its repr."""
+
     @property
     def value_type(self) -> type:
         """The type of the values."""

@@ -223,7 +223,7 @@ def equality_tells_components_apart(subject: Subject) -> None:
 def repr_shows_all(subject: Subject) -> None:
     """The repr of a spec contains its class name; different specs have different reprs."""
     for spec in subject.specs:
-        name = type(spec).__name__
+        name = getattr(type(spec), "_public_name", type(spec).__name__)
         expect(name in repr(spec), f"{name} in the repr", repr(spec))
     for spec, other in subject.variations:
         expect(

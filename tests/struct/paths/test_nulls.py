@@ -45,7 +45,10 @@ def best(choose, items):
 
 
 CASES = {
-    "num": (lambda t: S.num(t, "steps", "n"), lambda r: {**r, "n": r["steps"] and len(r["steps"])}),
+    "num": (
+        lambda t: S.num(t, "steps", "n"),
+        lambda r: {**r, "n": None if r["steps"] is None else len(r["steps"])},
+    ),
     "num, inner": (
         lambda t: S.num(t, "steps.l", "steps.n"),
         each_step(lambda s: {"n": None if s["l"] is None else len(s["l"])}),
@@ -139,8 +142,8 @@ CASES = {
     ),
     "pad null lists": (
         lambda t: S.pad(t, "steps", 2),
-        lambda r: {**r, "steps": r["steps"] and (
-            r["steps"] + [None])[: max(2, len(r["steps"]))]},
+        lambda r: {**r, "steps": None if r["steps"] is None else (
+            r["steps"] + [None, None])[: max(2, len(r["steps"]))]},
     ),
     "fill_null": (
         lambda t: S.fill_null(t, "sizes", 9),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path, PathLike
 from extensor._struct.index import ALL, gather, take
@@ -258,12 +259,12 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
 
     for rank in [2] * depth or [1]:
         value, _ = unmasked(value, 1)
-        own, rows = getattr(mask, "row_splits", None), getattr(value, "row_splits", None)
+        own, rows = _splits_in(mask), _splits_in(value)
         if (own is None) != (rows is None) and mask.shape.rank != 1:
             mask, value = (
                 with_rows(r.items, r.splits) for r in (rows_of(mask, 1), rows_of(value, 1))
             )
-            own, rows = mask.row_splits, value.row_splits
+            own, rows = _splits_in(mask), _splits_in(value)
         shapes = tf.TensorShape(mask.shape), tf.TensorShape(value.shape)
         is_other = shapes[0].rank in range(rank) or not shapes[0][:rank].is_compatible_with(
             shapes[1][:rank]
@@ -278,6 +279,12 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
     if mask.shape.rank != 1:
         raise unlike(f"shape {mask.shape} for {tf.TensorShape(value.shape)}")
     return mask
+
+
+def _splits_in(value: Any) -> Any:
+    """Returns the row splits of the outermost lists; None if they are not ragged."""
+    rows = uncut_rows(value)
+    return None if rows is None else rows[1]
 
 
 def flatten(st: StructuredTensor, path: PathLike = ()) -> StructuredTensor:
