@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._files.files import FilePath
+from extensor._files.file_path import FilePath
 from extensor._path import PathLike
 
 if TYPE_CHECKING:

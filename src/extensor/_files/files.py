@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from extensor._files.file_path import FilePath
 from extensor._files.whole_file import whole_file
 from extensor.errors import (
     DirectoryError,
@@ -23,8 +24,6 @@ from extensor.errors import (
     MissingFileError,
     StructureError,
 )
-
-FilePath = str | os.PathLike[str]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|[a-z]+::")
 _PATTERN = re.compile(r"[*?[]")
