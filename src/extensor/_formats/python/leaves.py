@@ -113,6 +113,8 @@ def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
 
 def _expect_times_without_zone(values: Any, place: Place) -> None:
     """Raises DTypeError for a time of day with a zone, which Arrow would leave out."""
+    if datetime.time not in set(map(type, values)):
+        return
     for index, value in enumerate(values):
         if isinstance(value, datetime.time) and value.tzinfo is not None:
             raise DTypeError(
@@ -128,8 +130,15 @@ def _with_nanoseconds(values: Any, array: pa.Array) -> pa.Array:
     arrow = array.type
     if not pa.types.is_timestamp(arrow) and not pa.types.is_duration(arrow):
         return array
-    if arrow.unit == "ns" or not any(
-        getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0) for value in values
+    # Of the classes of times, those of pandas have nanoseconds.
+    classes = set(map(type, values))
+    has_them = any(hasattr(c, "nanosecond") or hasattr(c, "nanoseconds") for c in classes)
+    if (
+        not has_them
+        or arrow.unit == "ns"
+        or not any(
+            getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0) for value in values
+        )
     ):
         return array
     is_timestamp = pa.types.is_timestamp(arrow)
