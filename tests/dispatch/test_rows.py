@@ -258,3 +258,14 @@ def test_the_sum_of_csr_matrices_is_sparse():
     dense = np.eye(3)
     matrix = xt.types.CSRSparseTensor.from_dense(dense)
     np.testing.assert_array_equal(sum([matrix, matrix, matrix]).to_dense(), 3 * dense)
+
+
+def test_unstack_in_a_graph_asks_for_a_number_that_is_not_known():
+    spec = xt.types.CSRSparseTensor.Spec([None, 4], tf.float64)
+
+    @tf.function(input_signature=[spec])
+    def rows(matrix):
+        return tf.unstack(matrix)
+
+    with pytest.raises(xt.errors.StructureError, match=r"tf.unstack of CSRSparseTensor.* num="):
+        rows.get_concrete_function()

@@ -50,6 +50,14 @@ def test_the_product_of_two_sparse_matrices_is_sparse(run, dtype, data):
     same(ours(a.T.tocsr()).matmul(ours(b), transpose_a=True), a @ b)
 
 
+@each_run
+def test_a_sparse_tensor_of_tensorflow_is_taken_as_csr(run):
+    a, b = np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([[0.0, 5.0], [7.0, 0.0]])
+    csr = CSRSparseTensor.from_dense
+    same(run(lambda b: csr(a) @ b)(tf.sparse.from_dense(b)), scipy.sparse.csr_array(a @ b))
+    same(run(lambda a: a @ csr(b))(tf.sparse.from_dense(a)), scipy.sparse.csr_array(a @ b))
+
+
 def test_batches_of_sparse_matrices_multiply_one_by_one():
     rng = np.random.default_rng(0)
     a, b = rng.integers(-1, 2, (2, 3, 4, 2)).astype(float), rng.integers(-1, 2, (2, 3, 2, 5)) * 1.0

@@ -366,13 +366,13 @@ def _rows(self: Any) -> Iterator[Any]:
     return iter(tf.unstack(self))
 
 
-_KERAS_MASK = "_keras_mask"
-"""The attribute that tf_keras sets on the inputs of a model. It is allowed, as in
-`tf.experimental.ExtensionType`, and is no part of the value."""
+_SET_BY_KERAS = ("_keras_mask", "_keras_logits")
+"""The attributes that tf_keras sets on the inputs of a model, and Keras on the results of softmax
+and sigmoid. They are allowed, as in `tf.experimental.ExtensionType`, and no part of the value."""
 
 
 def _set(self: Any, name: str, value: object) -> None:
-    if name != _KERAS_MASK and (
+    if name not in _SET_BY_KERAS and (
         _STAGE not in self.__dict__ or name not in type(self).__dataclass_fields__
     ):
         raise _immutable(self, name, "assignment")
@@ -380,7 +380,7 @@ def _set(self: Any, name: str, value: object) -> None:
 
 
 def _delete(self: Any, name: str) -> None:
-    if name != _KERAS_MASK or name not in self.__dict__:
+    if name not in _SET_BY_KERAS or name not in self.__dict__:
         raise _immutable(self, name, "deletion")
     del self.__dict__[name]
 

@@ -15,7 +15,7 @@ from extensor._authoring.rows import concat_rows, stack_rows, take_rows
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.box_ragged import take
 from extensor._tf._tf_dispatch import registered_result
-from extensor.errors import RowError
+from extensor.errors import RowError, StructureError
 
 Function = Callable[..., Any]
 
@@ -63,6 +63,13 @@ def _unstack(cls: type, value: Any, num: Any = None, axis: Any = 0, *_: Any) -> 
     spec, boxes = _boxes(value)
     if not boxes or not _is_first(axis):
         return NotImplemented
+    if num is None and boxes[0].shape[0] is None:
+        raise StructureError(
+            f"tf.unstack of {cls.__qualname__}",
+            "a number of rows that is known while tracing, or num=",
+            f"{spec}",
+            "Give num=, or set the shape of the tensors first with tf.ensure_shape.",
+        )
     row = unstacked_spec(spec, cls.__qualname__)
     columns = [tf.unstack(part, num) for part in boxes]
     return [unbox(row, list(parts)) for parts in zip(*columns, strict=True)]

@@ -8,8 +8,10 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.comparison import after
 from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path
+from extensor._protocol.run_time_check import LATER, asserted
 from extensor._struct.common_shape import row_splits_at
 from extensor._struct.dims import Axes
 from extensor._struct.masked import is_masked
@@ -46,9 +48,8 @@ def position(part: Any, at: Path) -> Any:
         if tensor.shape.rank is not None and (
             tensor.dtype.is_integer or (tensor.dtype == tf.bool and not is_scalar)
         ):
-            if tensor.dtype in (tf.bool, tf.int32, tf.int64):
-                return tensor
-            return tf.cast(tensor, tf.int64)  # the only dtypes of indices for TensorFlow's kernels
+            is_index = tensor.dtype in (tf.bool, *_INDEX_DTYPES)
+            return tensor if is_index else tf.cast(tensor, tf.int64)
     raise DTypeError(
         at or "index",
         "a field name, an int, a slice, ..., None, or an array of ints or bools",
@@ -67,9 +68,11 @@ def without_nulls(part: Any) -> Any:
 
 
 def _checked_slice(part: slice, at: Path) -> slice:
-    """Returns a slice as it is, unless its step is 0 or a part of it is no integer."""
+    """Returns a slice of ints, int32 and int64, unless its step is 0 or a part is no integer."""
+    bounds: list[Any] = []
     for bound in (part.start, part.stop, part.step):
         if bound is None or type(bound) is int or isinstance(bound, (int, np.integer)):
+            bounds.append(bound)
             continue
         tensor: Any = tf.convert_to_tensor(bound) if isinstance(bound, _ARRAYS) else bound
         is_tensor = isinstance(tensor, tf.Tensor) and tensor.dtype.is_integer
@@ -80,14 +83,16 @@ def _checked_slice(part: slice, at: Path) -> slice:
                 f"{bound!r} in a slice",
                 "Give positions; select records by value with a mask.",
             )
+        bounds.append(bound if tensor.dtype in _INDEX_DTYPES else tf.cast(tensor, tf.int64))
     if isinstance(part.step, (int, np.integer)) and part.step == 0:
         raise StructureError(
             at or "index", "a step other than 0", "step 0", "Leave the step out for every record."
         )
-    return part
+    return slice(*bounds)
 
 
 _ARRAYS = (np.ndarray, tf.Variable)
+_INDEX_DTYPES = (tf.int32, tf.int64)  # the only dtypes of indices for TensorFlow's kernels
 
 
 def _as_tensor(part: Any) -> Any:
@@ -268,9 +273,19 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
             )
 
 
+def above_mask(positions: Sequence[Any]) -> int:
+    """Returns the number of ints and slices before the first mask; 0 if an array is before it."""
+    first = next((i for i, part in enumerate(positions) if is_mask(part)), 0)
+    return 0 if any(map(is_array, positions[:first])) else first
+
+
 def compared(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
-    """Returns positions whose masks fail in a run of a graph where the value has other sizes."""
-    if tf.executing_eagerly() or isinstance(value, BaseResourceVariable):
+    """Returns positions whose masks have the sizes of the value, which a graph compares as it runs.
+
+    Raises:
+        StructureError: If a list has another length than its mask (also a ValueError).
+    """
+    if isinstance(value, BaseResourceVariable) or not any(map(is_mask, positions)):
         return positions
     lists = value
     while is_masked(lists):
@@ -280,12 +295,30 @@ def compared(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...
     for part in positions:
         end = axis + dimensions(part)
         if is_mask(part):
-            ragged = (a for a in range(axis, end) if row_splits_at(lists, a) is not None)
-            rank = next(ragged, end) - axis
-            part = with_rows_of(part, value, rank, lambda got: _other_mask(at, "", got), axis)
+            splits = [row_splits_at(lists, a) for a in range(axis, end)]
+            rank = next((i for i, each in enumerate(splits) if each is not None), len(splits))
+            if not tf.executing_eagerly():
+                part = with_rows_of(part, value, rank, lambda got: _other_mask(at, "", got), axis)
+            for i, each in enumerate(splits):
+                part = part if each is None else _of_equal_lists(part, i, each, at)
         result.append(part)
         axis = end
     return tuple(result)
+
+
+def _of_equal_lists(mask: Any, axis: int, row_splits: Any, at: Path) -> Any:
+    """Returns a mask for lists that are all as long as one of its dimensions."""
+    size = tf.shape(mask, row_splits.dtype)[axis]
+    lengths = row_splits[1:] - row_splits[:-1]
+    other = lengths != size
+    if not hasattr(other, "numpy"):
+        error = _other_mask(at, " as long as each list", f"{LATER} bools for another length")
+        return after(asserted(~tf.reduce_any(other), error, [size]), mask)
+    if other.numpy().any():
+        row = int(other.numpy().argmax())
+        wanted = f" of {int(lengths[row])} bools, the length of list {row}"
+        raise _other_mask(at, wanted, f"{int(size)} bools")
+    return mask
 
 
 def _other_mask(at: Path, shape: str, received: str) -> StructureError:

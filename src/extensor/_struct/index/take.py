@@ -88,6 +88,10 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     if rank is not None:
         positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
         key.expect_in_range(positions, shape or (), at)
+        if count := key.above_mask(positions):  # a mask of items is compared with their lists
+            value, rest = take(value, positions[:count], at), positions[count:]
+            positions = (key.ALL,) * sum(map(key.kept, positions[:count])) + rest
+            key.expect_in_range(positions, value.shape, at)
         positions = key.compared(value, positions, at)
         positions = key.without_trailing(positions)
     if len(positions) == 1 and key.is_mask(positions[0]) and positions[0].shape.rank == 1:

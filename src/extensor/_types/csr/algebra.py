@@ -100,6 +100,8 @@ def scaled(matrix: Any, op: Callable[..., tf.Tensor], factor: Any) -> Any:
 
 def added(matrix: Any, other: Any) -> Any:
     """Returns the sum; see CSRSparseTensor.add."""
+    if isinstance(other, tf.SparseTensor):
+        other = type(matrix).from_sparse(other)
     is_sparse = isinstance(other, type(matrix))
     if not is_sparse:
         other = _operand(matrix, other, "add")

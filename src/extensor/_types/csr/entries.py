@@ -48,6 +48,8 @@ def sparse_product(a: Any, b: Any) -> Any:
 
 def multiplied(matrix: Any, other: Any) -> Any:
     """Returns the product of the entries with those of a sparse tensor, or with dense numbers."""
+    if isinstance(other, tf.SparseTensor):
+        other = type(matrix).from_sparse(other)
     if isinstance(other, type(matrix)):
         return _common(matrix, other)
     if not isinstance(other, (tf.Tensor, tf.Variable)):

@@ -22,12 +22,17 @@ def matmul(
     *_: Any,
 ) -> Any:
     """Returns the product of a sparse matrix and a dense one, or of two sparse ones."""
+    a, b = _compressed(a), _compressed(b)
     if isinstance(a, CSRSparseTensor) and isinstance(b, CSRSparseTensor):
         a, b = _transposed(a, transpose_a, adjoint_a), _transposed(b, transpose_b, adjoint_b)
         return entries.sparse_product(a, b)
     if isinstance(a, CSRSparseTensor):
         return a.matmul(_transposed(b, transpose_b, adjoint_b), transpose_a, adjoint_a)
     return algebra.left_product(_transposed(a, transpose_a, adjoint_a), b, transpose_b, adjoint_b)
+
+
+def _compressed(one: Any) -> Any:
+    return CSRSparseTensor.from_sparse(one) if isinstance(one, tf.SparseTensor) else one
 
 
 def _transposed(one: Any, transpose: bool, adjoint: bool) -> Any:
