@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -176,8 +175,17 @@ def _known_reader(descriptor: Descriptor, columns: Any, nulls: Any, *rest: Any) 
     return _Reader(descriptor, columns, None, nulls, *rest)
 
 
-# What a tag of more than 32 bits has, and other numbers and texts may have.
-_LONG_TAG = re.compile(rb"[\x80-\xff]{4}[\x10-\xff]")
+def _maybe_with_long_tags(messages: list[bytes]) -> list[bytes]:
+    """Returns the messages with bytes as in a tag of more than 32 bits; other values have them too.
+
+    Such a tag has four bytes that say that another one follows, and more than 4 bits in the fifth.
+    """
+    data = np.frombuffer(b"\0".join(messages), np.uint8)
+    goes_on = data >= 0x80
+    four = goes_on[:-4] & goes_on[1:-3] & goes_on[2:-2] & goes_on[3:-1]
+    places = np.flatnonzero(four & (data[4:] >= 0x10))
+    ends = np.cumsum(np.fromiter(map(len, messages), np.int64, len(messages)) + 1)
+    return [messages[i] for i in np.unique(np.searchsorted(ends, places, side="right"))]
 
 
 class _Reader:
@@ -231,7 +239,7 @@ class _Reader:
 
     def _records(self, messages: list[bytes]) -> StructuredTensor:
         # ptars reads the tag of a field without what is above 32 bits. protobuf refuses it.
-        for _ in self._parsed([each for each in messages if _LONG_TAG.search(each)]):
+        for _ in self._parsed(_maybe_with_long_tags(messages)):
             pass
         if self._has_groups():
             return self._with_groups(messages)
@@ -361,11 +369,11 @@ def _is_message(value: Any) -> bool:
 
 
 def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
+    if {bytes}.issuperset(map(type, given)):
+        return given
     messages: list[bytes] = []
     for i, message in enumerate(given):
-        if type(message) is bytes:
-            messages.append(message)
-        elif isinstance(message, (bytes, bytearray, memoryview)):
+        if isinstance(message, (bytes, bytearray, memoryview)):
             messages.append(bytes(message))
         elif are_texts and isinstance(message, str):
             messages.append(message.encode())
