@@ -91,9 +91,9 @@ def is_cast(expected: Any, received: Any, is_declared: bool, total: bool = True)
         if not has_records(expected):
             return False
         received = any_batch_size(received)
-        return not expected.is_compatible_with(received) and not mismatch(
-            expected, received, "", total=total
-        )
+        if received == expected or expected.is_compatible_with(received):
+            return False
+        return not mismatch(expected, received, "", total=total)
     if isinstance(expected, dict) and isinstance(received, dict):
         return any(is_cast(expected.get(n), item, is_declared) for n, item in received.items())
     return _are_lists(expected, received) and any(

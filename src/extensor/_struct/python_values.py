@@ -26,9 +26,10 @@ Decoders = Decoder | Mapping[str, Any] | None
 
 def _texts(items: list[Any]) -> list[Any]:
     """Returns the str of bytes in UTF-8; all other values stay."""
-    kinds = set(map(type, items))
-    if kinds == {bytes}:
+    try:
         return list(map(bytes.decode, items))
+    except TypeError:  # not all are bytes
+        kinds = set(map(type, items))
     if dict in kinds:  # of a type of a user
         return [{n: as_text(v) for n, v in i.items()} if type(i) is dict else i for i in items]
     if bytes not in kinds:
@@ -113,9 +114,9 @@ def _wide_decimals(scale: int, plain: Any) -> Any:
     return decimal.Decimal((sign, digits, -scale))
 
 
-def is_flat(decode: Any) -> bool:
-    """Returns whether a Decoder makes one object of each number."""
-    return decode.func is _decoded
+def of_flat_lists(decode: Decoder) -> Callable[[list[Any]], list[Any]] | None:
+    """Returns what a Decoder does with a flat list, if it makes one object of each value."""
+    return decode.args[0] if decode.func is _decoded else None
 
 
 def _each(decode: Callable[[list[Any]], list[Any]]) -> Decoder:

@@ -24,7 +24,7 @@ from extensor._struct.python_values import (
     Decoders,
     UnknownZoneError,
     decoders_of_field,
-    is_flat,
+    of_flat_lists,
 )
 from extensor._struct.records import Records
 from extensor.errors import DTypeError, FormatError
@@ -176,11 +176,15 @@ def _decoded(value: Any, decode: Decoder, rank: int) -> Any:
     if is_masked(value):
         return _hidden(_decoded(value.values, decode, rank), _numbers(value.mask))
     is_tensor = isinstance(value, (tf.Tensor, tf.Variable))
-    if not is_tensor or value.shape.rank < 2 or not is_flat(decode):
+    decode_flat = of_flat_lists(decode)
+    if not is_tensor or not value.shape.rank or decode_flat is None:
         return decode(_undecoded(value, rank))
     array = value.numpy()
+    values = decode_flat(array.reshape(-1).tolist())
+    if array.ndim == 1:
+        return values
     made = np.empty(array.size, object)
-    made[:] = decode(array.reshape(-1).tolist())
+    made[:] = values
     return made.reshape(array.shape).tolist()
 
 
