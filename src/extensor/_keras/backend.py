@@ -30,22 +30,16 @@ def check_backend() -> None:
     try:
         import keras
     except ImportError as error:
-        raise MissingDependencyError(
-            "extensor.keras",
-            "Keras 3",
-            f"a failed import ({error})",
-            "pip install 'extensor[keras]'",
-        ) from error
+        received = f"a failed import ({error})"
+        fix = "pip install 'extensor[keras]'"
+        raise MissingDependencyError("extensor.keras", "Keras 3", received, fix) from error
     if keras.backend.backend() != "tensorflow":
         raise _wrong_backend(f"{keras.backend.backend()!r}, with which Keras was imported")
     version = tuple(int(part) for part in keras.__version__.split(".")[:2])
     if version < OLDEST:
-        raise MissingDependencyError(
-            "extensor.keras",
-            f"Keras {'.'.join(map(str, OLDEST))} or newer",
-            f"Keras {keras.__version__}",
-            "pip install --upgrade keras",
-        )
+        expected = f"Keras {'.'.join(map(str, OLDEST))} or newer"
+        fix = "pip install --upgrade keras"
+        raise MissingDependencyError("extensor.keras", expected, f"Keras {keras.__version__}", fix)
 
 
 def _chosen_in_file() -> tuple[str, str]:

@@ -61,12 +61,9 @@ class BackupAndRestore(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         if save_freq != "epoch" and not (isinstance(save_freq, int) and save_freq > 0):
-            raise StructureError(
-                "BackupAndRestore: save_freq",
-                '"epoch", or a positive number of batches',
-                repr(save_freq),
-                'Give save_freq="epoch".',
-            )
+            expected = '"epoch", or a positive number of batches'
+            fix = 'Give save_freq="epoch".'
+            raise StructureError("BackupAndRestore: save_freq", expected, repr(save_freq), fix)
         self._folder = os.fspath(backup_dir)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
         self._length = int(dataset.cardinality())
@@ -110,12 +107,9 @@ class BackupAndRestore(keras.callbacks.Callback):
     def _restore_weights(self, path: str) -> None:
         model: Any = self.model
         if not model.built:
-            raise StructureError(
-                "BackupAndRestore",
-                "a model that is built",
-                f"{model.name}, which has no variables yet",
-                "Call the model on a batch before fit.",
-            )
+            received = f"{model.name}, which has no variables yet"
+            fix = "Call the model on a batch before fit."
+            raise StructureError("BackupAndRestore", "a model that is built", received, fix)
         if model.optimizer is not None and not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
         model.load_weights(path)

@@ -113,13 +113,12 @@ def named_errors(model: Any) -> Any:
 
 
 def _error(model: Any, names: Iterable[str], received: str) -> UnsupportedTypeError:
-    return UnsupportedTypeError(
-        f"{model.name}: {', '.join(names)}",
-        "tensors and operations of XLA, because of jit_compile=True",
-        received,
+    expected = "tensors and operations of XLA, because of jit_compile=True"
+    fix = (
         "Convert the field to a tensor of numbers before the model, in dataset.map, or use "
-        "compile(jit_compile=False).",
+        "compile(jit_compile=False)."
     )
+    return UnsupportedTypeError(f"{model.name}: {', '.join(names)}", expected, received, fix)
 
 
 def _source(tensor: Any) -> Any:

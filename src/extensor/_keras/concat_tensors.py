@@ -109,10 +109,10 @@ def _variants(batches: Any) -> tf.Tensor:
 
 def _tensor(array: Any, path: Path) -> tf.Tensor:
     if isinstance(array, tf.RaggedTensor):
+        expected = "one size in all batches"
+        received = "batches of different sizes"
+        fix = "Return a ragged field, or call the model on each batch."
         raise StructureError(
-            f"predict: {path}" if path.names else "predict",
-            "one size in all batches",
-            "batches of different sizes",
-            "Return a ragged field, or call the model on each batch.",
+            f"predict: {path}" if path.names else "predict", expected, received, fix
         )
     return tf.convert_to_tensor(array)

@@ -101,12 +101,8 @@ def _with_form(dataset: tf.data.Dataset, form: Any) -> tf.data.Dataset:
 def _check_size(name: str, size: Any) -> None:
     """Raises unless a size of batches is a positive int, or is not given; 0 is not, as in Keras."""
     if size and (not isinstance(size, (int, np.integer)) or size < 0):
-        raise ArgumentError(
-            name,
-            "a positive int",
-            repr(size),
-            "Give the number of rows in a batch, or leave the argument out for 32.",
-        )
+        fix = "Give the number of rows in a batch, or leave the argument out for 32."
+        raise ArgumentError(name, "a positive int", repr(size), fix)
 
 
 def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: Any) -> Any:
@@ -140,12 +136,10 @@ def _lowered_batches(data: Any, replicas: int) -> Any:
 def _lowered(element: Any, replicas: int) -> Any:
     if replicas > 1 and contains(element, is_extension):
         # Keras would split each component tensor separately, also row splits.
-        raise UnsupportedTypeError(
-            f"a batch for {replicas} replicas",
-            "a batch from a tf.data.Dataset, or values as arguments",
-            "extension values from a generator or PyDataset",
-            "Use tf.data.Dataset.from_generator(..., output_signature=spec).",
-        )
+        expected = "a batch from a tf.data.Dataset, or values as arguments"
+        received = "extension values from a generator or PyDataset"
+        fix = "Use tf.data.Dataset.from_generator(..., output_signature=spec)."
+        raise UnsupportedTypeError(f"a batch for {replicas} replicas", expected, received, fix)
     return lowered(element)
 
 

@@ -43,12 +43,8 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
     <SymbolicRagged shape=(None, None), dtype=string>
     """
     if not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.SparseTensorSpec):
-        raise DTypeError(
-            "xt.keras.Input",
-            "a TypeSpec",
-            repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
-            _fix(spec),
-        )
+        received = repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__
+        raise DTypeError("xt.keras.Input", "a TypeSpec", received, _fix(spec))
     if isinstance(spec, tf.TensorSpec):
         _check_batch(spec, name or spec.name)
         return keras.Input(
@@ -81,9 +77,6 @@ def _fix(spec: Any) -> str:
 
 def _check_batch(spec: tf.TensorSpec, name: str | None) -> None:
     if not spec.shape.rank:
-        raise StructureError(
-            f"xt.keras.Input: {name}",
-            "the spec of a batch, whose tensors have a batch dimension",
-            f"shape {spec.shape}",
-            "Batch the dataset first: dataset.batch(n).element_spec.",
-        )
+        expected = "the spec of a batch, whose tensors have a batch dimension"
+        fix = "Batch the dataset first: dataset.batch(n).element_spec."
+        raise StructureError(f"xt.keras.Input: {name}", expected, f"shape {spec.shape}", fix)

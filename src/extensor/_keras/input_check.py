@@ -213,10 +213,10 @@ def _as_lists(structure: Any) -> Any:
 
 
 def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError:
-    return DTypeError(
-        f"{model}: input {path}" if path else f"{model}: input",
-        expected,
-        received,
+    fix = (
         "Give the model the fields and dtypes that it was built for: "
-        "spec.cast(records), with the spec of its input.",
+        "spec.cast(records), with the spec of its input."
+    )
+    return DTypeError(
+        f"{model}: input {path}" if path else f"{model}: input", expected, received, fix
     )

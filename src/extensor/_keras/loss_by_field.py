@@ -47,12 +47,9 @@ def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
     """
     for name in chosen if isinstance(chosen, dict) else ():
         if name not in names:
-            raise FieldError(
-                f"{path} {name}",
-                f"one of the fields with a loss or metric: {', '.join(names)}",
-                name,
-                "Name the same fields as in compile(loss=..., metrics=...).",
-            )
+            expected = f"one of the fields with a loss or metric: {', '.join(names)}"
+            fix = "Name the same fields as in compile(loss=..., metrics=...)."
+            raise FieldError(f"{path} {name}", expected, name, fix)
 
 
 def by_values(
@@ -144,12 +141,10 @@ def _field(value: Any, name: str, what: str) -> Any:
         is_nest = isinstance(value, dict) or records is not None
         listed = value if records is None else records.field_names()
         if not (step in listed if is_nest else is_extension(value) and hasattr(value, step)):
-            raise FieldError(
-                f"{what} {name}",
-                "this field, because it has a loss or metric",
-                f"fields {', '.join(map(str, listed))}" if is_nest else type(value).__name__,
-                "Name fields of the outputs in compile(loss=..., metrics=...).",
-            )
+            expected = "this field, because it has a loss or metric"
+            received = f"fields {', '.join(map(str, listed))}" if is_nest else type(value).__name__
+            fix = "Name fields of the outputs in compile(loss=..., metrics=...)."
+            raise FieldError(f"{what} {name}", expected, received, fix)
         value = value[step] if is_nest else getattr(value, step)
     return value
 
@@ -176,12 +171,10 @@ def _plain_tensors(
         weight = weights_of_values(output, weight, takes_mean(loss))
         splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)
         if truth.ragged_rank != output.ragged_rank:
-            raise StructureError(
-                f"{model}: {name}",
-                f"an output of ragged rank {truth.ragged_rank}, as of the target",
-                f"ragged rank {output.ragged_rank}",
-                "Return an output with the rows of its target.",
-            )
+            expected = f"an output of ragged rank {truth.ragged_rank}, as of the target"
+            received = f"ragged rank {output.ragged_rank}"
+            fix = "Return an output with the rows of its target."
+            raise StructureError(f"{model}: {name}", expected, received, fix)
         message = f"{model}: {name}: the rows of the outputs differ from those of the targets"
         checks = [
             tf.debugging.assert_equal(tf.cast(a, tf.int64), tf.cast(b, tf.int64), message)
@@ -218,12 +211,10 @@ def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
             return tensor, mask
     if isinstance(target, MaskedTensor):
         return target.unmasked(path), None
-    raise DTypeError(
-        path,
-        "a target with one value for each record, each valid or null as a whole",
-        f"a {type(target).__name__} of shape {getattr(target, 'shape', 'unknown')}",
-        "Give a tensor and sample_weight=, or a loss function that takes whole values.",
-    )
+    expected = "a target with one value for each record, each valid or null as a whole"
+    received = f"a {type(target).__name__} of shape {getattr(target, 'shape', 'unknown')}"
+    fix = "Give a tensor and sample_weight=, or a loss function that takes whole values."
+    raise DTypeError(path, expected, received, fix)
 
 
 def weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:

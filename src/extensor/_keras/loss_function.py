@@ -93,13 +93,12 @@ def check_losses(loss: Any, y_pred: Any, model: str) -> None:
     elif isinstance(loss, (FunctionLoss, list, tuple)) or loss is None:
         return
     elif contains(y_pred, is_extension):
-        raise DTypeError(
-            model,
-            f"a tensor or a ragged tensor, the input of the loss {_loss_name(loss)}",
-            "an extension value",
+        expected = f"a tensor or a ragged tensor, the input of the loss {_loss_name(loss)}"
+        fix = (
             'Give losses by field, compile(loss={"score": "mse"}), or a function '
-            "loss(y_true, y_pred) that takes whole values.",
+            "loss(y_true, y_pred) that takes whole values."
         )
+        raise DTypeError(model, expected, "an extension value", fix)
 
 
 def check_targets(loss: Any, y: Any, path: str) -> None:
@@ -123,13 +122,11 @@ def check_targets(loss: Any, y: Any, path: str) -> None:
         for i, (each, target) in enumerate(zip(losses, y, strict=False)):
             check_targets(each, target, f"{path} {i}")
     elif loss is not None and getattr(y, "dtype", None) == tf.string:
-        raise DTypeError(
-            path,
-            f"numbers, because of the loss {_loss_name(loss)}",
-            "strings",
+        fix = (
             "Replace each string by its number in a vocabulary before fit: "
-            "keras.layers.StringLookup(vocabulary=words, num_oov_indices=0)(labels).",
+            "keras.layers.StringLookup(vocabulary=words, num_oov_indices=0)(labels)."
         )
+        raise DTypeError(path, f"numbers, because of the loss {_loss_name(loss)}", "strings", fix)
 
 
 def _loss_name(loss: Any) -> str:

@@ -53,12 +53,9 @@ class Masked(Layer):
         if is_extension(value) and hasattr(value, "__keras_mask__"):
             tensor, mask = value.__keras_mask__()
             return _with_a_step(tensor, mask)
-        raise UnsupportedTypeError(
-            self.name,
-            "a ragged tensor, or a value with a method __keras_mask__",
-            type(value).__name__,
-            "Give a single field, or define __keras_mask__(self) to return a tensor and its mask.",
-        )
+        expected = "a ragged tensor, or a value with a method __keras_mask__"
+        fix = "Give a single field, or define __keras_mask__(self) to return a tensor and its mask."
+        raise UnsupportedTypeError(self.name, expected, type(value).__name__, fix)
 
 
 def _ragged_mask(ragged: Any) -> Any:

@@ -73,13 +73,11 @@ class SymbolicRagged:
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         """Raises UnsupportedTypeError, because a placeholder holds no values."""
-        raise UnsupportedTypeError(
-            f"{self}",
-            "a tensor",
-            "a placeholder for a ragged tensor",
+        fix = (
             "Compute with it in the call of an xt.keras.Layer or in xt.keras.Lambda; Keras "
-            "layers accept its flat_values.",
+            "layers accept its flat_values."
         )
+        raise UnsupportedTypeError(f"{self}", "a tensor", "a placeholder for a ragged tensor", fix)
 
     def __repr__(self) -> str:
         return f"<SymbolicRagged shape={self.shape}, dtype={self.dtype.name}>"

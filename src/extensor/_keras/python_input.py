@@ -30,12 +30,8 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
     if isinstance(data, StructuredTensorValue):
         data = data.to_tensor()
     if is_extension(data) and getattr(data, "shape", tf.TensorShape(None)) == ():
-        raise StructureError(
-            f"{model}: input",
-            "a batch",
-            "a single value of shape ()",
-            "Give a batch of one value: records[:1] instead of records[0].",
-        )
+        fix = "Give a batch of one value: records[:1] instead of records[0]."
+        raise StructureError(f"{model}: input", "a batch", "a single value of shape ()", fix)
     if type(specs) is dict and type(data) is dict and not is_lowered(data):
         return {name: _as_part(item, specs.get(name), model) for name, item in data.items()}
     if type(data) in (list, tuple) and not _is_list_of_records(data):
@@ -45,21 +41,19 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             return type(data)([_as_part(*each, model) for each in pairs])
     is_table = _is_table(data)
     if isinstance(specs, StructuredTensorSpec) and type(data) is dict and not is_lowered(data):
-        raise StructureError(
-            f"{model}: input",
-            "a batch: a list of dicts, one for each record",
-            f"a dict with the keys {', '.join(map(str, data))}",
-            "For one record, give [record]; for columns, xt.from_arrow(pa.table(columns)).",
-        )
+        expected = "a batch: a list of dicts, one for each record"
+        received = f"a dict with the keys {', '.join(map(str, data))}"
+        fix = "For one record, give [record]; for columns, xt.from_arrow(pa.table(columns))."
+        raise StructureError(f"{model}: input", expected, received, fix)
     if not is_table and not _is_list_of_records(data):
         return data
     if not isinstance(specs, StructuredTensorSpec):
-        raise StructureError(
-            f"{model}: input",
-            "extension values, tensors or a dataset" if specs is None else f"the inputs {specs}",
-            f"a {type(data).__name__}" if is_table else "a list of dicts",
-            "Give xt.from_arrow(table), or spec.cast(records) with the spec of the records.",
+        expected = (
+            "extension values, tensors or a dataset" if specs is None else f"the inputs {specs}"
         )
+        received = f"a {type(data).__name__}" if is_table else "a list of dicts"
+        fix = "Give xt.from_arrow(table), or spec.cast(records) with the spec of the records."
+        raise StructureError(f"{model}: input", expected, received, fix)
     if is_table:
         table: Any = data
         try:

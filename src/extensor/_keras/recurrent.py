@@ -67,21 +67,15 @@ class RNN(Layer):
     ) -> None:
         super().__init__(**kwargs)
         if stateful:
-            raise ArgumentError(
-                self.name,
-                "stateful=False",
-                "stateful=True",
+            fix = (
                 "Keep the states yourself: take them with return_state=True, and give them to "
-                "the next call as initial_state=states.",
+                "the next call as initial_state=states."
             )
+            raise ArgumentError(self.name, "stateful=False", "stateful=True", fix)
         if isinstance(cell, (list, tuple)):
             if not cell:
-                raise ArgumentError(
-                    self.name,
-                    "one or more cells",
-                    "an empty list",
-                    "Give a cell, or a list of cells.",
-                )
+                fix = "Give a cell, or a list of cells."
+                raise ArgumentError(self.name, "one or more cells", "an empty list", fix)
             cell = StackedCells(cell)
         self.supports_masking = True
         self.cell = cell
@@ -114,12 +108,10 @@ class RNN(Layer):
             or isinstance(inputs, tf.RaggedTensor)
             or (shape is not None and shape.rank is not None and shape.rank < 2)
         ):
-            raise UnsupportedTypeError(
-                self.name,
-                "a value of shape [batch, steps, ...]",
-                f"{type(inputs).__name__} of shape {shape}",
-                "For lists of different lengths, use xt.keras.layers.ListRNN.",
-            )
+            expected = "a value of shape [batch, steps, ...]"
+            received = f"{type(inputs).__name__} of shape {shape}"
+            fix = "For lists of different lengths, use xt.keras.layers.ListRNN."
+            raise UnsupportedTypeError(self.name, expected, received, fix)
         of_step = stacked_spec(
             unstacked_spec(unstacked_spec(spec, self.name), self.name), None, self.name
         )
@@ -127,12 +119,10 @@ class RNN(Layer):
         batch, count = tf.unstack(tf.shape(boxes[0])[:2])
         steps = boxes[0].shape[1]
         if self.unroll and steps is None:
-            raise UnsupportedTypeError(
-                self.name,
-                "a static number of steps, because unroll=True",
-                f"{type(inputs).__name__} of shape {shape}",
-                "Give the number of steps in the spec of the input, or leave unroll out.",
-            )
+            expected = "a static number of steps, because unroll=True"
+            received = f"{type(inputs).__name__} of shape {shape}"
+            fix = "Give the number of steps in the spec of the input, or leave unroll out."
+            raise UnsupportedTypeError(self.name, expected, received, fix)
         # Steps before rows.
         boxes = [_swapped(part) for part in boxes]
 

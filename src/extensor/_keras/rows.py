@@ -51,23 +51,16 @@ class Rows:
             value = _as_tensor(value)
         spec = any_batch_size(spec_of_field(value))
         if isinstance(spec, tf.TensorSpec) and not spec.shape.rank:
-            raise DTypeError(
-                f"{at}",
-                "one value for each row",
-                "a scalar",
-                "Give arrays, tensors or extension values with a batch dimension.",
-            )
+            fix = "Give arrays, tensors or extension values with a batch dimension."
+            raise DTypeError(f"{at}", "one value for each row", "a scalar", fix)
         boxes = box(spec, value, 1)
         count = int(boxes[0].shape[0])
         if self.count is None:
             self.count = count
         if count != self.count:
-            raise StructureError(
-                f"{at}",
-                counted(self.count, "rows, the number of the first input"),
-                counted(count, "rows"),
-                "Give one value for each row.",
-            )
+            expected = counted(self.count, "rows, the number of the first input")
+            received = counted(count, "rows")
+            raise StructureError(f"{at}", expected, received, "Give one value for each row.")
         self._specs.append(spec)
         self._boxes.append(boxes)
         if self._values is not None:
@@ -83,12 +76,10 @@ class Rows:
         assert self.count is not None
         at = math.floor(self.count * (1.0 - share))
         if not 0 < at < self.count:
-            raise StructureError(
-                "validation_split",
-                "a share that leaves rows for both training and validation",
-                f"{share} of {counted(self.count, 'rows')}",
-                "Give another share, or validation_data.",
-            )
+            expected = "a share that leaves rows for both training and validation"
+            received = f"{share} of {counted(self.count, 'rows')}"
+            fix = "Give another share, or validation_data."
+            raise StructureError("validation_split", expected, received, fix)
         return self._part(slice(None, at)), self._part(slice(at, None))
 
     def _part(self, rows: slice) -> Rows:

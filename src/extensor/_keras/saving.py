@@ -34,12 +34,9 @@ class Saver(OwnSaveSignature, keras.Model):
                 TypeError).
         """
         if str(filepath).endswith((".h5", ".hdf5")):
-            raise UnsupportedTypeError(
-                f"{self.name}.save",
-                "a file that ends in .keras",
-                f"{filepath}",
-                "For weights only, use save_weights('model.weights.h5').",
-            )
+            expected = "a file that ends in .keras"
+            fix = "For weights only, use save_weights('model.weights.h5')."
+            raise UnsupportedTypeError(f"{self.name}.save", expected, f"{filepath}", fix)
         super().save(filepath, *args, **kwargs)
 
     def export(
@@ -88,12 +85,10 @@ class Saver(OwnSaveSignature, keras.Model):
             )
         serve = self.serving_function(input_signature)
         if serve is None:
-            raise StructureError(
-                f"{self.name}.export",
-                "a model that was called, or input_signature=",
-                "a model that was never called",
-                "Call or fit the model once, or give input_signature=.",
-            )
+            expected = "a model that was called, or input_signature="
+            received = "a model that was never called"
+            fix = "Call or fit the model once, or give input_signature=."
+            raise StructureError(f"{self.name}.export", expected, received, fix)
         signature = tf.nest.flatten(serve.input_signature)
         check_savable(
             [key_of_spec(spec) for spec in signature if is_extension_spec(spec)], self.name

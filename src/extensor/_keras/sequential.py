@@ -135,12 +135,10 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         """Returns the functional model of the chain, which takes and returns values."""
         first = self.layers[0]
         if is_whole(inputs) and not isinstance(first, TakesValues):
-            raise DTypeError(
-                f"{self.name}: layer {first.name}",
-                "a layer of xt.keras, because the input is an extension value",
-                type(first).__name__,
-                "Select a field first: xt.keras.Lambda(lambda records: records['x']).",
-            )
+            expected = "a layer of xt.keras, because the input is an extension value"
+            received = type(first).__name__
+            fix = "Select a field first: xt.keras.Lambda(lambda records: records['x'])."
+            raise DTypeError(f"{self.name}: layer {first.name}", expected, received, fix)
         self._call_spec = CallSpec.of_call(self, [inputs], {})
         self._output_spec = CallSpec.of_values({"": outputs})
         self._declares_input = is_whole(inputs)

@@ -73,12 +73,9 @@ class _Holder:
 
     def __init__(self, value: Any) -> None:
         if not (isinstance(value, tf.TypeSpec) or is_extension(value)):
-            raise DTypeError(
-                "xt.keras.serialize",
-                "a TypeSpec or an extension value",
-                type(value).__name__,
-                "Serialize other objects with keras.saving.serialize_keras_object.",
-            )
+            expected = "a TypeSpec or an extension value"
+            fix = "Serialize other objects with keras.saving.serialize_keras_object."
+            raise DTypeError("xt.keras.serialize", expected, type(value).__name__, fix)
         self.value = value
 
     def get_config(self) -> dict[str, Any]:

@@ -82,12 +82,10 @@ def spec_of_key(key: str) -> tf.TypeSpec:
     """Returns the spec of a key."""
     if key.startswith(_LOCAL):
         if key not in _local_specs:
-            raise RegistrationError(
-                "xt.keras",
-                "a registered TypeSpec, because only such specs can be loaded",
-                "a TypeSpec that was not registered when the model was saved",
-                "Put @xt.register_type_spec above the class, and save the model again.",
-            )
+            expected = "a registered TypeSpec, because only such specs can be loaded"
+            received = "a TypeSpec that was not registered when the model was saved"
+            fix = "Put @xt.register_type_spec above the class, and save the model again."
+            raise RegistrationError("xt.keras", expected, received, fix)
         return _local_specs[key][0]
     proto = tf.TypeSpec.experimental_type_proto()()
     proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_REGISTERED) :])))

@@ -98,12 +98,9 @@ def arrow_function(
     elif callable(model):
         source = _Function(model)
     else:
-        raise DTypeError(
-            "arrow_function: model",
-            "the path of a saved model, a model of Keras, or a function",
-            type(model).__name__,
-            "Give for example the path of a .keras file.",
-        )
+        expected = "the path of a saved model, a model of Keras, or a function"
+        fix = "Give for example the path of a .keras file."
+        raise DTypeError("arrow_function: model", expected, type(model).__name__, fix)
     return ArrowFunction(uuid.uuid4().hex, source, spec, keep, nulls, schema)
 
 
@@ -120,12 +117,9 @@ class ArrowFunction:
         self._schema = _checked_schema(schema, "schema")
         self._wanted = WantedTable(None, spec, nulls)
         if self._wanted.schema is None:
-            raise DTypeError(
-                "arrow_function: spec",
-                "the spec of records, or a pyarrow Schema",
-                repr(spec),
-                "Give xt.spec_of(records), or the schema of a table.",
-            )
+            expected = "the spec of records, or a pyarrow Schema"
+            fix = "Give xt.spec_of(records), or the schema of a table."
+            raise DTypeError("arrow_function: spec", expected, repr(spec), fix)
         if has_auto(self._wanted.nulls):
             raise needs_data("arrow_function")
         self._model: Any = None
@@ -151,12 +145,10 @@ class ArrowFunction:
         if self._keep is not None:
             kept = WantedTable(None, self._keep).table(table)
             if result.num_rows != table.num_rows:
-                raise StructureError(
-                    "arrow_function: keep",
-                    f"{table.num_rows} results, one for each record",
-                    f"{result.num_rows} results",
-                    "Without keep=, the function may drop records.",
-                )
+                expected = f"{table.num_rows} results, one for each record"
+                received = f"{result.num_rows} results"
+                fix = "Without keep=, the function may drop records."
+                raise StructureError("arrow_function: keep", expected, received, fix)
             columns = [*kept.columns, *columns]
         whole = pa.Table.from_arrays(columns, schema=self.output_schema)
         if isinstance(data, pa.Table):
@@ -192,12 +184,10 @@ class ArrowFunction:
             schema = pa.schema(map(_narrow, natural))
         twice = {field.name for field in self._keep or ()} & set(schema.names)
         if twice:
-            raise StructureError(
-                f"arrow_function: keep, {min(twice)}",
-                "columns that the model does not return",
-                f"a column of the results {', '.join(schema.names)}",
-                "Leave it out of keep=, or rename the result.",
-            )
+            expected = "columns that the model does not return"
+            received = f"a column of the results {', '.join(schema.names)}"
+            fix = "Leave it out of keep=, or rename the result."
+            raise StructureError(f"arrow_function: keep, {min(twice)}", expected, received, fix)
         return run, schema
 
     def __reduce__(self) -> Any:
@@ -230,12 +220,8 @@ class _SavedModel:
 
     def load(self) -> Callable[[Any], Any]:
         if not tf.io.gfile.exists(self._path):
-            raise MissingFileError(
-                self._path,
-                "a saved model",
-                "no file or folder",
-                "Give a path that every process can read.",
-            )
+            fix = "Give a path that every process can read."
+            raise MissingFileError(self._path, "a saved model", "no file or folder", fix)
         if self._path.endswith(".keras"):
             return _inference(_load_keras(self._path, {}))
         model: Any = tf.saved_model.load(self._path)
@@ -353,12 +339,9 @@ def _inference(model: Any) -> Callable[[Any], Any]:
 def _checked_schema(schema: Any, name: str) -> pa.Schema | None:
     if schema is None or isinstance(schema, pa.Schema):
         return schema
-    raise DTypeError(
-        f"arrow_function: {name}",
-        "a pyarrow Schema of the columns",
-        repr(schema)[:80],
-        f'Give for example {name}=pa.schema({{"id": pa.int64()}}).',
-    )
+    expected = "a pyarrow Schema of the columns"
+    fix = f'Give for example {name}=pa.schema({{"id": pa.int64()}}).'
+    raise DTypeError(f"arrow_function: {name}", expected, repr(schema)[:80], fix)
 
 
 def _table(data: Any) -> pa.Table:
@@ -370,12 +353,9 @@ def _table(data: Any) -> pa.Table:
         return pa.Table.from_struct_array(data)
     if isinstance(data, pa.StructArray):
         return pa.Table.from_struct_array(data)
-    raise DTypeError(
-        "arrow_function",
-        "a Table, a RecordBatch, or an array of structs",
-        type(data).__name__,
-        'Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.',
-    )
+    expected = "a Table, a RecordBatch, or an array of structs"
+    fix = 'Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.'
+    raise DTypeError("arrow_function", expected, type(data).__name__, fix)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -88,12 +88,9 @@ class Client:
         try:
             given = self._parameters.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise DTypeError(
-                "encode",
-                f"the arguments {self._parameters}",
-                f"others ({error})",
-                "Give the arguments of the function that was saved, in order or by name.",
-            ) from None
+            expected = f"the arguments {self._parameters}"
+            fix = "Give the arguments of the function that was saved, in order or by name."
+            raise DTypeError("encode", expected, f"others ({error})", fix) from None
         return self._inputs.encode(given, optional, **own)
 
     def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Any:

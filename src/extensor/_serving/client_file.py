@@ -63,12 +63,9 @@ def save_clients(path: str | os.PathLike[str], clients: Mapping[str, Client]) ->
     tensors = signature_tensors(path)
     for key, description in described.items():
         if key not in tensors:
-            raise FieldError(
-                path,
-                f"a SavedModel with the signature {key!r}",
-                f"a SavedModel with {', '.join(map(repr, tensors)) or '0 signatures'}",
-                "Save the functions of the signatures under the same keys.",
-            )
+            received = f"a SavedModel with {', '.join(map(repr, tensors)) or '0 signatures'}"
+            fix = "Save the functions of the signatures under the same keys."
+            raise FieldError(path, f"a SavedModel with the signature {key!r}", received, fix)
         for side in ("inputs", "outputs"):
             for component in description[side]["tensors"]:
                 component["tensor"] = tensors[key][f"{side}/{component['name']}"]
@@ -135,12 +132,9 @@ def load_client(path: str | os.PathLike[str], signature: str = "serving_default"
     file = os.path.join(os.fspath(path), *_FILE)
     signatures = _read(file)
     if signature not in signatures:
-        raise FieldError(
-            file,
-            f"the signature {signature!r}",
-            ", ".join(map(repr, signatures)) or "0 signatures",
-            "Set signature= to an existing key.",
-        )
+        expected = f"the signature {signature!r}"
+        received = ", ".join(map(repr, signatures)) or "0 signatures"
+        raise FieldError(file, expected, received, "Set signature= to an existing key.")
     try:
         return _client(signatures[signature], file)
     except (AttributeError, LookupError, TypeError) as error:
@@ -154,12 +148,9 @@ def _read(file: str) -> dict[str, Any]:
         with tf.io.gfile.GFile(file) as stream:
             document: Any = json.load(stream)
     except tf.errors.NotFoundError as error:
-        raise MissingFileError(
-            file,
-            "a file that describes flat signatures",
-            "a path that does not exist",
-            "Save the model with xt.serving.save, or add the file with xt.serving.save_clients.",
-        ) from error
+        expected = "a file that describes flat signatures"
+        fix = "Save the model with xt.serving.save, or add the file with xt.serving.save_clients."
+        raise MissingFileError(file, expected, "a path that does not exist", fix) from error
     except ValueError as error:
         raise _wrong_format(file, "a file that is not JSON") from error
     if not isinstance(document, dict) or document.get("format") not in _FORMATS:
@@ -170,12 +161,9 @@ def _read(file: str) -> dict[str, Any]:
 def _client(description: Any, file: str) -> Client:
     for name, module in description["types"].items():
         if registered_spec(name) is None:
-            raise RegistrationError(
-                name,
-                "a registered TypeSpec of this name",
-                "a name that is not registered in this process",
-                f"Import the module that registers it first; it is defined in {module}.",
-            )
+            received = "a name that is not registered in this process"
+            fix = f"Import the module that registers it first; it is defined in {module}."
+            raise RegistrationError(name, "a registered TypeSpec of this name", received, fix)
     sides: list[Layout] = []
     for side in ("inputs", "outputs"):
         layout = Layout(
@@ -226,9 +214,5 @@ def _words(part: str) -> list[str]:
 
 
 def _wrong_format(file: str, received: str) -> FormatError:
-    return FormatError(
-        file,
-        f"JSON of the format {_FORMAT!r}",
-        received,
-        "Save the model again with this release of extensor.",
-    )
+    fix = "Save the model again with this release of extensor."
+    return FormatError(file, f"JSON of the format {_FORMAT!r}", received, fix)

@@ -112,12 +112,9 @@ def flat_signature(
     sent = {name: nest for name, nest in given.items() if _has_spec(nest)}
     outputs = Layout(tf.nest.map_structure(_spec, concrete.structured_outputs), ragged)
     if not outputs.components:
-        raise StructureError(
-            _name(fn),
-            "a function that returns tensors",
-            "a function that returns 0 tensors",
-            "Return the values that a client needs.",
-        )
+        expected = "a function that returns tensors"
+        fix = "Return the values that a client needs."
+        raise StructureError(_name(fn), expected, "a function that returns 0 tensors", fix)
 
     # Includes arguments that were not given, because a concrete function has no defaults.
     full_call = _Call(call.signature, *concrete.structured_input_signature)
@@ -186,12 +183,9 @@ class _Call:
 
 def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
     if not callable(fn):
-        raise ProtocolError(
-            "flat_signature",
-            "a function or a callable module",
-            type(fn).__name__,
-            "Give a method of the object.",
-        )
+        expected = "a function or a callable module"
+        received = type(fn).__name__
+        raise ProtocolError("flat_signature", expected, received, "Give a method of the object.")
     if not args and not kwargs:
         function = _function(fn)
         args, kwargs = getattr(function, "structured_input_signature", None) or (
@@ -202,13 +196,12 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise DTypeError(
-            _name(fn),
-            f"specs for the arguments {signature}",
-            f"specs that do not fit ({error})",
+        expected = f"specs for the arguments {signature}"
+        fix = (
             "Give a spec for each argument without a default, such as the element_spec of a "
-            "dataset.",
-        ) from error
+            "dataset."
+        )
+        raise DTypeError(_name(fn), expected, f"specs that do not fit ({error})", fix) from error
     return _Call(signature, args, kwargs)
 
 

@@ -95,12 +95,8 @@ class Layout:
 
     def __init__(self, structure: Any, ragged: str = "row_splits") -> None:
         if ragged not in RAGGED:
-            raise StructureError(
-                "ragged",
-                " or ".join(map(repr, RAGGED)),
-                repr(ragged),
-                "Leave it out for row splits.",
-            )
+            expected = " or ".join(map(repr, RAGGED))
+            raise StructureError("ragged", expected, repr(ragged), "Leave it out for row splits.")
         self._structure = structure
         self._ragged = ragged
         found = [
@@ -115,12 +111,9 @@ class Layout:
         ]
         duplicate = next((place for place, count in Counter(places).items() if count > 1), None)
         if duplicate is not None:
-            raise StructureError(
-                duplicate[0],
-                "a unique path for every tensor",
-                "two tensors of this path",
-                "Use unique strings as keys.",
-            )
+            expected = "a unique path for every tensor"
+            received = "two tensors of this path"
+            raise StructureError(duplicate[0], expected, received, "Use unique strings as keys.")
         self._components = {
             (names, one.steps): Component(name, path, part, _sent(one.spec, path, part))
             for name, (path, part), (names, one) in zip(
@@ -239,12 +232,10 @@ def _sent(spec: Any, path: Path, part: str) -> tf.TensorSpec:
     """Returns the spec of the tensor that is sent for a component."""
     is_variable = isinstance(spec, VariableSpec)
     if is_variable or spec.dtype in (tf.resource, tf.variant):
-        raise UnsupportedTypeError(
-            path,
-            "a tensor of numbers, strings or booleans, because it is sent to a server",
-            "a variable" if is_variable else f"a tensor of dtype {spec.dtype.name}",
-            "Keep it in the module, and use its value in arguments and results.",
-        )
+        expected = "a tensor of numbers, strings or booleans, because it is sent to a server"
+        received = "a variable" if is_variable else f"a tensor of dtype {spec.dtype.name}"
+        fix = "Keep it in the module, and use its value in arguments and results."
+        raise UnsupportedTypeError(path, expected, received, fix)
     if "row_lengths" not in part:
         return tf.TensorSpec(spec.shape, spec.dtype)
     nsplits = spec.shape[0]

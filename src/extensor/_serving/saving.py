@@ -56,23 +56,17 @@ def save(
     {'taste': <tf.RaggedTensor [[2.0], [4.0, 6.0]]>}
     """
     if isinstance(module, (str, os.PathLike)):
-        raise DTypeError(
-            "module",
-            "a tf.Module, a layer or model of Keras, or None",
-            type(module).__name__,
-            "The model is the first argument: xt.serving.save(model, path).",
-        )
+        expected = "a tf.Module, a layer or model of Keras, or None"
+        fix = "The model is the first argument: xt.serving.save(model, path)."
+        raise DTypeError("module", expected, type(module).__name__, fix)
     if signatures is None and callable(module):
         signatures = flat_signature(module)
     if isinstance(signatures, FlatSignature):
         signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     if not isinstance(signatures, Mapping):
-        raise DTypeError(
-            "signatures",
-            "a result of flat_signature, or a mapping of such results by key",
-            type(signatures).__name__,
-            "Give xt.serving.flat_signature(function, spec).",
-        )
+        expected = "a result of flat_signature, or a mapping of such results by key"
+        fix = "Give xt.serving.flat_signature(function, spec)."
+        raise DTypeError("signatures", expected, type(signatures).__name__, fix)
     flat = {key: one for key, one in signatures.items() if isinstance(one, FlatSignature)}
     for signature in flat.values():
         client_description(signature)  # raises before the first write
@@ -91,12 +85,9 @@ def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Modu
     try:
         inside = [] if module is None else tf.train.TrackableView(module).descendants()
     except (AttributeError, TypeError, ValueError) as error:
-        raise DTypeError(
-            "module",
-            "a tf.Module, a layer or model of Keras, or None",
-            type(module).__name__,
-            "Give the object with the variables and tables that the functions use.",
-        ) from error
+        expected = "a tf.Module, a layer or model of Keras, or None"
+        fix = "Give the object with the variables and tables that the functions use."
+        raise DTypeError("module", expected, type(module).__name__, fix) from error
     root: Any = tf.Module()
     functions = [one.function.get_concrete_function() for one in signatures.values()]
     kept = (tf.saved_model.experimental.TrackableResource, tf.saved_model.Asset)

@@ -204,9 +204,5 @@ class _Checks:
             message = f"{path}: expected {expected}"
             self.assertions.append(tf.debugging.Assert(tf.reduce_all(condition), [message]))
         elif not np.all(condition):
-            raise StructureError(
-                path,
-                expected,
-                "tensors that do not fit each other",
-                "Give all tensors of one value, without changes.",
-            )
+            fix = "Give all tensors of one value, without changes."
+            raise StructureError(path, expected, "tensors that do not fit each other", fix)

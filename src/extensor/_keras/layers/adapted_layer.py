@@ -75,11 +75,9 @@ def expect_no_nul(words: Iterable[str | bytes], path: str, fix: str) -> None:
     for word in words:
         text = word.decode(errors="replace") if isinstance(word, bytes) else word
         if isinstance(text, str) and text.endswith("\0"):
+            expected = "strings that do not end in NUL, which Keras cuts off"
             raise ArgumentError(
-                path,
-                "strings that do not end in NUL, which Keras cuts off",
-                f"{text[:40]!r}",
-                f"Replace it, or hash the strings: {fix}.",
+                path, expected, f"{text[:40]!r}", f"Replace it, or hash the strings: {fix}."
             )
 
 
@@ -138,12 +136,9 @@ def _normalize(layer: Any, path: str, batches: tf.data.Dataset) -> None:
         mean, count = mean + change * size / np.maximum(total, 1), total
     variance = np.where(count, squares / np.maximum(count, 1), 1)
     if not (variance < np.finfo(np.float32).max).all():
-        raise StructureError(
-            path,
-            "numbers whose variance float32 can hold",
-            f"a variance of {np.max(variance):.1e}",
-            f"Divide the numbers first, or give RecordFeatures a layer for {path!r}.",
-        )
+        expected = "numbers whose variance float32 can hold"
+        fix = f"Divide the numbers first, or give RecordFeatures a layer for {path!r}."
+        raise StructureError(path, expected, f"a variance of {np.max(variance):.1e}", fix)
     layer.adapt_mean.assign(np.broadcast_to(mean, layer.adapt_mean.shape))
     layer.adapt_variance.assign(np.broadcast_to(variance, layer.adapt_variance.shape))
     layer.finalize_state()
@@ -168,12 +163,8 @@ def _expect_words(layer: Any, path: str) -> None:
     try:
         words = table.export()[0].numpy().tolist()
     except tf.errors.OpError as error:
-        raise StructureError(
-            path,
-            "at least one string",
-            "none",
-            f"Give other data, or leave the field out: records.without({path!r}).",
-        ) from error
+        fix = f"Give other data, or leave the field out: records.without({path!r})."
+        raise StructureError(path, "at least one string", "none", fix) from error
     expect_no_nul(words, path, f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}})")
 
 

@@ -25,12 +25,8 @@ def checked_combiner(combiner: str, path: str) -> str:
         ArgumentError: If there is none (also a ValueError).
     """
     if combiner not in COMBINERS:
-        raise ArgumentError(
-            path,
-            f"one of the combiners {', '.join(COMBINERS)}",
-            repr(combiner),
-            'Write, for example, combiner="mean".',
-        )
+        expected = f"one of the combiners {', '.join(COMBINERS)}"
+        raise ArgumentError(path, expected, repr(combiner), 'Write, for example, combiner="mean".')
     return combiner
 
 

@@ -73,12 +73,8 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
     """
     spec, above = without_masks(spec), above or Path()
     if not isinstance(spec, StructuredTensorSpec):
-        raise UnsupportedTypeError(
-            str(above) or "records",
-            "the spec of records",
-            repr(spec),
-            "Give dataset.element_spec of a dataset of records.",
-        )
+        fix = "Give dataset.element_spec of a dataset of records."
+        raise UnsupportedTypeError(str(above) or "records", "the spec of records", repr(spec), fix)
     for name, field in spec._record.field_specs.items():
         yield from _fields_of(field, above / name, spec._record.arrow_types.get(name))
 
@@ -101,13 +97,12 @@ def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, A
     elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)):
         yield path, inner, kind
     else:
-        raise UnsupportedTypeError(
-            str(path),
-            "numbers, strings, times, or records or unions of these",
-            type(inner).__qualname__,
+        expected = "numbers, strings, times, or records or unions of these"
+        fix = (
             "Leave the field out: records.without(...), or name the fields: "
-            "RecordFeatures({path: layer}).",
+            "RecordFeatures({path: layer})."
         )
+        raise UnsupportedTypeError(str(path), expected, type(inner).__qualname__, fix)
 
 
 def without_masks(spec: Any) -> Any:

@@ -68,12 +68,9 @@ class EmbeddingBag(Layer):
         given = {"vocabulary": vocabulary, "num_bins": num_bins, "input_dim": input_dim}
         given = {name: value for name, value in given.items() if value is not None}
         if len(given) != 1:
-            raise ArgumentError(
-                self.name,
-                "one of vocabulary, num_bins and input_dim",
-                " and ".join(given) or "none of them",
-                "Give vocabulary=[...] or num_bins=... for strings, input_dim=... for ids.",
-            )
+            expected = "one of vocabulary, num_bins and input_dim"
+            fix = "Give vocabulary=[...] or num_bins=... for strings, input_dim=... for ids."
+            raise ArgumentError(self.name, expected, " and ".join(given) or "none of them", fix)
         self._given = given
         self.combiner, self.empty = checked_combiner(combiner, self.name), empty
         self.lookup = _lookup(vocabulary, num_bins, self.name)

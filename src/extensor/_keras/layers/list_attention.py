@@ -131,12 +131,9 @@ def _vectors(value: Any, path: str, mask: Any) -> Lists:
     lists = Lists.of(value, path, mask)
     items = lists.items
     if not isinstance(items, tf.Tensor) or not (items.dtype.is_floating or items.dtype.is_integer):
-        raise UnsupportedTypeError(
-            path,
-            "lists of vectors or numbers",
-            f"lists of {items.dtype.name}" if hasattr(items, "dtype") else "lists of records",
-            "Make a vector of each item first: xt.keras.TimeDistributed(layer).",
-        )
+        received = f"lists of {items.dtype.name}" if hasattr(items, "dtype") else "lists of records"
+        fix = "Make a vector of each item first: xt.keras.TimeDistributed(layer)."
+        raise UnsupportedTypeError(path, "lists of vectors or numbers", received, fix)
     return lists if items.shape.rank > 1 else lists.with_items(items[:, tf.newaxis])
 
 

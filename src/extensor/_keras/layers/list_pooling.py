@@ -107,13 +107,12 @@ class ListPooling(Layer):
             plain = plain.values
         if not isinstance(plain, tf.Tensor) or plain.dtype == tf.string:
             dtype = f" of {plain.dtype.name}" if isinstance(plain, tf.Tensor) else ""
-            raise UnsupportedTypeError(
-                path,
-                "numbers, one tensor for each item",
-                f"{type(plain).__name__}{dtype}",
+            expected = "numbers, one tensor for each item"
+            fix = (
                 "Select other fields, or make a vector of each item first: "
-                "xt.keras.TimeDistributed(layer).",
+                "xt.keras.TimeDistributed(layer)."
             )
+            raise UnsupportedTypeError(path, expected, f"{type(plain).__name__}{dtype}", fix)
         plain = tf.cast(plain, self.compute_dtype)
         if valid is not None:
             plain = MaskedTensor.of_parts(plain, valid).fill(0)

@@ -69,13 +69,12 @@ class Lists:
         if isinstance(value, tf.Tensor) and (value.shape.rank or 0) > 1:
             return cls._of_dense(value, masks)
         shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
-        raise UnsupportedTypeError(
-            path,
+        expected = (
             "a field of lists: a ragged tensor, records in ragged rows, or a tensor of "
-            "rank 2 or more",
-            f"{type(value).__name__}{shape}",
-            "Give a single field of lists.",
+            "rank 2 or more"
         )
+        received = f"{type(value).__name__}{shape}"
+        raise UnsupportedTypeError(path, expected, received, "Give a single field of lists.")
 
     @classmethod
     def _of_ragged(cls, value: Any, masks: list[Any]) -> Lists:

@@ -83,12 +83,9 @@ class RecordFeatures(Layer):
     ) -> None:
         super().__init__(**kwargs)
         if output_mode not in ("concat", "records"):
-            raise ArgumentError(
-                self.name,
-                'output_mode="concat" or "records"',
-                repr(output_mode),
-                'Write output_mode="concat" for one vector each record.',
-            )
+            expected = 'output_mode="concat" or "records"'
+            fix = 'Write output_mode="concat" for one vector each record.'
+            raise ArgumentError(self.name, expected, repr(output_mode), fix)
         self.output_mode, self.num_bins, self.max_tokens = output_mode, num_bins, max_tokens
         self._chosen = layers is not None
         self._spec: Any = None
@@ -149,12 +146,8 @@ class RecordFeatures(Layer):
     def call(self, inputs: Any) -> Any:
         """Returns a vector for each record, or the records with preprocessed fields."""
         if not self.layers:
-            raise StructureError(
-                self.name,
-                "the layers of the fields",
-                "none",
-                "Call adapt(dataset) first, or use RecordFeatures.from_spec(spec).",
-            )
+            fix = "Call adapt(dataset) first, or use RecordFeatures.from_spec(spec)."
+            raise StructureError(self.name, "the layers of the fields", "none", fix)
         if self._spec is not None and have_other_units(self._spec, inputs):
             inputs = with_units_of(self._spec, inputs)
         return self._of(inputs)
@@ -168,12 +161,8 @@ class RecordFeatures(Layer):
                 return RaggedStructuredTensor._of_parts(inner, value.row_splits)
             return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
         if not isinstance(value, DenseStructuredTensor):
-            raise UnsupportedTypeError(
-                self.name,
-                "records",
-                type(value).__name__,
-                "Give a StructuredTensor, whole or a field of records.",
-            )
+            fix = "Give a StructuredTensor, whole or a field of records."
+            raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
         if self.output_mode == "records":
             return self._records(value, Path())
         parts = [self._vector(field_at(value, path), path) for path in self.layers]
@@ -289,12 +278,9 @@ def _check_field(value: Any, path: str) -> None:
     if isinstance(value, UnionTensor):
         spec = tf.type_spec_from_value(value)
         variants = [str(Path.of(path) / name) for name in variant_specs(spec)]
-        raise UnsupportedTypeError(
-            path,
-            "a field of one type",
-            f"a union of {', '.join(value.names)}",
-            f"Name its variants, each with a layer: {', '.join(variants)}.",
-        )
+        expected = "a field of one type"
+        fix = f"Name its variants, each with a layer: {', '.join(variants)}."
+        raise UnsupportedTypeError(path, expected, f"a union of {', '.join(value.names)}", fix)
 
 
 def _zero_where_missing(found: Any, given: Any) -> Any:

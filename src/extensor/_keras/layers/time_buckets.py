@@ -46,12 +46,9 @@ class TimeBuckets(Layer):
     ) -> None:
         super().__init__(**kwargs)
         if (num_bins is None) is (bin_boundaries is None):
-            raise ArgumentError(
-                self.name,
-                "num_bins or bin_boundaries",
-                "none of them" if num_bins is None else "both",
-                "Give num_bins and call adapt(dataset), or give bin_boundaries.",
-            )
+            received = "none of them" if num_bins is None else "both"
+            fix = "Give num_bins and call adapt(dataset), or give bin_boundaries."
+            raise ArgumentError(self.name, "num_bins or bin_boundaries", received, fix)
         self.num_bins = num_bins
         self.bin_boundaries = None if bin_boundaries is None else [int(b) for b in bin_boundaries]
 
@@ -67,12 +64,9 @@ class TimeBuckets(Layer):
             StructureError: If there are no times in the data (also a ValueError).
         """
         if self.num_bins is None:
-            raise ArgumentError(
-                self.name,
-                "a layer with num_bins, to adapt",
-                "a layer with bin_boundaries",
-                "Write TimeBuckets(num_bins=...).",
-            )
+            expected = "a layer with num_bins, to adapt"
+            received = "a layer with bin_boundaries"
+            raise ArgumentError(self.name, expected, received, "Write TimeBuckets(num_bins=...).")
         batches: Any = data if isinstance(data, tf.data.Dataset) else [data]
         # In float32, times are exact enough only as differences.
         start, quantiles = None, keras.layers.Discretization(num_bins=self.num_bins)
@@ -95,12 +89,8 @@ class TimeBuckets(Layer):
     def call(self, inputs: Any) -> Any:
         """Returns the number of the bucket of each time."""
         if self.bin_boundaries is None:
-            raise StructureError(
-                self.name,
-                "boundaries of the buckets",
-                "none",
-                "Call adapt(dataset) first, or give bin_boundaries.",
-            )
+            fix = "Call adapt(dataset) first, or give bin_boundaries."
+            raise StructureError(self.name, "boundaries of the buckets", "none", fix)
         if isinstance(inputs, MaskedTensor):
             found = self.call(inputs.values)
             if not isinstance(found, MaskedTensor):

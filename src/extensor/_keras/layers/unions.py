@@ -76,12 +76,8 @@ def _variant(union: Any, name: str, path: Path) -> Any:
     if isinstance(union, MaskedTensor):
         return MaskedTensor.of_parts(_variant(union.values, name, path), union.mask)
     if name not in union.names:
-        raise FieldError(
-            str(path),
-            f"a variant of the union: {', '.join(union.names)}",
-            name,
-            "Check the spelling.",
-        )
+        expected = f"a variant of the union: {', '.join(union.names)}"
+        raise FieldError(str(path), expected, name, "Check the spelling.")
     is_variant = tf.equal(flat_codes(union.codes), union.names.index(name))
     ends = tf.cumsum(tf.cast(is_variant, tf.int64))
     return _in_rows(union.variants[name], [*_outer_splits(union.codes), tf.pad(ends, [[1, 0]])])
