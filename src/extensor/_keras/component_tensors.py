@@ -36,22 +36,22 @@ def to_value(spec: Any, tensors: list[Any]) -> Any:
     return _placeholder(spec, iter(tensors))
 
 
-def count_of_batch(spec: Any, tensors: list[Any]) -> Any:
-    """Returns a batch-sized tensor, or None if the first of the tensors should count the batch.
+def batch_sized(spec: Any, tensors: list[Any]) -> Any:
+    """Returns a tensor that has the size of the batch, of numbers if there is one.
 
-    If all fields are ragged, no component is batch-sized: row splits have one element more. Strings
-    do not count a batch if another tensor can, because XLA has no strings.
+    If all fields are ragged, no component has this size: row splits have one element more. XLA has
+    no strings, so they are the last choice.
 
     Args:
         spec: The spec of a value.
         tensors: The tensors from `to_tensors`.
     """
     batch, splits = _batch_leaves(spec)
-    if batch and tensors[0].dtype != tf.string:
-        return None
     in_nest = _as_in_nest(spec, tensors)
     numbers = next((in_nest[i] for i in batch if in_nest[i].dtype != tf.string), None)
-    return in_nest[splits[0]][:-1] if numbers is None and splits else numbers
+    if numbers is not None:
+        return numbers
+    return in_nest[splits[0]][:-1] if splits else tensors[0]
 
 
 def batch_first(spec: Any, leaves: list[Any]) -> list[Any]:

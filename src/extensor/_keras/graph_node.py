@@ -4,7 +4,7 @@ A value is one KerasTensor in the graph, a `WholeValue`. The operation `Field` r
 tensor of a value, for layers of Keras. The operation `Part` returns a field that is a value itself,
 such as a ragged field. The operation `Assemble` makes a value of other component tensors.
 A layer of extensor takes and returns whole values. When the graph runs, it passes on the values
-themselves, or a `LoweredValue`.
+themselves, or a `PassedValue` with the lowered form.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from extensor._keras.component_names import component_names, part_name
 from extensor._keras.lowering import (
-    LoweredValue,
+    PassedValue,
     is_lowered,
     lowered,
     map_lowered,
@@ -65,7 +65,7 @@ class _OfValue(keras.Operation):
 
     def __call__(self, value: Any) -> Any:
         """Returns the result for a value, or its KerasTensor."""
-        if isinstance(value, LoweredValue):
+        if isinstance(value, PassedValue):
             return self.call(value)  # Keras's own __call__ is slow, and an input has many fields
         if not isinstance(value, keras.KerasTensor):
             form = lowered(value)  # maybe a placeholder, if Keras clones a model
@@ -74,8 +74,8 @@ class _OfValue(keras.Operation):
 
     def tensors(self, value: Any) -> tuple[Any, ...]:
         """Returns the component tensors of a value."""
-        if isinstance(value, LoweredValue):
-            return tensors_of_lowered(value.form)
+        if isinstance(value, PassedValue):
+            return tensors_of_lowered(value.given)
         assert self.spec is not None
         return tensors_of_lowered(lowered_as(self.spec, value, self.name))
 
@@ -123,10 +123,10 @@ class Part(_OfValue):
         super().__init__(name=name)
         self.key, self.indices = key, tuple(indices)
 
-    def call(self, value: Any) -> LoweredValue:
+    def call(self, value: Any) -> PassedValue:
         """Returns the part of a value."""
         tensors = self.tensors(value)
-        return LoweredValue({self.key: tuple(tensors[index] for index in self.indices)})
+        return PassedValue({self.key: tuple(tensors[index] for index in self.indices)})
 
     def compute_output_spec(self, value: Any) -> WholeValue:
         """Returns the KerasTensor of the part."""
@@ -151,9 +151,9 @@ class Assemble(keras.Operation):
         super().__init__(name=name)
         self.key = key
 
-    def call(self, *tensors: Any) -> LoweredValue:
+    def call(self, *tensors: Any) -> PassedValue:
         """Returns the value of the tensors."""
-        return LoweredValue({self.key: tensors})
+        return PassedValue({self.key: tensors})
 
     def compute_output_spec(self, *tensors: Any) -> WholeValue:
         """Returns the KerasTensor of the value."""

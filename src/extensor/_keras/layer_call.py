@@ -4,7 +4,7 @@ Arguments are lowered for Keras and raised for `call`. Results of `call` are low
 raised for the caller. Masks and configurations are converted in the same way.
 
 Keras examines each component tensor several times a call. So the only argument of a layer that is
-built is passed as one object, a `_PassedValue`, if Keras need not cast a tensor in it.
+built is passed as one object, a `PassedValue`, if Keras need not cast a tensor in it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from extensor._keras.graph_node import (
 )
 from extensor._keras.input_check import ArgumentUnits
 from extensor._keras.lowering import (
+    PassedValue,
     contains,
     is_extension,
     is_lowered,
@@ -50,20 +51,6 @@ _in_keras: ContextVar[Any] = ContextVar("_in_keras", default=None)
 _returns_whole: ContextVar[Any] = ContextVar("_returns_whole", default=None)
 
 
-class _PassedValue:
-    """A value that Keras passes on to `call` without a look at its component tensors.
-
-    Args:
-        value: The value.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"<{tf.type_spec_from_value(self.value)}>"  # as a `SpecKey`, for errors of Keras
-
-
 class TakesValues:
     """Lets the `call` of a Keras layer take and return extension values."""
 
@@ -72,19 +59,10 @@ class TakesValues:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name, lower in (("call", _lowered), ("compute_output_spec", TakesValues._whole)):
+        for name, wrapped in _WRAPPED.items():
             method = vars(cls).get(name)
             if method is not None and not getattr(method, "takes_lowered", False):
-                setattr(cls, name, _with_values(method, lower))
-        for name in ("build", "compute_output_shape"):
-            method = vars(cls).get(name)
-            if method is not None and not getattr(method, "takes_lowered", False):
-                setattr(cls, name, _with_field_shapes(method))
-        mask, config = vars(cls).get("compute_mask"), vars(cls).get("get_config")
-        if mask is not None:
-            cls.compute_mask = _with_one_mask(mask)  # type: ignore[attr-defined]
-        if config is not None:
-            cls.get_config = _with_serialized_values(config)  # type: ignore[attr-defined]
+                setattr(cls, name, wrapped(method))
 
     def get_build_config(self) -> Any:
         """Returns the build configuration, or None if the first call builds the layer.
@@ -103,23 +81,16 @@ class TakesValues:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layer for values or placeholders."""
+        call = super().__call__  # type: ignore[misc]
         passed = _passed_value(self, args, kwargs)
         if passed is not None:
-            token = _in_keras.set(self)
-            try:
-                return raised(super().__call__(**passed, **kwargs))  # type: ignore[misc]
-            finally:
-                _in_keras.reset(token)
+            return raised(_called_by(self, call, **passed, **kwargs))
         args, kwargs = self.lowered_arguments((args, kwargs))
-        token = _in_keras.set(self)
-        try:
-            if not is_symbolic((args, kwargs)):
-                return raised(super().__call__(*args, **kwargs))  # type: ignore[misc]
-            # Keras builds the layer for the component tensors, but the graph has whole values.
-            whole_args, whole_kwargs = with_whole_values((args, kwargs))
-            outputs = super().__call__(*args, **kwargs)  # type: ignore[misc]
-        finally:
-            _in_keras.reset(token)
+        if not is_symbolic((args, kwargs)):
+            return raised(_called_by(self, call, *args, **kwargs))
+        # Keras builds the layer for the component tensors, but the graph has whole values.
+        whole_args, whole_kwargs = with_whole_values((args, kwargs))
+        outputs = _called_by(self, call, *args, **kwargs)
         set_call_arguments(self, whole_args, whole_kwargs)
         return outputs if _returns_whole.get() is self else raised(with_fields(outputs))
 
@@ -130,16 +101,13 @@ class TakesValues:
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Returns placeholders for the outputs of `call` for placeholders."""
         args, kwargs = lowered((args, kwargs))
-        token = _in_keras.set(self)
-        try:
-            return self._whole(super().compute_output_spec(*args, **kwargs))  # type: ignore[misc]
-        finally:
-            _in_keras.reset(token)
+        compute = super().compute_output_spec  # type: ignore[misc]
+        return self._whole(_called_by(self, compute, *args, **kwargs))
 
     def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
         """Returns `call` for these arguments, as it is to run in a `keras.RematScope`."""
-        args, kwargs = map_leaves(_lowered_passed, (args, kwargs))
-        in_keras = functools.partial(_run_in_keras, self, layer_call)
+        args, kwargs = lowered((args, kwargs))
+        in_keras = functools.partial(_called_by, self, layer_call)
         function, tensors, whole = of_floats(in_keras, args, kwargs)
         # Keras may compute the sizes of the outputs, in a graph of its own.
         args, kwargs = map_leaves(_as_keras_tensor, (args, kwargs))
@@ -176,8 +144,8 @@ def is_called_by_keras(layer: Any) -> bool:
     return _in_keras.get() is layer
 
 
-def _run_in_keras(layer: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
-    """Returns the result of `call` as Keras gets it, also while a gradient is computed."""
+def _called_by(layer: Any, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Returns the result of a function, in which Keras calls a layer; or no layer, for None."""
     token = _in_keras.set(layer)
     try:
         return call(*args, **kwargs)
@@ -185,15 +153,11 @@ def _run_in_keras(layer: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
         _in_keras.reset(token)
 
 
-def _lowered_passed(leaf: Any) -> Any:
-    return lowered(leaf.value) if isinstance(leaf, _PassedValue) else leaf
-
-
 def _as_keras_tensor(leaf: Any) -> Any:
     return keras.KerasTensor(leaf.shape, leaf.dtype.name) if isinstance(leaf, tf.Tensor) else leaf
 
 
-def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, _PassedValue] | None:
+def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, PassedValue] | None:
     """Returns the keyword argument that passes on a value, or None if it must be lowered.
 
     Keras accepts an argument that is not a tensor by its name only.
@@ -210,7 +174,7 @@ def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, _PassedValue]
     tensors = to_tensors(spec, value)
     if not all(isinstance(tensor, tf.Tensor) and not has_mask(tensor) for tensor in tensors):
         return None
-    return {name: _PassedValue(value)}
+    return {name: PassedValue(value)}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -234,8 +198,7 @@ def _is_mask(name: str) -> bool:
 def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compute_mask)
     def compute_one_mask(self: Any, inputs: Any, previous_mask: Any = None) -> Any:
-        own = inputs.value if isinstance(inputs, _PassedValue) else raised(inputs)
-        return compute_mask(self, own, one_mask(previous_mask))
+        return compute_mask(self, raised(inputs), one_mask(previous_mask))
 
     return compute_one_mask
 
@@ -257,13 +220,6 @@ def _with_serialized_values(get_config: Callable[..., Any]) -> Callable[..., Any
     return serialized_config
 
 
-def _raised_by_name(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: item.value if isinstance(item, _PassedValue) else raised(item)
-        for name, item in kwargs.items()
-    }
-
-
 def _with_values(
     method: Callable[..., Any], lower: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
@@ -282,16 +238,22 @@ def _call_with_values(
 ) -> Any:
     if _in_keras.get() is not layer:
         return method(layer, *args, **kwargs)
-    token = _in_keras.set(None)
-    try:
-        masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
-        args, kwargs = raised(args), _raised_by_name(kwargs)
-        if layer._units is None and lower is _lowered:
+    masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
+    args, kwargs = raised(args), {name: raised(item) for name, item in kwargs.items()}
+    if lower is _lowered:
+        if layer._units is None:
             layer._units = ArgumentUnits(method, args, kwargs, layer._known_specs())
-        units: Any = layer._units
-        if lower is _lowered and units.specs:
-            args, kwargs = units.of_arguments(args, kwargs)
-        outputs = method(layer, *args, **kwargs, **masks)
-    finally:
-        _in_keras.reset(token)
-    return lower(layer, outputs)
+        if layer._units.specs:
+            args, kwargs = layer._units.of_arguments(args, kwargs)
+    return lower(layer, _called_by(None, method, layer, *args, **kwargs, **masks))
+
+
+_WRAPPED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "build": _with_field_shapes,
+    "call": functools.partial(_with_values, lower=_lowered),
+    "compute_mask": _with_one_mask,
+    "compute_output_shape": _with_field_shapes,
+    "compute_output_spec": functools.partial(_with_values, lower=TakesValues._whole),
+    "get_config": _with_serialized_values,
+}
+"""What wraps each method of a layer, so that the method gets and returns values."""

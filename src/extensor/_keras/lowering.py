@@ -34,21 +34,31 @@ from extensor._tf import BaseResourceVariable, CompositeTensor, describes
 _ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
 
 
-class LoweredValue:
-    """The lowered form of a value as one leaf of a nest, inside a functional graph of Keras.
+class PassedValue:
+    """A value as one leaf of a nest, which Keras passes on without a look at its tensors.
+
+    `raised` and `lowered` put the value, or its lowered form, in its place.
 
     Args:
-        form: The lowered form.
+        given: The value, or its lowered form.
     """
 
-    __slots__ = ("form",)
+    __slots__ = ("given",)
 
-    def __init__(self, form: dict[str, Any]) -> None:
-        self.form = form
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def __tf_tensor__(self, dtype: tf.DType | None = None, name: str | None = None) -> tf.Tensor:
+        """Returns a tensor of the size of the batch, by which Keras weighs the loss of a batch."""
+        _, spec, tensors = _parts(lowered(self))
+        return component_tensors.batch_sized(spec, list(tensors))
+
+    def __repr__(self) -> str:
+        return f"<{tf.type_spec_from_value(raised(self))}>"  # as a `SpecKey`, for errors of Keras
 
 
 # The first word of a key: which tensors there are, of other than all component tensors.
-_COUNTED, BOXES, _CONCAT = "counted", "boxes", "concat"
+BOXES, _CONCAT = "boxes", "concat"
 
 
 class _Form(NamedTuple):
@@ -115,6 +125,8 @@ def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
 
 def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
     """Returns a nest with `function` applied to each lowered value."""
+    if isinstance(structure, PassedValue):
+        return map_lowered(function, structure.given)
     if is_lowered(structure):
         return function(structure)
     if isinstance(structure, dict):
@@ -190,21 +202,21 @@ def one_mask(masks: Any) -> Any:
     )
 
 
-def counted(data: Any) -> Any:
-    """Returns a batch with its input lowered so that the first tensor is batch-sized.
+def with_passed_input(data: Any) -> tuple[Any, ...]:
+    """Returns a batch of values whose input Keras passes on to the model.
 
     Args:
         data: `x`, or a tuple `(x, y)` or `(x, y, sample_weight)`.
     """
-    if not isinstance(data, (tuple, list)):
-        return map_lowered(_counted, lowered(data))
-    x, *rest = data
-    return (map_lowered(_counted, lowered(x)), *rest)
+    x, *rest = data if isinstance(data, (tuple, list)) else (data,)
+    return (map_leaves(lambda leaf: PassedValue(leaf) if is_extension(leaf) else leaf, x), *rest)
 
 
-def uncounted(structure: Any) -> Any:
-    """Returns a nest of lowered values without the tensors that `counted` added."""
-    return map_lowered(_uncounted, structure)
+def without_passed(structure: Any) -> Any:
+    """Returns a nest with what each `PassedValue` was made of in its place."""
+    return map_leaves(
+        lambda leaf: leaf.given if isinstance(leaf, PassedValue) else leaf, structure
+    )
 
 
 def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -250,30 +262,18 @@ def _raised(lowered: dict[str, Any]) -> Any:
         return concat_tensors.to_value(spec, tensors)
     if uses:
         return unpacked(spec, uses, tensors)
-    own = tensors[1:] if form.tensors == _COUNTED else tensors
-    return component_tensors.to_value(spec, list(own))
+    return component_tensors.to_value(spec, list(tensors))
 
 
 def _lowered(value: Any) -> Any:
-    if isinstance(value, LoweredValue):
-        return value.form
+    if isinstance(value, PassedValue):
+        return value.given if is_lowered(value.given) else _lowered(value.given)
     if is_whole(value):
         return form_of_whole(value)
     if not is_extension(value):
         return value
     spec = spec_of_value(value)
     return {key_of_spec(spec): tuple(component_tensors.to_tensors(spec, value))}
-
-
-def _counted(lowered: dict[str, Any]) -> dict[str, Any]:
-    _, spec, tensors = _parts(lowered)
-    count = component_tensors.count_of_batch(spec, list(tensors))
-    return lowered if count is None else {key_of_form(spec, _COUNTED): (count, *tensors)}
-
-
-def _uncounted(lowered: dict[str, Any]) -> dict[str, Any]:
-    form, spec, tensors = _parts(lowered)
-    return {key_of_spec(spec): tensors[1:]} if form.tensors == _COUNTED else lowered
 
 
 def _compares_shapes(spec: Any) -> bool:

@@ -22,7 +22,7 @@ from extensor._keras.graph_node import (
 from extensor._keras.input_check import cast_input, check_input, is_cast, is_placeholder
 from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
-    LoweredValue,
+    PassedValue,
     contains,
     is_extension,
     lowered,
@@ -32,7 +32,7 @@ from extensor._keras.lowering import (
     spec_of_lowered,
     spec_of_nest,
     spec_of_value,
-    uncounted,
+    without_passed,
 )
 from extensor._keras.pruned_input import of_fields
 from extensor._keras.python_input import holds_data
@@ -85,7 +85,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the model for values or placeholders."""
-        args, kwargs = uncounted((args, kwargs))
+        args, kwargs = without_passed((args, kwargs))
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
         elif self._declares_input and self._call_spec.specs:
@@ -216,10 +216,10 @@ class Functional(OwnInputs, Model, KerasFunctional):
         """Returns the flat inputs of the graph, or None if Keras converts them."""
         if not self._declares_input:
             return None
-        flat = keras.tree.flatten(map_lowered(LoweredValue, lowered(inputs)))
+        flat = keras.tree.flatten(map_lowered(PassedValue, lowered(inputs)))
         return [
             value
-            if value is None or isinstance(value, LoweredValue)
+            if value is None or isinstance(value, PassedValue)
             else keras.ops.convert_to_tensor(value, dtype=tensor.dtype)
             for value, tensor in zip(flat, self.inputs, strict=True)
         ]

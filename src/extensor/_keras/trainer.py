@@ -30,7 +30,6 @@ from extensor._keras.loss_function import (
 )
 from extensor._keras.lowering import (
     contains,
-    counted,
     is_extension,
     is_extension_spec,
     lowered_dataset,
@@ -38,6 +37,7 @@ from extensor._keras.lowering import (
     map_leaves,
     raised,
     spec_of_nest,
+    with_passed_input,
 )
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.pruned_input import forget_uses, pruned_input
@@ -195,12 +195,12 @@ class Trainer(OwnBuild, keras.Model):
     def train_step(self, data: Any) -> dict[str, Any]:
         """Returns the logs of training on one batch."""
         step = super().train_step
-        return run_compiled(self, lambda data: step(counted(raised(data))), data)
+        return run_compiled(self, lambda data: step(with_passed_input(raised(data))), data)
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """Returns the logs of evaluating one batch."""
         step = super().test_step
-        return run_compiled(self, lambda data: step(counted(raised(data))), data)
+        return run_compiled(self, lambda data: step(with_passed_input(raised(data))), data)
 
     def predict_step(self, data: Any) -> Any:
         """Returns the outputs for one batch, lowered so that Keras can concatenate batches."""
