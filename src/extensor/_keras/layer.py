@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import keras
 
 from extensor._keras.layer_call import TakesValues
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Layer(TakesValues, keras.layers.Layer):
@@ -22,3 +27,29 @@ class Layer(TakesValues, keras.layers.Layer):
     >>> TotalTime()(recipes).numpy()
     array([25.,  8.], dtype=float32)
     """
+
+
+class LayerWithConfig(Layer):
+    """A layer of extensor, whose configuration is made of some of its attributes."""
+
+    _config_values: ClassVar[tuple[str, ...]] = ()
+    """The arguments of the constructor that are attributes, and that JSON can store."""
+
+    _config_objects: ClassVar[tuple[str, ...]] = ()
+    """The arguments that are attributes, and that Keras serializes: layers and functions."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            **{name: serialize(getattr(self, name)) for name in self._config_objects},
+            **{name: getattr(self, name) for name in self._config_values},
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Returns the layer of a configuration from `get_config`."""
+        deserialize = keras.saving.deserialize_keras_object
+        objects = {name: deserialize(config[name]) for name in cls._config_objects}
+        return super().from_config({**config, **objects})

@@ -214,9 +214,7 @@ def with_passed_input(data: Any) -> tuple[Any, ...]:
 
 def without_passed(structure: Any) -> Any:
     """Returns a nest with what each `PassedValue` was made of in its place."""
-    return map_leaves(
-        lambda leaf: leaf.given if isinstance(leaf, PassedValue) else leaf, structure
-    )
+    return map_leaves(lambda leaf: leaf.given if isinstance(leaf, PassedValue) else leaf, structure)
 
 
 def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.layer import Layer
+from extensor._keras.layer import LayerWithConfig
 from extensor._keras.lowering import is_extension
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._tf import BatchableTypeSpec
@@ -16,7 +16,7 @@ from extensor.errors import ArgumentError, UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class RNN(Layer):
+class RNN(LayerWithConfig):
     """A layer that runs a cell over the steps of a value, as `keras.layers.RNN`.
 
     The steps are along the second dimension, of which there must be at least one. Where a mask of
@@ -53,6 +53,12 @@ class RNN(Layer):
     >>> xt.keras.RNN(Sum())(minutes).numpy()
     array([[5.]], dtype=float32)
     """
+
+    _config_objects = ("cell",)
+    _config_values = (
+        *("return_sequences", "return_state", "go_backwards", "unroll"),
+        "zero_output_for_mask",
+    )
 
     def __init__(
         self,
@@ -179,33 +185,17 @@ class RNN(Layer):
         row = stacked_spec(unstacked_spec(spec, self.name), sizes[1], self.name)
         return unbox(stacked_spec(row, sizes[0], self.name), [_swapped(part) for part in parts])
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        return {
-            **super().get_config(),
-            "cell": keras.saving.serialize_keras_object(self.cell),
-            "return_sequences": self.return_sequences,
-            "return_state": self.return_state,
-            "go_backwards": self.go_backwards,
-            "unroll": self.unroll,
-            "zero_output_for_mask": self.zero_output_for_mask,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> RNN:
-        """Returns the layer of a configuration from `get_config`."""
-        cell = keras.saving.deserialize_keras_object(config["cell"])
-        return super().from_config({**config, "cell": cell})
-
 
 @keras.saving.register_keras_serializable(package="extensor")
-class StackedCells(Layer):
+class StackedCells(LayerWithConfig):
     """A cell of cells that run one after another, as `keras.layers.StackedRNNCells`.
 
     Args:
         cells: The cells; the output of each is the step of the next.
         **kwargs: Options of `keras.layers.Layer`.
     """
+
+    _config_objects = ("cells",)
 
     def __init__(self, cells: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -222,17 +212,6 @@ class StackedCells(Layer):
             step, found = cell(step, _as_list(own))
             new.append(_alone(_as_list(found)))
         return step, new
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        cells = [keras.saving.serialize_keras_object(cell) for cell in self.cells]
-        return {**super().get_config(), "cells": cells}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> StackedCells:
-        """Returns the cell of a configuration from `get_config`."""
-        cells = [keras.saving.deserialize_keras_object(cell) for cell in config["cells"]]
-        return super().from_config({**config, "cells": cells})
 
 
 def _first_states(cell: Any, batch: Any) -> list[Any]:

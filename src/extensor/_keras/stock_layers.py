@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows, uncut_rows
-from extensor._keras.layer import Layer
+from extensor._keras.layer import Layer, LayerWithConfig
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BatchableTypeSpec
@@ -30,7 +30,7 @@ class Identity(Layer):
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class Lambda(Layer):
+class Lambda(LayerWithConfig):
     """A layer that applies a function, as `keras.layers.Lambda`.
 
     Args:
@@ -45,6 +45,9 @@ class Lambda(Layer):
     array([b'Flapjacks'], dtype=object)
     """
 
+    _config_objects = ("function",)
+    _config_values = ("arguments",)
+
     def __init__(
         self, function: Callable[..., Any], arguments: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
@@ -56,20 +59,9 @@ class Lambda(Layer):
         """Returns the result of the function."""
         return self.function(inputs, **self.arguments)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        function = keras.saving.serialize_keras_object(self.function)
-        return {**super().get_config(), "function": function, "arguments": dict(self.arguments)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Lambda:
-        """Returns the layer of a configuration from `get_config`."""
-        function = keras.saving.deserialize_keras_object(config["function"])
-        return super().from_config({**config, "function": function})
-
 
 @keras.saving.register_keras_serializable(package="extensor")
-class TimeDistributed(Layer):
+class TimeDistributed(LayerWithConfig):
     """A layer that applies another layer to each step, as `keras.layers.TimeDistributed`.
 
     The steps are the values of a ragged tensor, or the records in ragged rows. The layer gets the
@@ -91,6 +83,8 @@ class TimeDistributed(Layer):
     >>> doubled(scores).to_list()
     [[[2.0], [4.0]], [], [[6.0]]]
     """
+
+    _config_objects = ("layer",)
 
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -135,17 +129,6 @@ class TimeDistributed(Layer):
         of_row = stacked_spec(unstacked_spec(of_all, self.name), static[1], self.name)
         boxes = [_split(part, sizes, static) for part in box(of_all, output, 1)]
         return unbox(stacked_spec(of_row, static[0], self.name), boxes)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        layer = keras.saving.serialize_keras_object(self.layer)
-        return {**super().get_config(), "layer": layer}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> TimeDistributed:
-        """Returns the layer of a configuration from `get_config`."""
-        layer = keras.saving.deserialize_keras_object(config["layer"])
-        return super().from_config({**config, "layer": layer})
 
 
 def _merged(part: Any) -> Any:

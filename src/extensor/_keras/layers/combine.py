@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from extensor._keras.layers.lists import Lists
@@ -28,6 +29,12 @@ def checked_combiner(combiner: str, path: str) -> str:
         expected = f"one of the combiners {', '.join(COMBINERS)}"
         raise ArgumentError(path, expected, repr(combiner), 'Write, for example, combiner="mean".')
     return combiner
+
+
+def attention_scores(combiner: str, dtype: keras.DTypePolicy) -> keras.layers.Dense | None:
+    """Returns the layer that scores each item of a list; None if the combiner is no attention."""
+    is_attention = combiner == "attention"
+    return keras.layers.Dense(1, use_bias=False, dtype=dtype) if is_attention else None
 
 
 def combined(lists: Lists, combiner: str, empty: float, scores: Any = None) -> Any:

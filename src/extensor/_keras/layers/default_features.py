@@ -12,11 +12,11 @@ import keras
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._keras.layers.lists import without_masks
 from extensor._keras.layers.time_buckets import TimeBuckets
 from extensor._keras.layers.unions import variant_specs
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
-from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor.errors import UnsupportedTypeError
 
@@ -71,7 +71,7 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
     Raises:
         UnsupportedTypeError: If a field is no tensor and no record (also a TypeError).
     """
-    spec, above = without_masks(spec), above or Path()
+    (spec, _), above = without_masks(spec), above or Path()
     if not isinstance(spec, StructuredTensorSpec):
         fix = "Give dataset.element_spec of a dataset of records."
         raise UnsupportedTypeError(str(above) or "records", "the spec of records", repr(spec), fix)
@@ -87,7 +87,7 @@ def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, A
         path: The path of the field.
         kind: The Arrow type of the field, or None.
     """
-    inner = without_masks(field)
+    inner, _ = without_masks(field)
     if isinstance(inner, StructuredTensorSpec):
         yield from fields(inner, path)
     elif isinstance(inner, UnionTensor.Spec):
@@ -103,13 +103,6 @@ def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, A
             "RecordFeatures({path: layer})."
         )
         raise UnsupportedTypeError(str(path), expected, type(inner).__qualname__, fix)
-
-
-def without_masks(spec: Any) -> Any:
-    """Returns a spec without the masks around it."""
-    while isinstance(spec, MaskedTensor.Spec):
-        spec = spec.values  # pyright: ignore[reportAttributeAccessIssue]
-    return spec
 
 
 def _feature_axis(leaf: Any) -> Any:

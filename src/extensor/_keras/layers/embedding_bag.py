@@ -8,15 +8,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import expect_no_nul
-from extensor._keras.layers.combine import checked_combiner, combined, or_empty
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.combine import attention_scores, checked_combiner, combined, or_empty
+from extensor._keras.layers.lists import ListLayer, Lists
 from extensor.errors import ArgumentError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class EmbeddingBag(Layer):
+class EmbeddingBag(ListLayer):
     """A layer that returns one vector for each list of words or ids.
 
     Each item has a vector, which is trained. The vectors of a list are combined. Null items are
@@ -51,6 +50,8 @@ class EmbeddingBag(Layer):
     array([0., 0., 0., 0.], dtype=float32)
     """
 
+    _config_values = ("combiner", "empty")
+
     def __init__(
         self,
         output_dim: int,
@@ -81,10 +82,7 @@ class EmbeddingBag(Layer):
             embeddings_regularizer=embeddings_regularizer,
             dtype=self.dtype_policy,
         )
-        self.supports_masking = True
-        self.score = None
-        if combiner == "attention":
-            self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
+        self.score = attention_scores(combiner, self.dtype_policy)
 
     def call(self, inputs: Any, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Any:
         """Returns the vectors of the lists.
@@ -111,20 +109,11 @@ class EmbeddingBag(Layer):
             scores = tf.reduce_mean(self.score(vectors), axis=range(1, vectors.shape.rank))
         return combined(lists.with_items(vectors), self.combiner, self.empty, scores)
 
-    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
-        """Returns None, because each list has a vector."""
-
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         own = self.embedding.get_config()
         names = "output_dim", "embeddings_initializer", "embeddings_regularizer"
-        return {
-            **super().get_config(),
-            **self._given,
-            **{name: own[name] for name in names},
-            "combiner": self.combiner,
-            "empty": self.empty,
-        }
+        return {**super().get_config(), **self._given, **{name: own[name] for name in names}}
 
 
 def _lookup(vocabulary: Any, num_bins: int | None, path: str) -> Any:

@@ -8,14 +8,13 @@ import keras
 import tensorflow as tf
 
 from extensor._counted import counted
-from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import or_empty
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.lists import ListLayer, Lists
 from extensor.errors import StructureError, UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class ListAttention(Layer):
+class ListAttention(ListLayer):
     """A layer of attention over the items of lists, as `keras.layers.MultiHeadAttention`.
 
     Each vector attends to the items of its own list only. Without a query, these are the items
@@ -40,6 +39,8 @@ class ListAttention(Layer):
     TensorShape([3, 2])
     """
 
+    _config_values = ("empty",)
+
     def __init__(
         self,
         num_heads: int,
@@ -51,7 +52,6 @@ class ListAttention(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.empty = empty
-        self.supports_masking = True
         self.attention = keras.layers.MultiHeadAttention(
             num_heads,
             key_dim,
@@ -112,18 +112,11 @@ class ListAttention(Layer):
         items = tf.boolean_mask(result, tf.ensure_shape(asked, [None, None]))
         return asking.cut(items)
 
-    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
-        """Returns None, because the results are without padding."""
-
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         own = self.attention.get_config()
         names = "num_heads", "key_dim", "dropout", "output_shape"
-        return {
-            **super().get_config(),
-            **{name: own[name] for name in names},
-            "empty": self.empty,
-        }
+        return {**super().get_config(), **{name: own[name] for name in names}}
 
 
 def _vectors(value: Any, path: str, mask: Any) -> Lists:

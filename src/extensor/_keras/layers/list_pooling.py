@@ -7,16 +7,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.layer import Layer
-from extensor._keras.layers.combine import checked_combiner, combined
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.combine import attention_scores, checked_combiner, combined
+from extensor._keras.layers.lists import ListLayer, Lists
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._types.masked.value import MaskedTensor
 from extensor.errors import UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class ListPooling(Layer):
+class ListPooling(ListLayer):
     """A layer that returns one value for each list: the sum, mean, maximum, or an attention mean.
 
     The items are numbers, vectors or records. Of a list of records, the result is one record, whose
@@ -47,13 +46,12 @@ class ListPooling(Layer):
     array([12.5,  8. ], dtype=float32)
     """
 
+    _config_values = ("combiner", "empty")
+
     def __init__(self, combiner: str = "mean", empty: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.combiner, self.empty = checked_combiner(combiner, self.name), empty
-        self.supports_masking = True
-        self.score = None
-        if combiner == "attention":
-            self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
+        self.score = attention_scores(combiner, self.dtype_policy)
 
     def call(self, inputs: Any, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Any:
         """Returns the values of the lists.
@@ -77,9 +75,6 @@ class ListPooling(Layer):
             for path, (items, valid) in leaves.items()
         }
         return lists.one_each(_packed(shape, results, lists.count))
-
-    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
-        """Returns None, because each list has a value."""
 
     def _combined(self, lists: Lists, items: Any, valid: Any, scores: Any) -> Any:
         lists = lists.with_items(items)
@@ -118,10 +113,6 @@ class ListPooling(Layer):
             plain = MaskedTensor.of_parts(plain, valid).fill(0)
         leaves[path] = plain, valid
         return path
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        return {**super().get_config(), "combiner": self.combiner, "empty": self.empty}
 
 
 def _packed(shape: Any, results: dict[str, Any], count: Any) -> Any:

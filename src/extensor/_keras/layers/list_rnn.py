@@ -7,13 +7,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import or_empty
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.lists import ListLayer, Lists
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class ListRNN(Layer):
+class ListRNN(ListLayer):
     """A layer that runs a recurrent layer of Keras over the items of each list.
 
     Null items are left out, and items of a dense tensor where its Keras mask is False. Numbers are
@@ -33,10 +32,12 @@ class ListRNN(Layer):
     TensorShape([3, 4])
     """
 
+    _config_objects = ("layer",)
+    _config_values = ("empty",)
+
     def __init__(self, layer: keras.layers.Layer, empty: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.layer, self.empty = layer, empty
-        self.supports_masking = True
 
     def call(
         self,
@@ -63,17 +64,3 @@ class ListRNN(Layer):
         else:
             outputs = lists.one_each(or_empty(lists, outputs, self.empty))
         return outputs if single else [outputs, *map(lists.one_each, states)]
-
-    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
-        """Returns None, because the results are without padding."""
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        layer = keras.saving.serialize_keras_object(self.layer)
-        return {**super().get_config(), "layer": layer, "empty": self.empty}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> ListRNN:
-        """Returns the layer of a configuration from `get_config`."""
-        layer = keras.saving.deserialize_keras_object(config["layer"])
-        return super().from_config({**config, "layer": layer})

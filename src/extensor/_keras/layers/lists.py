@@ -4,9 +4,6 @@ Each layer for lists works on this form. So null items, null lists and outer dim
 in one place.
 """
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,10 +11,22 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.rows import cut_rows
+from extensor._keras.layer import LayerWithConfig
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.tensor import StructuredTensor
 from extensor._types.masked.value import MaskedTensor
 from extensor.errors import UnsupportedTypeError
+
+
+class ListLayer(LayerWithConfig):
+    """A layer for lists, which takes masks of Keras. Its results have no padding and no mask."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
+        """Returns None, because the results have no padding."""
 
 
 class Lists:
@@ -60,10 +69,7 @@ class Lists:
         """
         if mask is not None and isinstance(value, tf.Tensor):
             value = MaskedTensor(value, tf.cast(mask, tf.bool))
-        masks: list[Any] = []
-        while isinstance(value, MaskedTensor):
-            masks.append(value.mask)
-            value = value.values
+        value, masks = without_masks(value)
         if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
             return cls._of_ragged(value, masks)
         if isinstance(value, tf.Tensor) and (value.shape.rank or 0) > 1:
@@ -182,12 +188,17 @@ class Lists:
         if not self.outer and isinstance(results, tf.Tensor):
             results.set_shape([self.sizes[0], *results.shape[1:]])
         for row_splits in reversed(self.outer):
-            results = (
-                RaggedStructuredTensor._of_parts(results, row_splits)
-                if isinstance(results, StructuredTensor)
-                else tf.RaggedTensor.from_row_splits(results, row_splits, validate=False)
-            )
+            results = cut_rows(results, row_splits)
         return results
+
+
+def without_masks(value: Any) -> tuple[Any, list[Any]]:
+    """Returns a value or a spec without the masks around it, and these masks, outermost first."""
+    masks: list[Any] = []
+    while isinstance(value, (MaskedTensor, MaskedTensor.Spec)):
+        masks.append(value.mask)
+        value = value.values
+    return value, masks
 
 
 def in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -209,9 +220,7 @@ def valid_items(value: Any, path: str) -> tuple[Any, Any]:
     Raises:
         UnsupportedTypeError: If the field has other values (also a TypeError).
     """
-    plain = value
-    while isinstance(plain, MaskedTensor):
-        plain = plain.values
+    plain, _ = without_masks(value)
     if not isinstance(plain, (tf.Tensor, tf.RaggedTensor)):
         raise UnsupportedTypeError(
             path, "a tensor, dense or ragged", type(plain).__name__, "Select a field."

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from extensor._authoring.rows import cut_rows
 from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import adapted_layer, is_finite, warn_of_many_words
 from extensor._keras.layers.combine import combined
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
-from extensor._keras.layers.lists import Lists, in_flat
+from extensor._keras.layers.lists import Lists, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
@@ -156,10 +157,7 @@ class RecordFeatures(Layer):
         if isinstance(value, MaskedTensor):
             return MaskedTensor.of_parts(self._of(value.values), value.mask)
         if isinstance(value, RaggedStructuredTensor):
-            inner = self._of(value.values)
-            if isinstance(inner, StructuredTensor):
-                return RaggedStructuredTensor._of_parts(inner, value.row_splits)
-            return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
+            return cut_rows(self._of(value.values), value.row_splits)
         if not isinstance(value, DenseStructuredTensor):
             fix = "Give a StructuredTensor, whole or a field of records."
             raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
@@ -183,7 +181,7 @@ class RecordFeatures(Layer):
                     values = MaskedTensor.of_parts(values, value.mask).fill(0)
                 return MaskedTensor.of_parts(values, value.mask)
             if isinstance(value, RaggedStructuredTensor):
-                return RaggedStructuredTensor._of_parts(field(value.values, path), value.row_splits)
+                return cut_rows(field(value.values, path), value.row_splits)
             if isinstance(value, DenseStructuredTensor):
                 return self._records(value, path)
             if isinstance(value, UnionTensor):
@@ -213,11 +211,7 @@ class RecordFeatures(Layer):
         if isinstance(self.layers[path], _OF_NUMBERS):
             value = _not_finite_as_null(value)
         value = in_flat(value, numbers)
-        masks: list[Any] = []
-        plain = value
-        while isinstance(plain, MaskedTensor):
-            masks.append(plain.mask)
-            plain = plain.values
+        plain, masks = without_masks(value)
         if isinstance(plain, tf.RaggedTensor):
             plain = combined(Lists.of(value, path).of_records(), "mean", 0.0)
         else:
@@ -232,11 +226,8 @@ class RecordFeatures(Layer):
         layer = self.layers[path]
         if not isinstance(layer, keras.layers.Normalization):
             found = layer(flat)
-            return (
-                _zero_where_missing(found, flat)
-                if isinstance(layer, keras.layers.Rescaling)
-                else found
-            )
+            is_scaled = isinstance(layer, keras.layers.Rescaling)
+            return _zero_where_missing(found, flat) if is_scaled else found
         column = flat[:, tf.newaxis] if flat.shape.rank == 1 else flat  # it needs a second axis
         if not layer.built:
             with tf.init_scope():  # it keeps the tensors that `build` makes
@@ -273,8 +264,7 @@ _OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.D
 
 def _check_field(value: Any, path: str) -> None:
     """Raises if a field is a union, of which a variant must be chosen."""
-    while isinstance(value, MaskedTensor):
-        value = value.values
+    value, _ = without_masks(value)
     if isinstance(value, UnionTensor):
         spec = tf.type_spec_from_value(value)
         variants = [str(Path.of(path) / name) for name in variant_specs(spec)]

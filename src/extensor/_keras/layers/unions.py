@@ -13,10 +13,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.rows import cut_rows
+from extensor._keras.layers.lists import without_masks
 from extensor._path import Path
-from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.spec import StructuredTensorSpec
-from extensor._struct.tensor import StructuredTensor
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.conversion import NULL, is_type_of_nulls
 from extensor._types.union.rows import flat_codes
@@ -61,8 +61,7 @@ def _place_of_union(records: Any, names: tuple[str, ...]) -> int | None:
         return None
     spec = tf.type_spec_from_value(records)
     for at, name in enumerate(names):
-        while isinstance(spec, MaskedTensor.Spec):
-            spec = spec.values  # pyright: ignore[reportAttributeAccessIssue]
+        spec, _ = without_masks(spec)
         if isinstance(spec, UnionTensor.Spec):
             return at
         if not isinstance(spec, StructuredTensorSpec):
@@ -80,7 +79,10 @@ def _variant(union: Any, name: str, path: Path) -> Any:
         raise FieldError(str(path), expected, name, "Check the spelling.")
     is_variant = tf.equal(flat_codes(union.codes), union.names.index(name))
     ends = tf.cumsum(tf.cast(is_variant, tf.int64))
-    return _in_rows(union.variants[name], [*_outer_splits(union.codes), tf.pad(ends, [[1, 0]])])
+    rows = cut_rows(union.variants[name], tf.pad(ends, [[1, 0]]))
+    for splits in reversed(_outer_splits(union.codes)):
+        rows = cut_rows(rows, splits)
+    return rows
 
 
 def _outer_splits(codes: Any) -> list[Any]:
@@ -90,15 +92,3 @@ def _outer_splits(codes: Any) -> list[Any]:
             return []
         codes = tf.RaggedTensor.from_tensor(codes, ragged_rank=rank - 1)
     return [tf.cast(splits, tf.int64) for splits in codes.nested_row_splits]
-
-
-def _in_rows(items: Any, nested_row_splits: list[Any]) -> Any:
-    if isinstance(items, MaskedTensor):
-        parts = (_in_rows(part, nested_row_splits) for part in (items.values, items.mask))
-        return MaskedTensor.of_parts(*parts)
-    for splits in reversed(nested_row_splits):
-        if isinstance(items, StructuredTensor):
-            items = RaggedStructuredTensor._of_parts(items, splits)
-        else:
-            items = tf.RaggedTensor.from_row_splits(items, splits, validate=False)
-    return items
