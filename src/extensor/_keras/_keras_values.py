@@ -7,6 +7,7 @@ call without extension values raises Keras's errors.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +15,12 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._keras.advice import (
+    is_ours,
     own_values,
+    refusal,
     refusal_of_data,
     refusal_of_elements,
-    refusal_of_graph,
-    refusal_of_input,
     refusal_of_layer,
-    refusal_of_part,
 )
 from extensor._patches.install import install_keras
 from extensor._patches.patch import Patch, replaces
@@ -41,13 +41,13 @@ def install() -> None:
         install_keras(TABLE)
 
 
-@replaces(
+_replaces = functools.partial(replaces, probe="refused_values", table=TABLE, versions=VERSIONS)
+
+
+@_replaces(
     "keras.layers.Layer.__call__",
     reason="A layer or model of Keras that gets an extension value says 'Only input tensors may "
     "be passed as positional arguments'.",
-    probe="refused_values",
-    table=TABLE,
-    versions=VERSIONS,
 )
 def layer_call(plain: Any) -> Any:
     return _advising(plain, _advice_of_layer)
@@ -76,12 +76,8 @@ def with_data(plain: Any) -> Any:
 
 
 for _name in ("fit", "evaluate", "predict"):
-    replaces(
-        f"keras.Model.{_name}",
-        reason="It calls an extension value an 'unrecognized data type'.",
-        probe="refused_values",
-        table=TABLE,
-        versions=VERSIONS,
+    _replaces(
+        f"keras.Model.{_name}", reason="It calls an extension value an 'unrecognized data type'."
     )(with_data)
 
 
@@ -96,52 +92,42 @@ def _advice_of_model(args: Any, kwargs: Any) -> Any:
     return refusal_of_elements(model) if is_element else None
 
 
-@replaces(
+@_replaces(
     "keras.src.models.functional.Functional.__init__",
     reason="`keras.Model(inputs, outputs)` says that a placeholder of `xt.keras.Input` is no "
     "KerasTensor.",
-    probe="refused_values",
-    table=TABLE,
-    versions=VERSIONS,
 )
 def functional(plain: Any) -> Any:
-    return _advising(plain, lambda args, kwargs: _advice_of_class(refusal_of_graph, args, kwargs))
+    expected, fix = "KerasTensors as inputs and outputs", "Use xt.keras.Model(inputs, outputs)."
+    return _advising(plain, functools.partial(_advice_of_class, "keras.Model", expected, fix))
 
 
-@replaces(
-    "keras.Sequential.add",
-    reason="It says that a placeholder of `xt.keras.Input` is no layer.",
-    probe="refused_values",
-    table=TABLE,
-    versions=VERSIONS,
+@_replaces(
+    "keras.Sequential.add", reason="It says that a placeholder of `xt.keras.Input` is no layer."
 )
 def add(plain: Any) -> Any:
-    return _advising(plain, lambda args, kwargs: _advice_of_class(refusal_of_part, args, kwargs))
+    error = ("keras.Sequential", "layers", "Use xt.keras.Sequential.")
+    return _advising(plain, functools.partial(_advice_of_class, *error))
 
 
 def make_input(plain: Any) -> Any:
-    return _advising(plain, lambda args, kwargs: _advice(refusal_of_input, args, kwargs))
+    fix = "Use xt.keras.Input(spec), with the spec of a batch such as dataset.element_spec."
+    return _advising(plain, functools.partial(_advice, "keras.Input", "a shape and a dtype", fix))
 
 
 for _module in ("keras", "keras.layers"):
-    replaces(
-        f"{_module}.Input",
-        reason="It says that the spec of an extension type is no shape.",
-        probe="refused_values",
-        table=TABLE,
-        versions=VERSIONS,
-    )(make_input)
+    _replaces(f"{_module}.Input", reason="It says that the spec of an extension type is no shape.")(
+        make_input
+    )
 
 
-def _advice_of_class(refusal: Callable[[Any], Exception], args: Any, kwargs: Any) -> Any:
-    model, *rest = args
-    is_ours = any(base.__module__.startswith("extensor.") for base in type(model).__mro__)
-    return None if is_ours else _advice(refusal, rest, kwargs)
-
-
-def _advice(refusal: Callable[[Any], Exception], args: Any, kwargs: Any) -> Exception | None:
+def _advice(path: str, expected: str, fix: str, args: Any, kwargs: Any) -> Exception | None:
     given = next(own_values([list(args), kwargs]), None)
-    return None if given is None else refusal(given)
+    return None if given is None else refusal(path, expected, given, fix)
+
+
+def _advice_of_class(path: str, expected: str, fix: str, args: Any, kwargs: Any) -> Any:
+    return None if is_ours(args[0]) else _advice(path, expected, fix, args[1:], kwargs)
 
 
 def _advising(plain: Any, advice: Callable[[Any, Any], Exception | None]) -> Any:
@@ -192,13 +178,11 @@ def with_masked(plain: Any) -> Any:
 
 
 for _target in ("StringLookup.call", *(f"{name}.adapt" for name in _LAYERS)):
-    replaces(
+    _replaces(
         f"keras.layers.{_target}",
         reason="It converts a MaskedTensor to an array, or takes it row by row. Where nothing is "
         "null, it gets the values; otherwise the error counts the nulls.",
         probe="masked_inputs",
-        table=TABLE,
-        versions=VERSIONS,
     )(with_masked)
 
 

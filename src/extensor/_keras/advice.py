@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.value import StructuredTensorValue
 from extensor._tf import Extension, describes_extension
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    import keras
 
 # The names in `xt.keras`, by the names of Keras's classes. Users derive from the first ones.
 _BASES = {"Layer": "Layer", "Sequential": "Sequential", "Functional": "Model", "Model": "Model"}
@@ -50,8 +53,7 @@ def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
         value: The value.
     """
     cls = type(layer)
-    is_ours = any(base.__module__.startswith("extensor.") for base in cls.__mro__)
-    if is_ours and isinstance(value, StructuredTensorValue):
+    if is_ours(layer) and isinstance(value, StructuredTensorValue):
         fix = "Give value.to_tensor(), which is a StructuredTensor."
     elif not _is_stock(cls):
         base = next(b.__name__ for b in cls.__mro__ if _is_stock(b) and b.__name__ in _BASES)
@@ -63,7 +65,7 @@ def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
             "Give a tensor of the value, such as one field; or call the layer in the call of an "
             "xt.keras.Layer or in xt.keras.Lambda. xt.keras.Masked returns a tensor with its mask."
         )
-    return _refusal(f"keras: {cls.__name__} {layer.name}", "tensors", value, fix)
+    return refusal(f"keras: {cls.__name__} {layer.name}", "tensors", value, fix)
 
 
 def refusal_of_data(model: Any, value: Any) -> DTypeError:
@@ -73,7 +75,7 @@ def refusal_of_data(model: Any, value: Any) -> DTypeError:
     )
     path = f"keras: {type(model).__name__} {model.name}"
     fix = f"Use xt.keras.{name}, whose fit, evaluate and predict take extension values."
-    return _refusal(path, "arrays, tensors or a dataset of tensors", value, fix)
+    return refusal(path, "arrays, tensors or a dataset of tensors", value, fix)
 
 
 def refusal_of_elements(model: Any) -> DTypeError:
@@ -82,24 +84,8 @@ def refusal_of_elements(model: Any) -> DTypeError:
     return DTypeError(found.path, found.expected, "extension values in the data", found.fix)
 
 
-def refusal_of_graph(value: Any) -> DTypeError:
-    """Returns the error of `keras.Model(inputs, outputs)` for a placeholder of `xt.keras.Input`."""
-    fix = "Use xt.keras.Model(inputs, outputs)."
-    return _refusal("keras.Model", "KerasTensors as inputs and outputs", value, fix)
-
-
-def refusal_of_part(value: Any) -> DTypeError:
-    """Returns the error of `keras.Sequential` for a placeholder of `xt.keras.Input`."""
-    return _refusal("keras.Sequential", "layers", value, "Use xt.keras.Sequential.")
-
-
-def refusal_of_input(value: Any) -> DTypeError:
-    """Returns the error of `keras.Input` for an extension value or its spec."""
-    fix = "Use xt.keras.Input(spec), with the spec of a batch such as dataset.element_spec."
-    return _refusal("keras.Input", "a shape and a dtype", value, fix)
-
-
-def _refusal(path: str, expected: str, value: Any, fix: str) -> DTypeError:
+def refusal(path: str, expected: str, value: Any, fix: str) -> DTypeError:
+    """Returns the error of what got an extension value, or the spec of one."""
     if isinstance(value, Extension) or not describes_extension(value):
         received = f"a {type(value).__name__}"
     else:
@@ -107,7 +93,11 @@ def _refusal(path: str, expected: str, value: Any, fix: str) -> DTypeError:
     return DTypeError(path, expected, received, fix)
 
 
-def _is_stock(cls: type, names: Container[str] | None = None) -> bool:
-    """Returns whether a class is Keras's own, and has one of the names."""
-    is_named = names is None or cls.__name__ in names
-    return is_named and cls.__module__.partition(".")[0] == "keras"
+def is_ours(model: keras.Layer) -> bool:
+    """Returns whether a layer or model is of a class of extensor, or of one derived from it."""
+    return any(base.__module__.startswith("extensor.") for base in type(model).__mro__)
+
+
+def _is_stock(cls: type) -> bool:
+    """Returns whether a class is Keras's own."""
+    return cls.__module__.partition(".")[0] == "keras"

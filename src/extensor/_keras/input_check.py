@@ -122,20 +122,11 @@ class ArgumentUnits:
     """
 
     def __init__(self, call: Any, args: Any, kwargs: dict[str, Any], known: Any) -> None:
-        given = inspect.signature(call).bind_partial(None, *args, **kwargs).arguments
+        self._signature = inspect.signature(call)
+        given = self._signature.bind_partial(None, *args, **kwargs).arguments
         specs = {name: map_leaves(_spec_or_none, value) for name, value in given.items()}
         specs.update(known)
         self.specs = {name: spec for name, spec in specs.items() if contains(spec, _has_units)}
-        kinds = inspect.Parameter
-        self.names: list[str] = []
-        self.rest = self.others = ""  # the names of *args and **kwargs
-        for parameter in [*inspect.signature(call).parameters.values()][1:]:
-            if parameter.kind is kinds.VAR_POSITIONAL:
-                self.rest = parameter.name
-            elif parameter.kind is kinds.VAR_KEYWORD:
-                self.others = parameter.name
-            elif parameter.kind is not kinds.KEYWORD_ONLY:
-                self.names.append(parameter.name)
 
     def of_arguments(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Returns the arguments of a call with these units.
@@ -143,20 +134,13 @@ class ArgumentUnits:
         Raises:
             DTypeError: If numbers mean something else than in the first call (also a TypeError).
         """
-        count = len(self.names)
-        own = [
-            cast_input(self.specs[name], value, is_declared=False) if name in self.specs else value
-            for name, value in zip(self.names, args, strict=False)
-        ]
-        rest = self.specs.get(self.rest, ())
-        more = args[count:]
-        own += [cast_input(*each, is_declared=False) for each in zip(rest, more, strict=False)]
-        own += more[len(rest) :]
-        others = self.specs.get(self.others, {})
-        return own, {
-            name: cast_input(self.specs.get(name, others.get(name)), value, is_declared=False)
-            for name, value in kwargs.items()
-        }
+        given = self._signature.bind_partial(None, *args, **kwargs)
+        for name in self.specs.keys() & given.arguments.keys():
+            spec, value = self.specs[name], given.arguments[name]
+            if self._signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+                spec = (*spec, *[None] * len(value))[: len(value)]  # there may be more, or fewer
+            given.arguments[name] = cast_input(spec, value, is_declared=False)
+        return given.args[1:], given.kwargs
 
 
 def _spec_or_none(leaf: Any) -> Any:

@@ -73,18 +73,20 @@ def by_values(
         return _plain_tensors(y, y_pred, sample_weight, name, model, loss)
     is_dict = isinstance(y_pred, dict)
     keys: list[Any] = list(y_pred) if is_dict else list(range(len(y_pred)))
+    nest = dict if is_dict else (list, tuple)
     parts: list[tuple[Any, Any, Any]] = []
     for key in keys:
         truth = _field(y, key, f"{model}: target") if is_dict else y[key]
-        is_nest = isinstance(sample_weight, (dict, list, tuple))
-        weight = sample_weight[key] if is_nest else sample_weight
-        inner = loss[key] if isinstance(loss, (dict, list, tuple)) else loss
-        parts.append(by_values(truth, y_pred[key], weight, model, inner, f"{name} {key}"))
+        weight = sample_weight[key] if isinstance(sample_weight, nest) else sample_weight
+        inner = loss[key] if isinstance(loss, nest) else loss
+        at = f"{name} {key}".strip()
+        parts.append(by_values(truth, y_pred[key], weight, model, inner, at))
     truths, outputs, weights = (
         dict(zip(keys, part, strict=True)) if is_dict else list(part)
         for part in zip(*parts, strict=True)
     )
-    return truths, outputs, _none_if_empty(weights)
+    is_weighted = any(weight is not None for weight in tf.nest.flatten(weights))
+    return truths, outputs, weights if is_weighted else None
 
 
 def by_field(
@@ -106,22 +108,10 @@ def by_field(
         FieldError: If the targets or outputs do not have a field (also a KeyError).
         DTypeError: If only the target or only the output is ragged (also a TypeError).
     """
-    truths: dict[str, Any] = {}
-    outputs: dict[str, Any] = {}
-    weights: dict[str, Any] = {}
-    for name in names:
-        output = _field(y_pred, name, f"{model}: output")
-        truth = _field(y, name, f"{model}: target")
-        weight = sample_weight.get(name) if isinstance(sample_weight, dict) else sample_weight
-        inner = loss[name] if isinstance(loss, dict) else loss
-        parts = _plain_tensors(truth, output, weight, name, model, inner)
-        truths[name], outputs[name], weights[name] = parts
-    return truths, outputs, _none_if_empty(weights)
-
-
-def _none_if_empty(weights: Any) -> Any:
-    """Returns a nest of weights, or None if all leaves are None."""
-    return weights if any(weight is not None for weight in tf.nest.flatten(weights)) else None
+    outputs = {name: _field(y_pred, name, f"{model}: output") for name in names}
+    if isinstance(sample_weight, dict):
+        sample_weight = {name: sample_weight.get(name) for name in names}
+    return by_values(y, outputs, sample_weight, model, loss, name="")
 
 
 def takes_mean(loss: Any) -> bool:

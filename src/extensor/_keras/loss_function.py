@@ -11,6 +11,7 @@ import tensorflow as tf
 from extensor._keras._keras_private import LossOfFunction
 from extensor._keras.loss_by_field import takes_mean, weights_of_values
 from extensor._keras.lowering import contains, is_extension
+from extensor._protocol.tree import mapped
 from extensor.errors import DTypeError
 
 
@@ -64,11 +65,10 @@ class _ComputedLoss(keras.losses.Loss):
 
 def with_function_losses(loss: Any) -> Any:
     """Returns the argument `loss` of `compile` with each function wrapped in a `FunctionLoss`."""
-    if isinstance(loss, dict):
-        return {name: with_function_losses(item) for name, item in loss.items()}
-    if isinstance(loss, (list, tuple)):
-        items = [with_function_losses(item) for item in loss]
-        return type(loss)(*items) if hasattr(loss, "_fields") else type(loss)(items)
+    return mapped(_with_function, loss)
+
+
+def _with_function(loss: Any) -> Any:
     is_function = callable(loss) and not isinstance(loss, (type, keras.losses.Loss))
     if not is_function or getattr(loss, "__module__", "").startswith("keras."):
         return loss

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.stackable_spec import StackableTypeSpec
+from extensor._protocol.tree import Comparison, merged, reshaped
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
 from extensor.errors import ExtensorError
@@ -28,39 +29,30 @@ def any_sizes(spec: tf.TypeSpec) -> tf.TypeSpec:
 
 @functools.lru_cache(maxsize=1024)
 def _any_sizes(spec: Any, order: Any) -> Any:
-    if isinstance(spec, tf.RaggedTensorSpec):
-        shape = _open(spec.shape)
-        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        return _with_shape(spec, _any_shape(spec.shape))
     try:
-        return spec.deserialize(_open(spec.serialize()))
+        return spec.deserialize(reshaped(spec.serialize(), _any_shape, any_sizes))
     except (AttributeError, ValueError, TypeError):
         return spec  # a type that requires its sizes
 
 
-def _open(part: Any) -> Any:
-    """Returns a part of a serialization with all sizes unknown."""
-    if isinstance(part, tf.TensorShape):
-        return tf.TensorShape(None if part.rank is None else [None] * part.rank)
-    if isinstance(part, tf.TensorSpec):
-        return tf.TensorSpec(_open(part.shape), part.dtype, part.name)
-    if isinstance(part, tf.TypeSpec):
-        return any_sizes(part)
-    if isinstance(part, dict):
-        return type(part)((name, _open(inner)) for name, inner in part.items())
-    if isinstance(part, (list, tuple)):
-        items = [_open(inner) for inner in part]
-        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-    return part
+def _any_shape(shape: tf.TensorShape) -> tf.TensorShape:
+    return tf.TensorShape(None if shape.rank is None else [None] * shape.rank)
+
+
+def _with_shape(
+    spec: tf.TensorSpec | tf.RaggedTensorSpec, shape: tf.TensorShape
+) -> tf.TensorSpec | tf.RaggedTensorSpec:
+    if isinstance(spec, tf.TensorSpec):
+        return tf.TensorSpec(shape, spec.dtype, spec.name)
+    return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
 
 
 @functools.lru_cache(maxsize=1024)
 def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
-    if isinstance(spec, tf.RaggedTensorSpec) and spec.shape.rank:
-        shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
-        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
-    if isinstance(spec, tf.TensorSpec) and spec.shape.rank:
-        shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
-        return tf.TensorSpec(shape, spec.dtype, spec.name)
+    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)) and spec.shape.rank:
+        return _with_shape(spec, tf.TensorShape([None]).concatenate(spec.shape[1:]))
     if isinstance(spec, StackableTypeSpec):
         try:
             row = spec.unstacked()
@@ -70,37 +62,21 @@ def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
         if spec.is_subtype_of(opened):
             return opened
         # `stacked` changes more than the size. For example, it names the axis of the batch.
-        seven, eight = row.stacked(7), row.stacked(8)
-        kept = _with_open_sizes(spec, seven, eight)
+        kept = _with_common_sizes(_with_common_sizes(spec, row.stacked(7)), row.stacked(8))
         return kept if spec.is_subtype_of(kept) else opened
     return spec
 
 
-def _with_open_sizes(part: Any, seven: Any, eight: Any) -> Any:
-    """Returns a part of a spec whose sizes that depend on the batch size are unknown.
+# All other data is that of the first spec.
+_OF_FIRST = Comparison(same_kind=lambda a, b: True, equal=lambda a, b: True)
 
-    Args:
-        part: A spec or a part of its serialization.
-        seven: The same part of the spec of a batch of 7.
-        eight: The same part of the spec of a batch of 8.
-    """
-    if isinstance(part, tf.TensorShape) and part.rank is not None:
-        sizes = zip(part, seven, eight, strict=True)
-        return tf.TensorShape([size if a == b else None for size, a, b in sizes])
-    if isinstance(part, tf.TensorSpec):
-        shape = _with_open_sizes(part.shape, seven.shape, eight.shape)
-        return tf.TensorSpec(shape, part.dtype, part.name)
-    if isinstance(part, tf.TypeSpec):
-        inner = (one.serialize() for one in (part, seven, eight))
-        return part.deserialize(_with_open_sizes(*inner))
-    if isinstance(part, dict):
-        return type(part)(
-            (name, _with_open_sizes(item, seven[name], eight[name])) for name, item in part.items()
-        )
-    if isinstance(part, (list, tuple)):
-        items = [_with_open_sizes(*each) for each in zip(part, seven, eight, strict=True)]
-        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-    return part
+
+def _with_common_sizes(spec: Any, other: Any) -> Any:
+    """Returns a spec in which a size is unknown if another spec has another one."""
+    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        return _with_shape(spec, spec.shape.most_specific_compatible_shape(other.shape))
+    parts = merged(spec.serialize(), other.serialize(), _with_common_sizes, _OF_FIRST)
+    return spec.deserialize(parts)
 
 
 def ignored_parts(spec: Any) -> Any:

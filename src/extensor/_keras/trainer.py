@@ -65,6 +65,16 @@ def with_arguments_of(
     return decorate
 
 
+def _compiled(step: Callable[[Any, Any], _Result]) -> Callable[[Any, Any], _Result]:
+    """Returns a step of a model, which is compiled with XLA if the model compiles."""
+
+    @functools.wraps(step)
+    def compiled_step(self: Any, data: Any) -> _Result:
+        return run_compiled(self, functools.partial(step, self), data)
+
+    return compiled_step
+
+
 class Trainer(OwnBuild, keras.Model):
     """The methods that train and evaluate a model of extension values."""
 
@@ -82,12 +92,12 @@ class Trainer(OwnBuild, keras.Model):
         super().__init_subclass__(**kwargs)
         for name in ("train_step", "test_step"):
             if name in vars(cls):
-                setattr(cls, name, _compiled_given_values(vars(cls)[name]))
+                setattr(cls, name, _compiled(_given_values(vars(cls)[name])))
         for name in ("compute_loss", "compute_metrics"):
             if name in vars(cls):
                 setattr(cls, name, _given_values(vars(cls)[name]))
         if "predict_step" in vars(cls):
-            cls.predict_step = _predicting_values(vars(cls)["predict_step"])
+            cls.predict_step = _compiled(_predicting_values(vars(cls)["predict_step"]))
 
     @with_arguments_of(keras.Model.compile)
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -178,36 +188,38 @@ class Trainer(OwnBuild, keras.Model):
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains the model on one batch, as `keras.Model.train_on_batch`."""
-        x = self._as_input(x)
-        self._check_batch(spec_of_nest(x))
-        self._build_for_strategy((x, y))
+        x = self._input_of_batch(x, y)
         with named_errors(self):
             return super().train_on_batch(x, y, *args, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
-        x = self._as_input(x)
-        self._check_batch(spec_of_nest(x))
-        self._build_for_strategy((x, y))
+        x = self._input_of_batch(x, y)
         with named_errors(self):
             return super().test_on_batch(x, y, *args, **kwargs)
 
+    def _input_of_batch(self, x: Any, y: Any) -> Any:
+        """Returns the input of one batch, which is checked; creates the variables for it."""
+        x = self._as_input(x)
+        self._check_batch(spec_of_nest(x))
+        self._build_for_strategy((x, y))
+        return x
+
+    @_compiled
     def train_step(self, data: Any) -> dict[str, Any]:
         """Returns the logs of training on one batch."""
-        step = super().train_step
-        return run_compiled(self, lambda data: step(with_passed_input(raised(data))), data)
+        return super().train_step(with_passed_input(raised(data)))
 
+    @_compiled
     def test_step(self, data: Any) -> dict[str, Any]:
         """Returns the logs of evaluating one batch."""
-        step = super().test_step
-        return run_compiled(self, lambda data: step(with_passed_input(raised(data))), data)
+        return super().test_step(with_passed_input(raised(data)))
 
+    @_compiled
     def predict_step(self, data: Any) -> Any:
         """Returns the outputs for one batch, lowered so that Keras can concatenate batches."""
-        step = super().predict_step
-        if _predicting.get() is self:
-            return step(raised(data))
-        return run_compiled(self, lambda data: lowered_outputs(step(raised(data))), data)
+        outputs = super().predict_step(raised(data))
+        return outputs if _predicting.get() is self else lowered_outputs(outputs)
 
     def make_train_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that trains the model on batches of an iterator."""
@@ -394,23 +406,13 @@ def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
     return given_values
 
 
-def _compiled_given_values(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a user's step, wrapped so that it gets extension values, and compiled with XLA."""
-
-    @functools.wraps(method)
-    def step(self: Any, data: Any) -> Any:
-        return run_compiled(self, lambda data: method(self, raised(data)), data)
-
-    return step
-
-
 def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a user's `predict_step`, wrapped so that Keras can concatenate its outputs."""
 
     # Only names of functions here, as in `layer_call`: cloudpickle cannot copy a ContextVar.
     @functools.wraps(method)
     def predict_step(self: Any, data: Any) -> Any:
-        return run_compiled(self, lambda data: _predicted(method, self, data), data)
+        return _predicted(method, self, data)
 
     return predict_step
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -11,7 +12,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import tensorflow as tf
@@ -27,6 +28,9 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import NullsLike, SchemaLike
 from extensor.errors import DTypeError, MissingFileError, StructureError
+
+if TYPE_CHECKING:
+    import keras
 
 
 def arrow_function(
@@ -91,28 +95,34 @@ def arrow_function(
     id: string
     total: double
     """
+    load: Callable[[], Callable[[Any], Any]]
     if isinstance(model, (str, os.PathLike)):
-        source: Any = _SavedModel(os.fspath(model))
+        load = functools.partial(_saved_model, os.fspath(model))
     elif _is_keras_model(model):
-        source = _KerasModel(model)
+        load = _KerasModel(model)
     elif callable(model):
-        source = _Function(model)
+        load = functools.partial(_function, model)
     else:
         expected = "the path of a saved model, a model of Keras, or a function"
         fix = "Give for example the path of a .keras file."
         raise DTypeError("arrow_function: model", expected, type(model).__name__, fix)
-    return ArrowFunction(uuid.uuid4().hex, source, spec, keep, nulls, schema)
+    return ArrowFunction(uuid.uuid4().hex, load, spec, keep, nulls, schema)
 
 
 class ArrowFunction:
     """A function of Arrow tables. Create it with `arrow_function`."""
 
     def __init__(
-        self, token: str, source: Any, spec: Any, keep: Any, nulls: Any, schema: Any
+        self,
+        token: str,
+        load: Callable[[], Callable[[Any], Any]],
+        spec: SchemaLike,
+        keep: pa.Schema | None,
+        nulls: NullsLike | None,
+        schema: pa.Schema | None,
     ) -> None:
-        self._token = token
-        self._arguments = source, spec, keep, nulls, schema
-        self._source = source
+        self._arguments = token, load, spec, keep, nulls, schema
+        self._load_model = load
         self._keep = _checked_schema(keep, "keep")
         self._schema = _checked_schema(schema, "schema")
         self._wanted = WantedTable(None, spec, nulls)
@@ -167,7 +177,7 @@ class ArrowFunction:
             return self._loaded
 
     def _compiled(self) -> tuple[Callable[[Any], Any], pa.Schema]:
-        call = self._source.load()
+        call = self._load_model()
         self._model = call  # because a concrete function does not keep its variables
         function: Any = tf.function(
             lambda records: call(records), input_signature=[self._wanted.records_spec]
@@ -191,8 +201,7 @@ class ArrowFunction:
         return run, schema
 
     def __reduce__(self) -> Any:
-        source, *others = self._arguments
-        return _restored, (self._token, source.packed(), *others)
+        return _restored, self._arguments
 
 
 _known: weakref.WeakValueDictionary[str, ArrowFunction] = weakref.WeakValueDictionary()
@@ -209,27 +218,24 @@ def _restored(token: str, *arguments: Any) -> ArrowFunction:
     return function
 
 
-class _SavedModel:
-    """A model in a file or folder."""
+def _saved_model(path: str) -> Callable[[Any], Any]:
+    """Returns the model in a file or folder."""
+    if not tf.io.gfile.exists(path):
+        fix = "Give a path that every process can read."
+        raise MissingFileError(path, "a saved model", "no file or folder", fix)
+    if path.endswith(".keras"):
+        return _inference(_load_keras(path, {}))
+    model: Any = tf.saved_model.load(path)
+    if tf.io.gfile.exists(os.path.join(path, "assets.extra", "extensor.json")):
+        from extensor._serving.client_file import load_client
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+        return _Restored(model, load_client(path))
+    return _Restored(model, None)
 
-    def packed(self) -> _SavedModel:
-        return self
 
-    def load(self) -> Callable[[Any], Any]:
-        if not tf.io.gfile.exists(self._path):
-            fix = "Give a path that every process can read."
-            raise MissingFileError(self._path, "a saved model", "no file or folder", fix)
-        if self._path.endswith(".keras"):
-            return _inference(_load_keras(self._path, {}))
-        model: Any = tf.saved_model.load(self._path)
-        if tf.io.gfile.exists(os.path.join(self._path, "assets.extra", "extensor.json")):
-            from extensor._serving.client_file import load_client
-
-            return _Restored(model, load_client(self._path))
-        return _Restored(model, None)
+def _function(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a function of records, which need not be loaded."""
+    return function
 
 
 class _Restored:
@@ -257,12 +263,15 @@ class _Restored:
 
 
 class _KerasModel:
-    """A model of Keras in memory."""
+    """Returns a model of Keras in memory. It is pickled as bytes, and read when it is called."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: keras.Model) -> None:
         self._model = model
 
-    def packed(self) -> _PackedKerasModel:
+    def __call__(self) -> Callable[[Any], Any]:
+        return _inference(self._model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
         import keras
 
         inside = tf.train.TrackableView(self._model).descendants()
@@ -276,46 +285,21 @@ class _KerasModel:
             path = os.path.join(folder, "model.keras")
             self._model.save(path)
             with open(path, "rb") as file:
-                return _PackedKerasModel(file.read(), own)
-
-    def load(self) -> Callable[[Any], Any]:
-        return _inference(self._model)
+                return functools.partial, (_model_of_bytes, file.read(), own)
 
 
-class _PackedKerasModel:
-    """A model of Keras as bytes. It is read when it is needed, and not when it is unpickled.
+def _model_of_bytes(content: bytes, classes: Mapping[str, type]) -> Callable[[Any], Any]:
+    """Returns the model of Keras in the content of a `.keras` file.
 
     Args:
-        content: The content of a `.keras` file.
+        content: The content.
         classes: The classes of its layers. Only cloudpickle can pickle those of a notebook.
     """
-
-    def __init__(self, content: bytes, classes: Mapping[str, Any]) -> None:
-        self._content = content
-        self._classes = classes
-
-    def packed(self) -> _PackedKerasModel:
-        return self
-
-    def load(self) -> Callable[[Any], Any]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "model.keras")
-            with open(path, "wb") as file:
-                file.write(self._content)
-            return _inference(_load_keras(path, self._classes))
-
-
-class _Function:
-    """A function of records."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def packed(self) -> _Function:
-        return self
-
-    def load(self) -> Callable[[Any], Any]:
-        return self._function
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.keras")
+        with open(path, "wb") as file:
+            file.write(content)
+        return _inference(_load_keras(path, classes))
 
 
 def _is_keras_model(model: Any) -> bool:

@@ -119,39 +119,56 @@ def flat_signature(
     # Includes arguments that were not given, because a concrete function has no defaults.
     full_call = _Call(call.signature, *concrete.structured_input_signature)
     fixed = {n: given[n] if n in given else call.default(n) for n in full_call.arguments}
+
+    def run(values: dict[str, Any]) -> Any:
+        return full_call(concrete, {**fixed, **values})
+
     inputs, used = layout_of_arguments(sent, ragged), None
     if prune:
-        found = UsedParts(lambda values: full_call(concrete, {**fixed, **values}), sent)
+        found = UsedParts(run, sent)
         if found.unused:
             used, sent = found, found.specs
             inputs = narrowed(inputs, sent)
 
-    def served(*tensors: Any) -> dict[str, Any]:
+    def encoded(values: dict[str, Any]) -> dict[str, tf.Tensor]:
+        return outputs.encode(run(values if used is None else used.filled(values)))
+
+    optional = _defaults(call.signature, inputs)
+    defaults = {name: tensor for one in optional.values() for name, tensor in one.items()}
+    flat = _on_tensors(_name(fn), encoded, inputs, defaults, validate)
+    unused = () if used is None else used.unused
+    return FlatSignature(flat, _sent(call.signature, sent, optional), inputs, outputs, fn, unused)
+
+
+def _on_tensors(
+    name: str,
+    function: Callable[[Any], dict[str, tf.Tensor]],
+    inputs: Layout,
+    defaults: Mapping[str, tf.Tensor],
+    validate: bool,
+) -> tf.types.experimental.PolymorphicFunction:
+    """Returns a function of a dict of arguments as a tf.function of their tensors, by name."""
+
+    def on_tensors(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         named = dict(zip(specs, tensors, strict=True))
         if validate:
             # A server does not compare the shapes of a request with the specs. Operations may not
             # notice a wrong shape: `==` of a scalar and a vector broadcasts.
             named = {n: tf.ensure_shape(tensor, specs[n].shape) for n, tensor in named.items()}
-            ready = [*named.values(), *check_tensors(sent, inputs.decode(named), inputs.ragged)]
-            with tf.control_dependencies(ready):
+            checks = check_tensors(inputs.structure, inputs.decode(named), inputs.ragged)
+            with tf.control_dependencies([*named.values(), *checks]):
                 named = {n: tf.identity(tensor) for n, tensor in named.items()}
-        values = inputs.decode(named)
-        if used is not None:
-            values = used.filled(values)
-        return outputs.encode(full_call(concrete, {**fixed, **values}))
+        return function(inputs.decode(named))
 
-    optional = _defaults(call.signature, inputs)
-    defaults = {name: tensor for one in optional.values() for name, tensor in one.items()}
     # Parameters with a default come after those without.
     specs = {c.name: c.spec for c in sorted(inputs.components, key=lambda c: c.name in defaults)}
-    served.__name__ = _name(fn)
-    served.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
-        [_parameter(name, defaults.get(name, inspect.Parameter.empty)) for name in specs]
-    )
-    flat: Any = tf.function(served, input_signature=list(specs.values()), autograph=False)
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    parameters = [inspect.Parameter(n, kind, default=defaults.get(n, empty)) for n in specs]
+    on_tensors.__name__ = name
+    on_tensors.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    flat: Any = tf.function(on_tensors, input_signature=list(specs.values()), autograph=False)
     flat.get_concrete_function()
-    unused = () if used is None else used.unused
-    return FlatSignature(flat, _sent(call.signature, sent, optional), inputs, outputs, fn, unused)
+    return flat
 
 
 class _Call:
@@ -292,10 +309,6 @@ def _sent(
     known = [parameter.name for parameter in parameters]
     others = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names if n not in known]
     return inspect.Signature([*reversed(parameters), *others])
-
-
-def _parameter(name: str, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
 
 def _name(fn: Any) -> str:
