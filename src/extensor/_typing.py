@@ -22,12 +22,14 @@ __all__ = [
     "ArrowData",
     "DTypeLike",
     "FilePath",
+    "Nest",
     "NullPolicy",
     "NullsLike",
     "PathLike",
     "SchemaLike",
     "ShapeLike",
     "TensorLike",
+    "Value",
 ]
 
 
@@ -43,6 +45,12 @@ ArrowData = (
     pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray | pa.Scalar | _ArrowArray | _ArrowStream
 )
 """Records in memory: data of pyarrow, or of a library with the Arrow PyCapsule interface."""
+
+Value = Any
+"""A tensor, or a value of an extension type. Such types have no class in common."""
+
+Nest = Any
+"""A value, or dicts, lists, tuples and namedtuples of values, as `tf.nest` and Keras take them."""
 
 # For type checkers, `complex` has int and float in it, and `Sequence` str and bytes.
 TensorLike = tf.Tensor | tf.Variable | np.ndarray[Any, Any] | np.generic | complex | Sequence[Any]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from extensor._keras._keras_private import OwnGraph
 from extensor._keras.serialization import own_config
 from extensor._patches.patch import Patch, replaces
+from extensor._typing import Nest
+
+if TYPE_CHECKING:
+    import keras
 
 TABLE: list[Patch] = []
 _VERSIONS = ("3.10", "3.15")
@@ -20,8 +25,12 @@ _VERSIONS = ("3.10", "3.15")
     table=TABLE,
     versions=_VERSIONS,
 )
-def clone_sequential_model(plain: Any) -> Any:
-    def _clone_sequential_model(model: Any, clone_function: Any, input_tensors: Any = None) -> Any:
+def clone_sequential_model(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def _clone_sequential_model(
+        model: keras.Sequential,
+        clone_function: Callable[[keras.Layer], keras.Layer],
+        input_tensors: Nest = None,
+    ) -> keras.Sequential:
         """Calls Keras's function, or `clone_with` of an OwnGraph."""
         if isinstance(model, OwnGraph):
             return model.clone_with(clone_function, input_tensors)
@@ -30,10 +39,10 @@ def clone_sequential_model(plain: Any) -> Any:
     return _clone_sequential_model
 
 
-def serialize_keras_object(plain: Any) -> Any:
+def serialize_keras_object(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Returns Keras's function, which also writes the specs and values of extension types."""
 
-    def _serialize_keras_object(obj: Any) -> Any:
+    def _serialize_keras_object(obj: object) -> object:
         config = own_config(obj)
         return plain(obj) if config is None else config
 

@@ -20,12 +20,15 @@ name. Tested with Keras 3.10 to 3.15.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.models.functional import Functional
+
+from extensor._typing import Nest
 
 LossOfFunction: Any = LossFunctionWrapper
 KerasFunctional: Any = Functional
@@ -34,11 +37,11 @@ KerasFunctional: Any = Functional
 class OwnInputs:
     """Lets a functional model pass on inputs that are not tensors."""
 
-    def standardized(self, inputs: Any) -> list[Any] | None:
+    def standardized(self, inputs: Nest) -> list[Any] | None:
         """Returns the flat inputs of the graph, or None if Keras converts them."""
         raise NotImplementedError
 
-    def _standardize_inputs(self, inputs: Any) -> Any:
+    def _standardize_inputs(self, inputs: Nest) -> list[Any]:
         own = self.standardized(inputs)
         return super()._standardize_inputs(inputs) if own is None else own  # type: ignore[misc]
 
@@ -47,17 +50,20 @@ class OwnGraph:
     """Lets a Sequential run a functional model of its own."""
 
     _layers: Any
+    _functional: Any
 
-    def functional_model(self, inputs: Any, outputs: Any, name: str) -> Any:
+    def functional_model(self, inputs: Nest, outputs: Nest, name: str) -> keras.Model:
         """Returns the functional model of the chain."""
         raise NotImplementedError
 
-    def clone_with(self, clone_function: Any, input_tensors: Any) -> Any:
+    def clone_with(
+        self, clone_function: Callable[[keras.Layer], keras.Layer], input_tensors: Nest
+    ) -> keras.Model:
         """Returns a model of clones of the layers, as `keras.models.clone_model`."""
         raise NotImplementedError
 
     @property
-    def functional(self) -> Any:
+    def functional(self) -> keras.Model | None:
         """The functional model of the chain, or None if it is not built."""
         return self._functional
 
@@ -67,19 +73,19 @@ class OwnGraph:
         first = self._layers[0] if self._layers else None
         return first.output if isinstance(first, keras.layers.InputLayer) else None
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Nest = None) -> None:
         super().build(input_shape)  # type: ignore[misc]
         graph = self._functional
         if graph is not None:
             self._functional = self.functional_model(graph.input, graph.output, graph.name)
 
 
-def has_mask(tensor: Any) -> bool:
+def has_mask(tensor: tf.Tensor) -> bool:
     """Returns whether a layer of Keras set a mask for an eager or graph tensor."""
     return tensor.__dict__.get("_keras_mask") is not None
 
 
-def with_mask(tensor: Any, mask: Any) -> Any:
+def with_mask(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Returns a copy of a tensor whose mask excludes rows, beside what its own mask excludes.
 
     Args:
@@ -94,7 +100,7 @@ def with_mask(tensor: Any, mask: Any) -> Any:
     return copy
 
 
-def set_call_arguments(layer: Any, args: Any, kwargs: Any) -> None:
+def set_call_arguments(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Replaces the arguments of a layer's last call in the graph."""
     node = layer._inbound_nodes[-1]
     node.arguments = type(node.arguments)(*args, **kwargs)
@@ -103,12 +109,12 @@ def set_call_arguments(layer: Any, args: Any, kwargs: Any) -> None:
 class OwnSaveSignature:
     """Lets TensorFlow save a model with the signature of `serving_function`."""
 
-    def serving_function(self) -> Any:
+    def serving_function(self) -> tf.types.experimental.PolymorphicFunction | None:
         """Returns the tf.function to save, or None if the model was never called."""
         raise NotImplementedError
 
     @property
-    def _default_save_signature(self) -> Any:
+    def _default_save_signature(self) -> tf.types.experimental.PolymorphicFunction | None:
         return self.serving_function()
 
 
@@ -117,7 +123,7 @@ class OwnBuild:
 
     built_for_strategy = False
 
-    def _maybe_symbolic_build(self, *args: Any, **kwargs: Any) -> None:
+    def _maybe_symbolic_build(self, *args: object, **kwargs: object) -> None:
         if not self.built_for_strategy:
             super()._maybe_symbolic_build(*args, **kwargs)  # type: ignore[misc]
 

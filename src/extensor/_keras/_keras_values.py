@@ -27,6 +27,7 @@ from extensor._patches.patch import Patch, replaces
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.masked import is_masked
 from extensor._tf import Extension
+from extensor._typing import Nest
 from extensor.errors import MissingAttributeError, NullError
 
 TABLE: list[Patch] = []
@@ -49,11 +50,11 @@ _replaces = functools.partial(replaces, probe="refused_values", table=TABLE, ver
     reason="A layer or model of Keras that gets an extension value says 'Only input tensors may "
     "be passed as positional arguments'.",
 )
-def layer_call(plain: Any) -> Any:
+def layer_call(plain: Callable[..., Any]) -> Callable[..., Any]:
     return _advising(plain, _advice_of_layer)
 
 
-def _advice_of_layer(args: Any, kwargs: Any) -> Any:
+def _advice_of_layer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     layer, *inputs = args
     given = next(own_values(inputs), None)
     # A user's layer accepts values by their names, and may raise any error about them.
@@ -62,7 +63,7 @@ def _advice_of_layer(args: Any, kwargs: Any) -> Any:
     return None if given is None else refusal_of_layer(layer, given)
 
 
-def _first_batch(data: Any) -> Any:
+def _first_batch(data: Nest) -> Nest:
     """Returns the first batch of a PyDataset; other data as it is."""
     keras = sys.modules["keras"]
     return data[0] if isinstance(data, keras.utils.PyDataset) else data
@@ -71,7 +72,7 @@ def _first_batch(data: Any) -> Any:
 _DATA = ("x", "y", "sample_weight", "validation_data")
 
 
-def with_data(plain: Any) -> Any:
+def with_data(plain: Callable[..., Any]) -> Callable[..., Any]:
     return _advising(plain, _advice_of_model)
 
 
@@ -81,7 +82,7 @@ for _name in ("fit", "evaluate", "predict"):
     )(with_data)
 
 
-def _advice_of_model(args: Any, kwargs: Any) -> Any:
+def _advice_of_model(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     model, *data = args
     given = [*data[:2], *(kwargs.get(name) for name in _DATA)]
     given = next(own_values([_first_batch(each) for each in given]), None)
@@ -97,7 +98,7 @@ def _advice_of_model(args: Any, kwargs: Any) -> Any:
     reason="`keras.Model(inputs, outputs)` says that a placeholder of `xt.keras.Input` is no "
     "KerasTensor.",
 )
-def functional(plain: Any) -> Any:
+def functional(plain: Callable[..., Any]) -> Callable[..., Any]:
     expected, fix = "KerasTensors as inputs and outputs", "Use xt.keras.Model(inputs, outputs)."
     return _advising(plain, functools.partial(_advice_of_class, "keras.Model", expected, fix))
 
@@ -105,12 +106,12 @@ def functional(plain: Any) -> Any:
 @_replaces(
     "keras.Sequential.add", reason="It says that a placeholder of `xt.keras.Input` is no layer."
 )
-def add(plain: Any) -> Any:
+def add(plain: Callable[..., Any]) -> Callable[..., Any]:
     error = ("keras.Sequential", "layers", "Use xt.keras.Sequential.")
     return _advising(plain, functools.partial(_advice_of_class, *error))
 
 
-def make_input(plain: Any) -> Any:
+def make_input(plain: Callable[..., Any]) -> Callable[..., Any]:
     fix = "Use xt.keras.Input(spec), with the spec of a batch such as dataset.element_spec."
     return _advising(plain, functools.partial(_advice, "keras.Input", "a shape and a dtype", fix))
 
@@ -121,16 +122,22 @@ for _module in ("keras", "keras.layers"):
     )
 
 
-def _advice(path: str, expected: str, fix: str, args: Any, kwargs: Any) -> Exception | None:
+def _advice(
+    path: str, expected: str, fix: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception | None:
     given = next(own_values([list(args), kwargs]), None)
     return None if given is None else refusal(path, expected, given, fix)
 
 
-def _advice_of_class(path: str, expected: str, fix: str, args: Any, kwargs: Any) -> Any:
+def _advice_of_class(
+    path: str, expected: str, fix: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception | None:
     return None if is_ours(args[0]) else _advice(path, expected, fix, args[1:], kwargs)
 
 
-def _advising(plain: Any, advice: Callable[[Any, Any], Exception | None]) -> Any:
+def _advising(
+    plain: Callable[..., Any], advice: Callable[[Any, Any], Exception | None]
+) -> Callable[..., Any]:
     """Returns a function that raises another error where a function of Keras fails.
 
     Args:
@@ -138,7 +145,7 @@ def _advising(plain: Any, advice: Callable[[Any, Any], Exception | None]) -> Any
         advice: Takes the arguments of a failed call. Returns the error; None for Keras's own.
     """
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Nest:
         try:
             return plain(*args, **kwargs)
         except NullError:
@@ -152,7 +159,7 @@ def _advising(plain: Any, advice: Callable[[Any, Any], Exception | None]) -> Any
     return _disguised(function, plain)
 
 
-def _disguised(function: Any, plain: Any) -> Any:
+def _disguised(function: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function with the name of Keras's function, for tracebacks, and without a file.
 
     AutoGraph calls a function of the file "<string>" as it is. It would look for the source of any
@@ -167,8 +174,8 @@ def _disguised(function: Any, plain: Any) -> Any:
 _LAYERS = ("Discretization", "IntegerLookup", "Normalization", "StringLookup", "TextVectorization")
 
 
-def with_masked(plain: Any) -> Any:
-    def function(*args: Any, **kwargs: Any) -> Any:
+def with_masked(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Nest:
         name = args[0].name
         args = tuple(_unmasked(arg, name) for arg in args)
         kwargs = {key: _unmasked(arg, name) for key, arg in kwargs.items()}
@@ -186,14 +193,14 @@ for _target in ("StringLookup.call", *(f"{name}.adapt" for name in _LAYERS)):
     )(with_masked)
 
 
-def _advice_of_preprocessing(args: Any, kwargs: Any) -> Any:
+def _advice_of_preprocessing(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     layer, *data = args
     specs = [x.element_spec for x in [*data, *kwargs.values()] if isinstance(x, tf.data.Dataset)]
     given = next(own_values([data, kwargs, specs]), None)
     return None if given is None else refusal_of_layer(layer, given)
 
 
-def _unmasked(value: Any, name: str) -> Any:
+def _unmasked(value: Nest, name: str) -> Nest:
     if isinstance(value, Extension):  # else `is_masked` would import the type
         masked: Any = value
         if is_masked(masked) and not is_symbolic(masked.values):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.value import StructuredTensorValue
 from extensor._tf import Extension, describes_extension
+from extensor._typing import Nest
 from extensor.errors import DTypeError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _OTHERS = {
 }
 
 
-def own_values(structure: Any) -> Iterator[Any]:
+def own_values(structure: Nest) -> Iterator[Any]:
     """Yields the extension values, placeholders for them, and specs of them in a nest."""
     if is_own(structure):
         yield structure
@@ -36,7 +37,7 @@ def own_values(structure: Any) -> Iterator[Any]:
             yield from own_values(item)
 
 
-def is_own(value: Any) -> bool:
+def is_own(value: object) -> bool:
     """Returns whether `value` is an extension value, a placeholder for one, or the spec of one."""
     if isinstance(value, (Extension, StructuredTensorValue)) or describes_extension(value):
         return True
@@ -45,7 +46,7 @@ def is_own(value: Any) -> bool:
     return is_symbolic(value) and (not isinstance(dtype, str) or hasattr(dtype, "spec"))
 
 
-def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
+def refusal_of_layer(layer: keras.Layer, value: object) -> DTypeError:
     """Returns the error of a layer or model of Keras that got an extension value.
 
     Args:
@@ -68,7 +69,7 @@ def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
     return refusal(f"keras: {cls.__name__} {layer.name}", "tensors", value, fix)
 
 
-def refusal_of_data(model: Any, value: Any) -> DTypeError:
+def refusal_of_data(model: keras.Model, value: object) -> DTypeError:
     """Returns the error of a model of Keras that got extension values as data."""
     name = (
         "Sequential" if "Sequential" in [base.__name__ for base in type(model).__mro__] else "Model"
@@ -78,7 +79,7 @@ def refusal_of_data(model: Any, value: Any) -> DTypeError:
     return refusal(path, "arrays, tensors or a dataset of tensors", value, fix)
 
 
-def refusal_of_elements(model: Any) -> DTypeError:
+def refusal_of_elements(model: keras.Model) -> DTypeError:
     """Returns the error of a model of Keras whose generator or PyDataset has extension values."""
     found = refusal_of_data(model, None)
     return DTypeError(found.path, found.expected, "extension values in the data", found.fix)

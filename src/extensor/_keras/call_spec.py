@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.lowering import lowered, map_lowered, spec_of_lowered
+from extensor._typing import Nest
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class CallSpec:
     lowered: dict[str, Any]
 
     @classmethod
-    def of_call(cls, model: Any, args: Any, kwargs: Any) -> CallSpec:
+    def of_call(cls, model: keras.Model, args: Sequence[Any], kwargs: dict[str, Any]) -> CallSpec:
         """Returns the specs of the arguments of a call of a model."""
         signature = inspect.signature(model.call)
         parameters = signature.parameters
@@ -94,14 +96,14 @@ def named_signature(name: str) -> inspect.Signature | None:
     )
 
 
-def _spec_of_tensor(tensor: Any) -> tf.TensorSpec:
+def _spec_of_tensor(tensor: tf.Tensor | keras.KerasTensor) -> tf.TensorSpec:
     shape = tf.TensorShape(tensor.shape)
     if shape.rank:
         shape = tf.TensorShape([None]).concatenate(shape[1:])
     return tf.TensorSpec(shape, tensor.dtype)
 
 
-def _holds_tensors_only(nest: Any) -> bool:
+def _holds_tensors_only(nest: Nest) -> bool:
     leaves = tf.nest.flatten(nest)
     return bool(leaves) and all(
         hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves

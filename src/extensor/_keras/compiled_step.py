@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -20,7 +20,11 @@ from extensor._keras.lowering import contains, is_extension, raised
 from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.component import components
+from extensor._typing import Nest
 from extensor.errors import UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from extensor._keras.trainer import Trainer
 
 # The model whose step is compiled already.
 _compiling: ContextVar[Any] = ContextVar("_compiling", default=None)
@@ -28,14 +32,14 @@ _compiling: ContextVar[Any] = ContextVar("_compiling", default=None)
 _NOT_COMPILED = (tf.string, tf.variant, tf.resource)
 
 
-def compiles_steps(model: Any) -> bool:
+def compiles_steps(model: Trainer) -> bool:
     """Returns whether extensor compiles the steps of a model, and not Keras."""
     # Keras compiles the steps of all replicas together, because they exchange gradients.
     is_alone = model.distribute_strategy.num_replicas_in_sync == 1
     return is_alone and model.jit_compile is True and not model.run_eagerly
 
 
-def run_compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
+def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:
     """Returns the outputs of a step of a model, compiled with XLA if the model compiles.
 
     Args:
@@ -55,11 +59,11 @@ def run_compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
         _compiling.reset(token)
 
 
-def _compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
+def _compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:
     leaves = tf.nest.flatten(data, expand_composites=True)
     tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
 
-    def on_tensors(*tensors: Any) -> Any:
+    def on_tensors(*tensors: tf.Tensor) -> Nest:
         given = iter(tensors)
         own = [next(given) if tf.is_tensor(leaf) else leaf for leaf in leaves]
         return step(tf.nest.pack_sequence_as(data, own, expand_composites=True))
@@ -87,7 +91,7 @@ def _compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
     splits = [name for name, _ in read_names if ".row_splits" in name]
     model.compiled_ragged = tuple(dict.fromkeys(name.split(".row_splits")[0] for name in splits))
 
-    def on_read() -> Any:
+    def on_read() -> list[tf.Tensor]:
         return _copied(traced.graph, needed, {ref: given[ref] for ref in read}, computed)
 
     results = iter(tf.function(on_read, autograph=False, jit_compile=True)())
@@ -96,7 +100,7 @@ def _compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
 
 
 @contextlib.contextmanager
-def named_errors(model: Any) -> Any:
+def named_errors(model: Trainer) -> Generator[None]:
     """Raises the errors of XLA about ragged tensors again, with the names of the fields.
 
     Raises:
@@ -112,7 +116,7 @@ def named_errors(model: Any) -> Any:
         raise _error(model, names, "a ragged tensor, and operations that XLA lacks") from error
 
 
-def _error(model: Any, names: Iterable[str], received: str) -> UnsupportedTypeError:
+def _error(model: Trainer, names: Iterable[str], received: str) -> UnsupportedTypeError:
     expected = "tensors and operations of XLA, because of jit_compile=True"
     fix = (
         "Convert the field to a tensor of numbers before the model, in dataset.map, or use "
@@ -121,14 +125,14 @@ def _error(model: Any, names: Iterable[str], received: str) -> UnsupportedTypeEr
     return UnsupportedTypeError(f"{model.name}: {', '.join(names)}", expected, received, fix)
 
 
-def _source(tensor: Any) -> Any:
+def _source(tensor: tf.Tensor) -> Hashable:
     """Returns a reference to the tensor that a tensor is the same as."""
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor.ref()
 
 
-def _needed(outputs: list[Any], traced: Any) -> set[Any]:
+def _needed(outputs: list[Any], traced: tf.types.experimental.ConcreteFunction) -> set[Any]:
     """Returns the operations that compute the outputs of a function, or have effects."""
     arguments = {tensor.op for tensor in traced.inputs}
     needed: set[Any] = set()
@@ -143,7 +147,9 @@ def _needed(outputs: list[Any], traced: Any) -> set[Any]:
     return needed
 
 
-def _copied(graph: Any, needed: set[Any], given: dict[Any, Any], outputs: list[Any]) -> list[Any]:
+def _copied(
+    graph: tf.Graph, needed: set[Any], given: dict[Any, Any], outputs: list[Any]
+) -> list[Any]:
     """Returns outputs of a graph, computed by a copy of its operations in the current graph.
 
     Args:
@@ -172,7 +178,7 @@ def _copied(graph: Any, needed: set[Any], given: dict[Any, Any], outputs: list[A
     )
 
 
-def names_of_batch(data: Any) -> list[str]:
+def names_of_batch(data: Nest) -> list[str]:
     """Returns a name for each tensor of a batch, in the order of `tf.nest`."""
     parts = dict(
         zip(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from extensor._keras.component_tensors import batch_first
@@ -26,7 +24,9 @@ def component_names(spec: tf.TypeSpec, name: str) -> list[str]:
     return batch_first(any_batch_size(spec), names)
 
 
-def part_name(spec: tf.TypeSpec, name: str, part: tf.TypeSpec, indices: tuple[int, ...]) -> Any:
+def part_name(
+    spec: tf.TypeSpec, name: str, part: tf.TypeSpec, indices: tuple[int, ...]
+) -> str | None:
     """Returns the path of a field that is a value itself, or None if the part is not one field.
 
     Args:

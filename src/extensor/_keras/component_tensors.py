@@ -10,6 +10,7 @@ This also converts placeholders, whose tensors are KerasTensors.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -20,15 +21,16 @@ from extensor._keras.placeholder_spec import remember_spec, remembered_spec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import component_specs, from_components
+from extensor._typing import Value
 from extensor.errors import ExtensorError
 
 
-def to_tensors(spec: Any, value: Any) -> list[Any]:
+def to_tensors(spec: tf.TypeSpec, value: Value) -> list[Any]:
     """Returns the component tensors of a value, with a batch-sized tensor first."""
     return batch_first(spec, _leaves(spec, value))
 
 
-def to_value(spec: Any, tensors: list[Any]) -> Any:
+def to_value(spec: tf.TypeSpec, tensors: list[Any]) -> Value:
     """Returns the value, or the placeholder, of the tensors from `to_tensors`."""
     tensors = _as_in_nest(spec, tensors)
     if not any(isinstance(tensor, keras.KerasTensor) for tensor in tensors):
@@ -36,7 +38,7 @@ def to_value(spec: Any, tensors: list[Any]) -> Any:
     return _placeholder(spec, iter(tensors))
 
 
-def batch_sized(spec: Any, tensors: list[Any]) -> Any:
+def batch_sized(spec: tf.TypeSpec, tensors: list[Any]) -> tf.Tensor:
     """Returns a tensor that has the size of the batch, of numbers if there is one.
 
     If all fields are ragged, no component has this size: row splits have one element more. XLA has
@@ -54,7 +56,7 @@ def batch_sized(spec: Any, tensors: list[Any]) -> Any:
     return in_nest[splits[0]][:-1] if splits else tensors[0]
 
 
-def batch_first(spec: Any, leaves: list[Any]) -> list[Any]:
+def batch_first(spec: tf.TypeSpec, leaves: list[Any]) -> list[Any]:
     """Returns one item for each component tensor, in the order of `to_tensors`.
 
     Args:
@@ -72,13 +74,13 @@ def float_dtypes(spec: tf.TypeSpec) -> frozenset[str]:
     return frozenset(leaf.dtype.name for leaf in leaves if leaf.dtype.is_floating)
 
 
-def _as_in_nest(spec: Any, tensors: list[Any]) -> list[Any]:
+def _as_in_nest(spec: tf.TypeSpec, tensors: list[Any]) -> list[Any]:
     """Returns the items from `batch_first` in the order of `tf.nest`."""
     first = _batch_leaf(spec)
     return [*tensors[1 : first + 1], tensors[0], *tensors[first + 1 :]] if first else tensors
 
 
-def _leaves(spec: Any, value: Any) -> list[Any]:
+def _leaves(spec: tf.TypeSpec, value: Value) -> list[Any]:
     """Returns the component tensors of a value, in the order of `tf.nest`."""
     if isinstance(value, (tf.Tensor, keras.KerasTensor)) or isinstance(spec, tf.TensorSpec):
         return [value]
@@ -104,14 +106,14 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
     return tensors
 
 
-def _leaves_of_part(part: Any) -> list[Any]:
+def _leaves_of_part(part: Value) -> list[Any]:
     """Returns the tensors of a component, which may be a placeholder."""
     if isinstance(part, SymbolicRagged):
         return [part.flat_values, *part.nested_row_splits]
     return part.tensors if isinstance(part, SymbolicValue) else [part]
 
 
-def _leaves_of_fields(spec: Any, value: Any) -> list[Any]:
+def _leaves_of_fields(spec: tf.TypeSpec, value: Value) -> list[Any]:
     """Returns the KerasTensors in the fields of a placeholder, whose spec finds only tensors.
 
     Args:
@@ -120,7 +122,7 @@ def _leaves_of_fields(spec: Any, value: Any) -> list[Any]:
     """
     tensors: list[Any] = []
 
-    def add(inner: Any, part: Any) -> None:
+    def add(inner: object, part: Value) -> None:
         if isinstance(inner, tf.TypeSpec):
             tensors.extend(_leaves(inner, part))
 
@@ -129,7 +131,7 @@ def _leaves_of_fields(spec: Any, value: Any) -> list[Any]:
     return tensors
 
 
-def _placeholder(spec: Any, tensors: Any) -> Any:
+def _placeholder(spec: tf.TypeSpec, tensors: Iterator[keras.KerasTensor]) -> Value:
     if isinstance(spec, tf.TensorSpec):
         return next(tensors)
     if isinstance(spec, tf.RaggedTensorSpec):
@@ -172,7 +174,7 @@ def _indices(spec: tf.TypeSpec, more: int) -> list[int]:
     return [index for index, pair in pairs if pair == (7 + more, 8 + more)]
 
 
-def _lengths(spec: Any, batch_size: int) -> list[int | None]:
+def _lengths(spec: tf.TypeSpec, batch_size: int) -> list[int | None]:
     """Returns the sizes of the first dimensions of the component tensors of a batch."""
     if isinstance(spec, tf.TensorSpec):
         return [batch_size if spec.shape.rank else None]

@@ -7,7 +7,7 @@ first dimension. This works for row lengths, but not for row splits.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._typing import Value
 from extensor.errors import StructureError
 
 
-def to_tensors(spec: Any, value: Any) -> list[Any]:
+def to_tensors(spec: tf.TypeSpec, value: Value) -> list[Any]:
     """Returns tensors of a value that concatenate with those of other values.
 
     Args:
@@ -31,7 +32,7 @@ def to_tensors(spec: Any, value: Any) -> list[Any]:
     return list(_split(spec, value))
 
 
-def to_value(spec: Any, arrays: Any) -> Any:
+def to_value(spec: tf.TypeSpec, arrays: Iterable[Any]) -> Value:
     """Returns the value of concatenated tensors. Keras returns these as arrays.
 
     Raises:
@@ -40,7 +41,7 @@ def to_value(spec: Any, arrays: Any) -> Any:
     return _join(spec, iter(arrays), Path())
 
 
-def _has_parts(spec: Any) -> bool:
+def _has_parts(spec: tf.TypeSpec) -> bool:
     """Returns whether values are concatenated by concatenating their components."""
     if isinstance(spec, DenseStructuredTensorSpec):
         return True
@@ -48,7 +49,7 @@ def _has_parts(spec: Any) -> bool:
     return isinstance(spec, StackableTypeSpec) and by_default
 
 
-def _split(spec: Any, value: Any) -> Iterator[Any]:
+def _split(spec: tf.TypeSpec, value: Value) -> Iterator[Any]:
     if isinstance(value, tf.RaggedTensor):
         yield value.flat_values
         yield from value.nested_row_lengths()
@@ -70,7 +71,7 @@ def _split(spec: Any, value: Any) -> Iterator[Any]:
             yield tf.io.serialize_tensor(tensor)[tf.newaxis] if is_variant else tensor
 
 
-def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
+def _join(spec: tf.TypeSpec, tensors: Iterator[Any], path: Path) -> Value:
     if isinstance(spec, tf.TensorSpec):
         return _tensor(next(tensors), path)
     if isinstance(spec, tf.RaggedTensorSpec):
@@ -98,7 +99,7 @@ def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
     return unbox(spec, boxes)
 
 
-def _variants(batches: Any) -> tf.Tensor:
+def _variants(batches: Iterable[tf.Tensor]) -> tf.Tensor:
     """Returns the concatenated variants of serialized batches."""
     tensors = [tf.io.parse_tensor(batch, tf.variant) for batch in batches]
     # tf.concat does not support variants; TensorFlow itself uses dynamic_stitch for them.
@@ -107,7 +108,7 @@ def _variants(batches: Any) -> tf.Tensor:
     return tf.dynamic_stitch(rows, tensors)
 
 
-def _tensor(array: Any, path: Path) -> tf.Tensor:
+def _tensor(array: np.ndarray[Any, Any] | Value, path: Path) -> tf.Tensor:
     if isinstance(array, tf.RaggedTensor):
         expected = "one size in all batches"
         received = "batches of different sizes"

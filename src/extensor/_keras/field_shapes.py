@@ -13,9 +13,10 @@ import tensorflow as tf
 from extensor._keras.lowering import is_lowered, spec_of_lowered
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
+from extensor._typing import Nest
 
 
-def with_field_shapes(shapes: Any) -> Any:
+def with_field_shapes(shapes: Nest) -> Nest:
     """Returns the shapes of arguments, with those of lowered values as shapes of the values.
 
     Args:
@@ -30,7 +31,7 @@ def with_field_shapes(shapes: Any) -> Any:
     return shapes
 
 
-def _shape_of(spec: Any, outer: tuple[int | None, ...] = (), rank: int = 0) -> Any:
+def _shape_of(spec: tf.TypeSpec, outer: tuple[int | None, ...] = (), rank: int = 0) -> Nest:
     """Returns the shape of a value, or a dict of the shapes of its fields.
 
     Args:

@@ -20,13 +20,14 @@ import tensorflow as tf
 from extensor._keras.lowering import contains, is_extension, lowered
 from extensor._keras.rows import DATA, Rows, as_tuples
 from extensor._tf import restructured
+from extensor._typing import Nest
 from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
 
 
 def fit_arguments(
     method: Callable[..., Any],
-    args: Any,
-    kwargs: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
     replicas: int = 1,
     as_input: Callable[[Any], Any] = lambda x: x,
     narrowed: Callable[[Any], tuple[Any, Any]] = lambda x: (x, None),
@@ -90,7 +91,7 @@ def fit_arguments(
     return given
 
 
-def _with_form(dataset: tf.data.Dataset, form: Any) -> tf.data.Dataset:
+def _with_form(dataset: tf.data.Dataset, form: Nest) -> tf.data.Dataset:
     """Returns a dataset whose inputs have another form, which is of the same tensors."""
     if form is None:
         return dataset
@@ -98,14 +99,16 @@ def _with_form(dataset: tf.data.Dataset, form: Any) -> tf.data.Dataset:
     return restructured(dataset, (form, *spec[1:]) if isinstance(spec, tuple) else form)
 
 
-def _check_size(name: str, size: Any) -> None:
+def _check_size(name: str, size: object) -> None:
     """Raises unless a size of batches is a positive int, or is not given; 0 is not, as in Keras."""
     if size and (not isinstance(size, (int, np.integer)) or size < 0):
         fix = "Give the number of rows in a batch, or leave the argument out for 32."
         raise ArgumentError(name, "a positive int", repr(size), fix)
 
 
-def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: Any) -> Any:
+def _weights_of_classes(
+    class_weight: dict[int, float], y: Nest, sample_weight: Nest
+) -> np.ndarray[Any, Any]:
     """Returns a weight for each row from its class: a number or a one-hot vector."""
     if sample_weight is not None or not hasattr(as_tuples(y), "shape") or is_extension(y):
         raise DTypeError(
@@ -124,7 +127,7 @@ def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: A
     return np.array(weights, keras.config.floatx())
 
 
-def _lowered_batches(data: Any, replicas: int) -> Any:
+def _lowered_batches(data: Nest, replicas: int) -> Nest:
     """Returns a source of batches whose extension values are lowered."""
     if isinstance(data, types.GeneratorType):
         return (_lowered(element, replicas) for element in data)
@@ -133,7 +136,7 @@ def _lowered_batches(data: Any, replicas: int) -> Any:
     return data
 
 
-def _lowered(element: Any, replicas: int) -> Any:
+def _lowered(element: Nest, replicas: int) -> Nest:
     if replicas > 1 and contains(element, is_extension):
         # Keras would split each component tensor separately, also row splits.
         expected = "a batch from a tf.data.Dataset, or values as arguments"
@@ -146,7 +149,7 @@ def _lowered(element: Any, replicas: int) -> Any:
 class _LoweredPyDataset(keras.utils.PyDataset):
     """A PyDataset with the batches of another PyDataset, lowered."""
 
-    def __init__(self, source: Any, replicas: int) -> None:
+    def __init__(self, source: keras.utils.PyDataset, replicas: int) -> None:
         super().__init__(
             workers=source.workers,
             use_multiprocessing=source.use_multiprocessing,
@@ -158,7 +161,7 @@ class _LoweredPyDataset(keras.utils.PyDataset):
     def num_batches(self) -> Any:
         return self.source.num_batches
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Nest:
         return _lowered(self.source[index], self.replicas)
 
     def on_epoch_begin(self) -> None:

@@ -33,8 +33,10 @@ from extensor._keras.whole_value import (
     ValueDtype,
     is_whole,
     lowered_spec,
+    spec_of_whole,
     whole_of_form,
 )
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
 
@@ -49,7 +51,7 @@ class WholeValue(keras.KerasTensor):
     def __init__(self, spec: tf.TypeSpec, name: str | None = None) -> None:
         super().__init__((None,), ValueDtype(spec), name=name)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Value:
         return raised(with_fields(self))[index]
 
     def __getattr__(self, name: str) -> Any:
@@ -63,7 +65,7 @@ class _OfValue(keras.Operation):
 
     spec: tf.TypeSpec | None = None  # of the value for which the operation was called
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: Value) -> Value:
         """Returns the result for a value, or its KerasTensor."""
         if isinstance(value, PassedValue):
             return self.call(value)  # Keras's own __call__ is slow, and an input has many fields
@@ -72,7 +74,7 @@ class _OfValue(keras.Operation):
             value = _whole(form) if is_symbolic(form) else value
         return super().__call__(value)
 
-    def tensors(self, value: Any) -> tuple[Any, ...]:
+    def tensors(self, value: Value) -> tuple[Any, ...]:
         """Returns the component tensors of a value."""
         if isinstance(value, PassedValue):
             return tensors_of_lowered(value.given)
@@ -93,13 +95,13 @@ class Field(_OfValue):
         super().__init__(name=name)
         self.index = index
 
-    def call(self, value: Any) -> Any:
+    def call(self, value: Value) -> tf.Tensor:
         """Returns the component tensor of a value."""
         return self.tensors(value)[self.index]
 
-    def compute_output_spec(self, value: Any) -> TensorOfWhole:
+    def compute_output_spec(self, value: keras.KerasTensor) -> TensorOfWhole:
         """Returns the KerasTensor of the component tensor."""
-        self.spec = value.dtype.spec
+        self.spec = spec_of_whole(value)
         component = TensorOfWhole(value, self.index)
         _fields_of(value)[self.index] = component
         return component
@@ -123,14 +125,14 @@ class Part(_OfValue):
         super().__init__(name=name)
         self.key, self.indices = key, tuple(indices)
 
-    def call(self, value: Any) -> PassedValue:
+    def call(self, value: Value) -> PassedValue:
         """Returns the part of a value."""
         tensors = self.tensors(value)
         return PassedValue({self.key: tuple(tensors[index] for index in self.indices)})
 
-    def compute_output_spec(self, value: Any) -> WholeValue:
+    def compute_output_spec(self, value: keras.KerasTensor) -> WholeValue:
         """Returns the KerasTensor of the part."""
-        self.spec = value.dtype.spec
+        self.spec = spec_of_whole(value)
         return WholeValue(spec_of_key(self.key), self.name)
 
     def get_config(self) -> dict[str, Any]:
@@ -151,11 +153,11 @@ class Assemble(keras.Operation):
         super().__init__(name=name)
         self.key = key
 
-    def call(self, *tensors: Any) -> PassedValue:
+    def call(self, *tensors: tf.Tensor) -> PassedValue:
         """Returns the value of the tensors."""
         return PassedValue({self.key: tensors})
 
-    def compute_output_spec(self, *tensors: Any) -> WholeValue:
+    def compute_output_spec(self, *tensors: keras.KerasTensor) -> WholeValue:
         """Returns the KerasTensor of the value."""
         return WholeValue(spec_of_key(self.key), self.name)
 
@@ -164,7 +166,7 @@ class Assemble(keras.Operation):
         return {"key": self.key, "name": self.name}
 
 
-def as_whole_values(structure: Any, new_name: Callable[[], str]) -> Any:
+def as_whole_values(structure: Nest, new_name: Callable[[], str]) -> Nest:
     """Returns a nest with each extension value replaced by a new `WholeValue`.
 
     Args:
@@ -176,24 +178,24 @@ def as_whole_values(structure: Any, new_name: Callable[[], str]) -> Any:
     )
 
 
-def with_whole_values(structure: Any) -> Any:
+def with_whole_values(structure: Nest) -> Nest:
     """Returns a nest with each placeholder in lowered form replaced by its KerasTensor."""
     return map_lowered(_whole, structure)
 
 
-def with_fields(structure: Any) -> Any:
+def with_fields(structure: Nest) -> Nest:
     """Returns a nest with each `WholeValue` replaced by its lowered form, of its fields."""
     return tf.nest.map_structure(_form_of_fields, structure)
 
 
-def fields_read(whole: Any, operations: Sequence[Any]) -> set[str]:
+def fields_read(whole: keras.KerasTensor, operations: Sequence[Any]) -> set[str]:
     """Returns the names of the component tensors of an input that operations of a graph read.
 
     Args:
         whole: The KerasTensor of the input.
         operations: All operations of the graph. One that takes the whole value reads all of it.
     """
-    names = component_names(whole.dtype.spec, whole.name)
+    names = component_names(spec_of_whole(whole), whole.name)
     read: set[str] = set()
     for operation in operations:
         if isinstance(operation, keras.layers.InputLayer):
@@ -215,12 +217,12 @@ def fields_read(whole: Any, operations: Sequence[Any]) -> set[str]:
     return read
 
 
-def is_symbolic(structure: Any) -> bool:
+def is_symbolic(structure: Nest) -> bool:
     """Returns whether a nest holds a KerasTensor."""
     return any(isinstance(leaf, keras.KerasTensor) for leaf in tf.nest.flatten(structure))
 
 
-def lowered_as(expected: tf.TypeSpec, value: Any, path: str) -> dict[str, Any]:
+def lowered_as(expected: tf.TypeSpec, value: Value, path: str) -> dict[str, Any]:
     """Returns the lowered form of a value that a layer returned.
 
     Args:
@@ -250,7 +252,7 @@ def lowered_as(expected: tf.TypeSpec, value: Any, path: str) -> dict[str, Any]:
     return form
 
 
-def _forget_last(reference: Any) -> None:
+def _forget_last(reference: object) -> None:
     global _last_lowered
     if _last_lowered[0] is reference:
         _last_lowered = _nothing, None, {}
@@ -281,20 +283,20 @@ def _whole(form: dict[str, Any]) -> Any:
     # One node for all layers that read the part.
     taken = vars(owner).setdefault("taken_parts", {})
     if (key, indices) not in taken:
-        name = part_name(owner.dtype.spec, owner.name, spec_of_key(key), indices)
+        name = part_name(spec_of_whole(owner), owner.name, spec_of_key(key), indices)
         taken[key, indices] = Part(key, indices, name)(owner)
     return taken[key, indices]
 
 
-def _fields_of(whole: Any) -> dict[int, TensorOfWhole]:
+def _fields_of(whole: keras.KerasTensor) -> dict[int, TensorOfWhole]:
     """Returns the fields that were taken of a `WholeValue` already, by index."""
     return vars(whole).setdefault("taken_fields", {})
 
 
-def _form_of_fields(whole: Any) -> Any:
+def _form_of_fields(whole: Nest) -> Nest:
     if not is_whole(whole):
         return whole
-    spec, taken = whole.dtype.spec, _fields_of(whole)
+    spec, taken = spec_of_whole(whole), _fields_of(whole)
     ((key, specs),) = lowered_spec(spec).items()
     if len(taken) < len(specs):
         for index, name in enumerate(component_names(spec, whole.name)):

@@ -11,10 +11,11 @@ from extensor._keras.graph_node import WholeValue, with_fields
 from extensor._keras.lowering import raised
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.whole_value import lowered_spec
+from extensor._typing import Value
 from extensor.errors import DTypeError, StructureError
 
 
-def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as keras.Input
+def Input(spec: tf.TypeSpec, name: str | None = None) -> Value:  # noqa: N802 - as keras.Input
     """Returns a placeholder for values of a spec, to build a functional model from.
 
     Read the fields of a structured placeholder as those of a StructuredTensor. A dense field is a

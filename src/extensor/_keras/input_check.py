@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -15,10 +16,11 @@ from extensor._protocol.tree import rebuilt
 from extensor._struct.difference import mismatch
 from extensor._struct.spec import has_records, units_of
 from extensor._struct.units import have_other_units, with_units_of
+from extensor._typing import Nest
 from extensor.errors import DTypeError, StructureError
 
 
-def check_input(expected: Any, received: Any, model: str) -> None:
+def check_input(expected: Nest, received: Nest, model: str) -> None:
     """Raises unless the specs of an input are compatible with those that a model was built for.
 
     Args:
@@ -33,7 +35,7 @@ def check_input(expected: Any, received: Any, model: str) -> None:
     _check(_without_list(expected), _without_list(received), Path(), model)
 
 
-def cast_input(expected: Any, given: Any, is_declared: bool) -> Any:
+def cast_input(expected: Nest, given: Nest, is_declared: bool) -> Nest:
     """Returns an input with records cast to the specs that a model was built for, without loss.
 
     Args:
@@ -74,7 +76,7 @@ def cast_input(expected: Any, given: Any, is_declared: bool) -> Any:
     return given
 
 
-def is_cast(expected: Any, received: Any, is_declared: bool, total: bool = True) -> bool:
+def is_cast(expected: Nest, received: Nest, is_declared: bool, total: bool = True) -> bool:
     """Returns whether `cast_input` changes an input of these specs.
 
     Args:
@@ -101,12 +103,12 @@ def is_cast(expected: Any, received: Any, is_declared: bool, total: bool = True)
     )
 
 
-def is_placeholder(given: Any) -> bool:
+def is_placeholder(given: Nest) -> bool:
     """Returns whether a nest of values has placeholders for values, in a functional graph."""
     return is_symbolic(lowered(given))
 
 
-def _are_lists(one: Any, other: Any) -> bool:
+def _are_lists(one: Nest, other: Nest) -> bool:
     are_lists = all(isinstance(each, (list, tuple)) for each in (one, other))
     return are_lists and len(one) == len(other)
 
@@ -121,14 +123,22 @@ class ArgumentUnits:
         known: The specs of some of the arguments, if the model was saved after its first call.
     """
 
-    def __init__(self, call: Any, args: Any, kwargs: dict[str, Any], known: Any) -> None:
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: Mapping[str, Nest],
+    ) -> None:
         self._signature = inspect.signature(call)
         given = self._signature.bind_partial(None, *args, **kwargs).arguments
         specs = {name: map_leaves(_spec_or_none, value) for name, value in given.items()}
         specs.update(known)
         self.specs = {name: spec for name, spec in specs.items() if contains(spec, _has_units)}
 
-    def of_arguments(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def of_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
         """Returns the arguments of a call with these units.
 
         Raises:
@@ -143,21 +153,21 @@ class ArgumentUnits:
         return given.args[1:], given.kwargs
 
 
-def _spec_or_none(leaf: Any) -> Any:
+def _spec_or_none(leaf: object) -> tf.TypeSpec | None:
     return own_spec(leaf) if is_extension(leaf) else None
 
 
-def _has_units(spec: Any) -> bool:
+def _has_units(spec: object) -> bool:
     return isinstance(spec, tf.TypeSpec) and bool(units_of(spec))
 
 
-def _without_list(inputs: Any) -> Any:
+def _without_list(inputs: Nest) -> Nest:
     """Returns inputs in lists; a list of one input as this input, as Keras does."""
     inputs = _as_lists(inputs)
     return inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
 
 
-def _check(want: Any, have: Any, path: Path, model: str) -> None:
+def _check(want: Nest, have: Nest, path: Path, model: str) -> None:
     is_nest = isinstance(want, (dict, list))
     if type(want) is type(have) and is_nest and len(want) == len(have):
         is_dict = isinstance(want, dict)
@@ -177,11 +187,11 @@ def _check(want: Any, have: Any, path: Path, model: str) -> None:
         raise wrong
 
 
-def _text(part: Any) -> str:
+def _text(part: Nest) -> str:
     return f"inputs {', '.join(part)}" if isinstance(part, dict) else str(part)
 
 
-def _casts(want: Any, have: Any) -> bool:
+def _casts(want: tf.TypeSpec, have: tf.TypeSpec) -> bool:
     """Returns whether Keras casts a tensor to the expected spec, as it does with floats."""
     if not (isinstance(want, tf.TensorSpec) and isinstance(have, tf.TensorSpec)):
         return False
@@ -189,7 +199,7 @@ def _casts(want: Any, have: Any) -> bool:
     return floats and want.shape.is_compatible_with(have.shape)
 
 
-def _as_lists(structure: Any) -> Any:
+def _as_lists(structure: Nest) -> Nest:
     """Returns a nest with tuples replaced by lists, because Keras treats them alike."""
     if isinstance(structure, dict):
         return {name: _as_lists(item) for name, item in structure.items()}

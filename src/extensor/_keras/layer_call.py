@@ -14,7 +14,7 @@ import functools
 import inspect
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -42,6 +42,10 @@ from extensor._keras.lowering import (
 )
 from extensor._keras.rematerialized import of_floats
 from extensor._keras.serialization import deserialized, serialized
+from extensor._typing import Nest, Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # The layer that Keras calls. Its `call` gets and returns lowered values. A direct `call`, such as
 # `super().call()` in a user's `call`, gets and returns values.
@@ -57,14 +61,15 @@ class TakesValues:
     _value_count = 0  # of the values in graphs that the layer returned
     _units: Any = None  # the ArgumentUnits of the first call
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        for name, wrapped in _WRAPPED.items():
+        outputs = functools.partial(_with_values, lower=TakesValues._whole)
+        for name, wrapped in {**_WRAPPED, "compute_output_spec": outputs}.items():
             method = vars(cls).get(name)
             if method is not None and not getattr(method, "takes_lowered", False):
                 setattr(cls, name, wrapped(method))
 
-    def get_build_config(self) -> Any:
+    def get_build_config(self) -> dict[str, Any] | None:
         """Returns the build configuration, or None if the first call builds the layer.
 
         The first call builds a layer that takes extension values, or that has no own `build`.
@@ -75,11 +80,11 @@ class TakesValues:
         return None if contains(config, is_lowered) else config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def from_config(cls, config: dict[str, Any], *args: Any, **kwargs: Any) -> Self:
         """Returns the layer of a configuration, which may contain specs and extension values."""
         return super().from_config(deserialized(config), *args, **kwargs)  # type: ignore[misc]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Nest:
         """Returns the outputs of the layer for values or placeholders."""
         call = super().__call__  # type: ignore[misc]
         passed = _passed_value(self, args, kwargs)
@@ -94,17 +99,19 @@ class TakesValues:
         set_call_arguments(self, whole_args, whole_kwargs)
         return outputs if _returns_whole.get() is self else raised(with_fields(outputs))
 
-    def lowered_arguments(self, arguments: Any) -> Any:
+    def lowered_arguments(self, arguments: Nest) -> Nest:
         """Returns the arguments of a call as Keras gets them."""
         return lowered(arguments)
 
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Nest:
         """Returns placeholders for the outputs of `call` for placeholders."""
         args, kwargs = lowered((args, kwargs))
         compute = super().compute_output_spec  # type: ignore[misc]
         return self._whole(_called_by(self, compute, *args, **kwargs))
 
-    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+    def rematerialized_call(
+        self, layer_call: Callable[..., Any], *args: object, **kwargs: object
+    ) -> Callable[..., Any]:
         """Returns `call` for these arguments, as it is to run in a `keras.RematScope`."""
         args, kwargs = lowered((args, kwargs))
         in_keras = functools.partial(_called_by, self, layer_call)
@@ -118,7 +125,7 @@ class TakesValues:
         """Returns the specs of arguments that are known before the first call, by name."""
         return {}
 
-    def _whole(self, outputs: Any) -> Any:
+    def _whole(self, outputs: Nest) -> Nest:
         """Returns outputs with each value replaced by a `WholeValue`."""
         return as_whole_values(outputs, self._new_name)
 
@@ -130,7 +137,7 @@ class TakesValues:
 
 
 @contextlib.contextmanager
-def returning_whole_values(layer: Any) -> Generator[None, None, None]:
+def returning_whole_values(layer: keras.Layer | None) -> Generator[None, None, None]:
     """Lets a layer return the values of a graph as `WholeValue`s, which Keras accepts."""
     token = _returns_whole.set(layer)
     try:
@@ -139,12 +146,12 @@ def returning_whole_values(layer: Any) -> Generator[None, None, None]:
         _returns_whole.reset(token)
 
 
-def is_called_by_keras(layer: Any) -> bool:
+def is_called_by_keras(layer: object) -> bool:
     """Returns whether `call` of a layer gets lowered values and must return such values."""
     return _in_keras.get() is layer
 
 
-def _called_by(layer: Any, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def _called_by(layer: object, call: Callable[..., Any], /, *args: object, **kwargs: object) -> Nest:
     """Returns the result of a function, in which Keras calls a layer; or no layer, for None."""
     token = _in_keras.set(layer)
     try:
@@ -153,11 +160,13 @@ def _called_by(layer: Any, call: Callable[..., Any], /, *args: Any, **kwargs: An
         _in_keras.reset(token)
 
 
-def _as_keras_tensor(leaf: Any) -> Any:
+def _as_keras_tensor(leaf: Value) -> Value:
     return keras.KerasTensor(leaf.shape, leaf.dtype.name) if isinstance(leaf, tf.Tensor) else leaf
 
 
-def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, PassedValue] | None:
+def _passed_value(
+    layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, PassedValue] | None:
     """Returns the keyword argument that passes on a value, or None if it must be lowered.
 
     Keras accepts an argument that is not a tensor by its name only.
@@ -178,7 +187,7 @@ def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, PassedValue] 
 
 
 @functools.lru_cache(maxsize=1024)
-def _name_of_input(call: Any) -> str | None:
+def _name_of_input(call: Callable[..., Any]) -> str | None:
     """Returns the name of the first parameter of a `call` that takes values, if it has one."""
     if not hasattr(call, "takes_values"):
         return None
@@ -187,7 +196,7 @@ def _name_of_input(call: Any) -> str | None:
     return named[0] if named else None
 
 
-def _lowered(_: Any, outputs: Any) -> Any:
+def _lowered(_: object, outputs: Nest) -> Nest:
     return lowered(outputs)
 
 
@@ -197,7 +206,7 @@ def _is_mask(name: str) -> bool:
 
 def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compute_mask)
-    def compute_one_mask(self: Any, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_one_mask(self: Any, inputs: Nest, previous_mask: Nest = None) -> Nest:
         return compute_mask(self, raised(inputs), one_mask(previous_mask))
 
     return compute_one_mask
@@ -205,7 +214,7 @@ def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_field_shapes(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def method_of_shapes(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method_of_shapes(self: Any, *args: object, **kwargs: object) -> Nest:
         args, kwargs = with_field_shapes(list(args)), with_field_shapes(kwargs)
         return method(self, *args, **kwargs)
 
@@ -214,7 +223,7 @@ def _with_field_shapes(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_serialized_values(get_config: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(get_config)
-    def serialized_config(self: Any) -> Any:
+    def serialized_config(self: Any) -> dict[str, Any]:
         return serialized(get_config(self))
 
     return serialized_config
@@ -226,7 +235,7 @@ def _with_values(
     # Only names of functions here: cloudpickle copies the method of a class in a notebook with all
     # that it names, and cannot copy a ContextVar.
     @functools.wraps(method)
-    def method_with_values(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method_with_values(self: Any, *args: object, **kwargs: object) -> Nest:
         return _call_with_values(method, lower, self, args, kwargs)
 
     method_with_values.takes_values = True  # type: ignore[attr-defined]
@@ -234,8 +243,12 @@ def _with_values(
 
 
 def _call_with_values(
-    method: Callable[..., Any], lower: Callable[[Any, Any], Any], layer: Any, args: Any, kwargs: Any
-) -> Any:
+    method: Callable[..., Any],
+    lower: Callable[[Any, Any], Any],
+    layer: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Nest:
     if _in_keras.get() is not layer:
         return method(layer, *args, **kwargs)
     masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
@@ -253,7 +266,6 @@ _WRAPPED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "call": functools.partial(_with_values, lower=_lowered),
     "compute_mask": _with_one_mask,
     "compute_output_shape": _with_field_shapes,
-    "compute_output_spec": functools.partial(_with_values, lower=TakesValues._whole),
     "get_config": _with_serialized_values,
 }
 """What wraps each method of a layer, so that the method gets and returns values."""

@@ -6,7 +6,7 @@ target is null do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -18,10 +18,11 @@ from extensor._path import Path
 from extensor._struct.masked import records_in
 from extensor._struct.tensor import StructuredTensor
 from extensor._types.masked.value import MaskedTensor
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, FieldError, StructureError
 
 
-def chosen_fields(*choices: Any) -> list[str]:
+def chosen_fields(*choices: Nest) -> list[str]:
     """Returns the names of the fields that have a loss or metric.
 
     Args:
@@ -34,7 +35,7 @@ def chosen_fields(*choices: Any) -> list[str]:
     return list(names)
 
 
-def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
+def check_fields(path: str, chosen: Nest, names: Iterable[str]) -> None:
     """Raises unless every key of `chosen` is a field with a loss or a metric.
 
     Args:
@@ -53,7 +54,7 @@ def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
 
 
 def by_values(
-    y: Any, y_pred: Any, sample_weight: Any, model: str, loss: Any = None, name: str = "output"
+    y: Nest, y_pred: Nest, sample_weight: Nest, model: str, loss: Nest = None, name: str = "output"
 ) -> tuple[Any, Any, Any]:
     """Returns targets, outputs and weights, with ragged tensors replaced by their flat values.
 
@@ -90,7 +91,7 @@ def by_values(
 
 
 def by_field(
-    names: list[str], y: Any, y_pred: Any, sample_weight: Any, model: str, loss: Any = None
+    names: Sequence[str], y: Nest, y_pred: Nest, sample_weight: Nest, model: str, loss: Nest = None
 ) -> tuple[Any, Any, Any]:
     """Returns targets, outputs and weights as dicts from the names of fields to plain tensors.
 
@@ -114,13 +115,13 @@ def by_field(
     return by_values(y, outputs, sample_weight, model, loss, name="")
 
 
-def takes_mean(loss: Any) -> bool:
+def takes_mean(loss: Nest) -> bool:
     """Returns whether Keras takes the mean of a loss over all values."""
     means = ("sum_over_batch_size", "mean")
     return loss is not None and getattr(loss, "reduction", means[0]) in means
 
 
-def _field(value: Any, name: str, what: str) -> Any:
+def _field(value: Nest, name: str, what: str) -> Value:
     """Returns the part of a nest of dicts and extension values at a name or path."""
     if isinstance(value, dict) and name in value:
         return value[name]
@@ -140,7 +141,7 @@ def _field(value: Any, name: str, what: str) -> Any:
 
 
 def _plain_tensors(
-    truth: Any, output: Any, weight: Any, name: str, model: str, loss: Any
+    truth: Value, output: Value, weight: tf.Tensor | None, name: str, model: str, loss: Nest
 ) -> tuple[Any, Any, Any]:
     mask = None
     if is_extension(truth) and hasattr(truth, "__keras_mask__"):
@@ -187,7 +188,7 @@ def _plain_tensors(
     return tf.boolean_mask(truth, mask), tf.boolean_mask(output, mask), weight
 
 
-def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
+def _target_and_mask(target: Value, path: str) -> tuple[Any, Any]:
     """Returns the tensor of a masked target, and its mask with one bool for each row.
 
     The mask is None for a target in which rows are not null as a whole, and so nothing may be null.
@@ -207,7 +208,9 @@ def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
     raise DTypeError(path, expected, received, fix)
 
 
-def weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:
+def weights_of_values(
+    ragged: tf.RaggedTensor, weight: tf.Tensor | None, is_mean: bool
+) -> tf.Tensor | None:
     """Returns the weight of each value of a ragged tensor, from the weights of its rows.
 
     Keras averages the means of all replicas, but a replica may have more values than another. With

@@ -12,6 +12,7 @@ from extensor._keras._keras_private import LossOfFunction
 from extensor._keras.loss_by_field import takes_mean, weights_of_values
 from extensor._keras.lowering import contains, is_extension
 from extensor._protocol.tree import mapped
+from extensor._typing import Nest
 from extensor.errors import DTypeError
 
 
@@ -26,7 +27,7 @@ class FunctionLoss(LossOfFunction):
         **kwargs: `name`, `reduction` and `dtype`, as for `keras.losses.Loss`.
     """
 
-    def __init__(self, function: Any, **kwargs: Any) -> None:
+    def __init__(self, function: Any, **kwargs: object) -> None:
         if isinstance(function, dict):
             function = keras.saving.deserialize_keras_object(function)
         name = getattr(function, "__name__", type(function).__name__)
@@ -35,7 +36,7 @@ class FunctionLoss(LossOfFunction):
         super().__init__(function, **kwargs)
         self.function = function
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def __call__(self, y_true: Nest, y_pred: Nest, sample_weight: Nest = None) -> tf.Tensor:
         """Returns the loss of a batch."""
         if not contains((y_true, y_pred), is_extension):
             return super().__call__(y_true, y_pred, sample_weight)
@@ -59,23 +60,23 @@ class FunctionLoss(LossOfFunction):
 class _ComputedLoss(keras.losses.Loss):
     """A loss whose values are computed already, and only weighted and reduced."""
 
-    def call(self, y_true: Any, y_pred: Any) -> Any:
+    def call(self, y_true: Nest, y_pred: Nest) -> tf.Tensor:
         return y_pred
 
 
-def with_function_losses(loss: Any) -> Any:
+def with_function_losses(loss: Nest) -> Nest:
     """Returns the argument `loss` of `compile` with each function wrapped in a `FunctionLoss`."""
     return mapped(_with_function, loss)
 
 
-def _with_function(loss: Any) -> Any:
+def _with_function(loss: Nest) -> Nest:
     is_function = callable(loss) and not isinstance(loss, (type, keras.losses.Loss))
     if not is_function or getattr(loss, "__module__", "").startswith("keras."):
         return loss
     return FunctionLoss(loss)
 
 
-def check_losses(loss: Any, y_pred: Any, model: str) -> None:
+def check_losses(loss: Nest, y_pred: Nest, model: str) -> None:
     """Raises if a loss that takes tensors would get an extension value.
 
     Args:
@@ -101,7 +102,7 @@ def check_losses(loss: Any, y_pred: Any, model: str) -> None:
         raise DTypeError(model, expected, "an extension value", fix)
 
 
-def check_targets(loss: Any, y: Any, path: str) -> None:
+def check_targets(loss: Nest, y: Nest, path: str) -> None:
     """Raises if a loss would get strings.
 
     Args:
@@ -129,5 +130,5 @@ def check_targets(loss: Any, y: Any, path: str) -> None:
         raise DTypeError(path, f"numbers, because of the loss {_loss_name(loss)}", "strings", fix)
 
 
-def _loss_name(loss: Any) -> str:
+def _loss_name(loss: Nest) -> str:
     return loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)

@@ -29,6 +29,7 @@ from extensor._protocol.box import boxed_specs, is_stackable, unbox
 from extensor._pruning.components import filled
 from extensor._struct.field import spec_of_field
 from extensor._tf import BaseResourceVariable, CompositeTensor, describes
+from extensor._typing import Nest, Value
 
 # Keras accepts these itself.
 _ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
@@ -45,7 +46,7 @@ class PassedValue:
 
     __slots__ = ("given",)
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Nest) -> None:
         self.given = given
 
     def __tf_tensor__(self, dtype: tf.DType | None = None, name: str | None = None) -> tf.Tensor:
@@ -76,7 +77,10 @@ class _Form(NamedTuple):
 
 
 def key_of_form(
-    spec: tf.TypeSpec, tensors: str = "", uses: Sequence[int] = (), narrow_spec: Any = None
+    spec: tf.TypeSpec,
+    tensors: str = "",
+    uses: Sequence[int] = (),
+    narrow_spec: tf.TypeSpec | None = None,
 ) -> str:
     """Returns the key of a lowered value.
 
@@ -91,20 +95,20 @@ def key_of_form(
     return SpecKey(f"{word} {key_of_spec(spec)}", spec)
 
 
-def is_extension(value: Any) -> bool:
+def is_extension(value: object) -> bool:
     """Returns whether a value must be lowered for Keras."""
     if isinstance(value, (SymbolicRagged, SymbolicValue)):
         return True
     return isinstance(value, CompositeTensor) and not isinstance(value, _ACCEPTED)
 
 
-def is_extension_spec(spec: Any) -> bool:
+def is_extension_spec(spec: object) -> bool:
     """Returns whether `spec` is the spec of values that must be lowered for Keras."""
     plain = (tf.TensorSpec, tf.SparseTensorSpec, tf.OptionalSpec)
     return isinstance(spec, tf.TypeSpec) and not isinstance(spec, plain)
 
 
-def is_lowered(value: Any) -> bool:
+def is_lowered(value: object) -> bool:
     """Returns whether `value` is the lowered form of a value."""
     if not isinstance(value, dict) or len(value) != 1:
         return False
@@ -112,7 +116,7 @@ def is_lowered(value: Any) -> bool:
     return isinstance(key, str) and is_key(key.rpartition(" ")[2])
 
 
-def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
+def contains(structure: Nest, holds: Callable[[Any], bool]) -> bool:
     """Returns whether `holds` is true of a nest or of anything inside it."""
     if holds(structure):
         return True
@@ -123,7 +127,7 @@ def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
     return any(contains(item, holds) for item in structure)
 
 
-def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
+def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Nest) -> Nest:
     """Returns a nest with `function` applied to each lowered value."""
     if isinstance(structure, PassedValue):
         return map_lowered(function, structure.given)
@@ -139,7 +143,7 @@ def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Any) -> An
     return structure
 
 
-def raised(structure: Any) -> Any:
+def raised(structure: Nest) -> Nest:
     """Returns a nest with each lowered value replaced by its extension value.
 
     Raises:
@@ -149,12 +153,12 @@ def raised(structure: Any) -> Any:
     return map_lowered(_raised, structure)
 
 
-def lowered(structure: Any) -> Any:
+def lowered(structure: Nest) -> Nest:
     """Returns a nest with each value or placeholder lowered to its component tensors."""
     return map_leaves(_lowered, structure)
 
 
-def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], structure: Nest) -> Nest:
     """Returns a nest with `function` applied to each leaf, as `tf.nest.map_structure`.
 
     That function takes longer than the call of a small model.
@@ -169,17 +173,17 @@ def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
     return tf.nest.map_structure(function, structure)
 
 
-def spec_of_value(value: Any) -> tf.TypeSpec:
+def spec_of_value(value: Value) -> tf.TypeSpec:
     """Returns the spec of a value or placeholder, with any batch size."""
     return any_batch_size(own_spec(value))
 
 
-def spec_of_nest(structure: Any) -> Any:
+def spec_of_nest(structure: Nest) -> Nest:
     """Returns a nest with the spec of each extension value; other leaves as they are."""
     return map_leaves(lambda leaf: spec_of_value(leaf) if is_extension(leaf) else leaf, structure)
 
 
-def own_spec(value: Any) -> tf.TypeSpec:
+def own_spec(value: Value) -> tf.TypeSpec:
     """Returns the spec of a value or placeholder."""
     return remembered_spec(value) or spec_of_field(value)
 
@@ -195,14 +199,14 @@ def tensors_of_lowered(form: dict[str, Any]) -> tuple[Any, ...]:
     return tensors
 
 
-def one_mask(masks: Any) -> Any:
+def one_mask(masks: Nest) -> Nest:
     """Returns a nest of masks with one mask, or None, for each lowered value."""
     return map_lowered(
         lambda form: next((m for m in tensors_of_lowered(form) if m is not None), None), masks
     )
 
 
-def with_passed_input(data: Any) -> tuple[Any, ...]:
+def with_passed_input(data: Nest) -> tuple[Any, ...]:
     """Returns a batch of values whose input Keras passes on to the model.
 
     Args:
@@ -212,7 +216,7 @@ def with_passed_input(data: Any) -> tuple[Any, ...]:
     return (map_leaves(lambda leaf: PassedValue(leaf) if is_extension(leaf) else leaf, x), *rest)
 
 
-def without_passed(structure: Any) -> Any:
+def without_passed(structure: Nest) -> Nest:
     """Returns a nest with what each `PassedValue` was made of in its place."""
     return map_leaves(lambda leaf: leaf.given if isinstance(leaf, PassedValue) else leaf, structure)
 
@@ -236,7 +240,7 @@ def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return tf.data.experimental.from_variant(variant, tf.nest.map_structure(_boxes, spec))
 
 
-def lowered_outputs(outputs: Any) -> Any:
+def lowered_outputs(outputs: Nest) -> Nest:
     """Returns a nest with each extension value lowered to tensors that Keras can concatenate."""
     return tf.nest.map_structure(_concat, outputs)
 
@@ -248,7 +252,7 @@ def _parts(lowered: dict[str, Any]) -> tuple[_Form, tf.TypeSpec, tuple[Any, ...]
     return _Form(*word.split(":", 2)), spec_of_key(spec_key), tensors
 
 
-def _raised(lowered: dict[str, Any]) -> Any:
+def _raised(lowered: dict[str, Any]) -> Value:
     form, spec, tensors = _parts(lowered)
     uses = list(map(int, form.uses))
     if form.narrow_key:
@@ -263,7 +267,7 @@ def _raised(lowered: dict[str, Any]) -> Any:
     return component_tensors.to_value(spec, list(tensors))
 
 
-def _lowered(value: Any) -> Any:
+def _lowered(value: Any) -> Nest:
     if isinstance(value, PassedValue):
         return value.given if is_lowered(value.given) else _lowered(value.given)
     if is_whole(value):
@@ -274,7 +278,7 @@ def _lowered(value: Any) -> Any:
     return {key_of_spec(spec): tuple(component_tensors.to_tensors(spec, value))}
 
 
-def _compares_shapes(spec: Any) -> bool:
+def _compares_shapes(spec: object) -> bool:
     """Returns whether the class of a spec may compare the static shapes of boxes, as TF-GNN's do.
 
     Those of a step differ: in a graph, a ragged tensor has no static number of rows.
@@ -286,13 +290,13 @@ def _compares_shapes(spec: Any) -> bool:
     )
 
 
-def _boxes(spec: Any) -> Any:
+def _boxes(spec: tf.TypeSpec) -> Nest:
     if not is_extension_spec(spec):
         return spec
     return {key_of_form(spec, BOXES): tuple(boxed_specs(spec))}
 
 
-def _concat(value: Any) -> Any:
+def _concat(value: Value) -> Nest:
     if not is_extension(value):
         return value
     spec = any_sizes(tf.type_spec_from_value(value))

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._keras.layer import Layer
 from extensor._keras.lowering import is_extension, lowered
+from extensor._typing import Nest, Value
 from extensor.errors import UnsupportedTypeError
 
 
@@ -37,17 +38,17 @@ class Masked(Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Nest) -> tf.Tensor:
         """Returns the tensor."""
         return tf.identity(self._parts(inputs)[0])  # a copy, so that the original gets no mask
 
-    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> Any:
+    def compute_mask(self, inputs: object, previous_mask: object | None = None) -> tf.Tensor | None:
         """Returns the mask of values, or None for placeholders."""
         if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lowered(inputs))):
             return None
         return self._parts(inputs)[1]
 
-    def _parts(self, value: Any) -> tuple[Any, Any]:
+    def _parts(self, value: Value) -> tuple[Any, Any]:
         if isinstance(value, tf.RaggedTensor):
             return _with_a_step(value.to_tensor(), _ragged_mask(value))
         if is_extension(value) and hasattr(value, "__keras_mask__"):
@@ -58,7 +59,7 @@ class Masked(Layer):
         raise UnsupportedTypeError(self.name, expected, type(value).__name__, fix)
 
 
-def _ragged_mask(ragged: Any) -> Any:
+def _ragged_mask(ragged: tf.RaggedTensor) -> tf.Tensor:
     """Returns the mask of a padded ragged tensor, down to its innermost ragged dimension."""
     sizes = ragged.shape[1 : ragged.ragged_rank + 1].as_list()
     depth = max((i for i, size in enumerate(sizes, 1) if size is None), default=1)
@@ -67,7 +68,7 @@ def _ragged_mask(ragged: Any) -> Any:
     return tf.RaggedTensor.from_nested_row_splits(valid, splits, validate=False).to_tensor()
 
 
-def _with_a_step(tensor: Any, mask: Any) -> tuple[Any, Any]:
+def _with_a_step(tensor: tf.Tensor, mask: tf.Tensor) -> tuple[Any, Any]:
     """Returns a tensor and its mask with at least one step in each masked dimension."""
     tensor, mask = tf.convert_to_tensor(tensor), tf.convert_to_tensor(mask)
     sizes = mask.shape[1:].as_list()

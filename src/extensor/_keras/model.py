@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -41,10 +42,14 @@ from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
 from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
-from extensor._keras.whole_value import is_whole
+from extensor._keras.whole_value import is_whole, spec_of_whole
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    pass
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -83,7 +88,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         else:
             super().__init__(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Nest:
         """Returns the outputs of the model for values or placeholders."""
         args, kwargs = without_passed((args, kwargs))
         if self._call_spec is None:
@@ -95,7 +100,9 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
             self._output_spec = CallSpec.of_values({"": outputs})
         return outputs
 
-    def _fitting(self, args: Any, kwargs: Any) -> Any:
+    def _fitting(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Returns the arguments of a call, with the input cast to the type that it has."""
         assert self._call_spec is not None
         name, expected = next(iter(self._call_spec.specs.items()))
@@ -116,7 +123,9 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         """Returns the specs of the first call, also of a model that was saved after it."""
         return {} if self._call_spec is None else self._call_spec.specs
 
-    def _check_call(self, name: str, expected: Any, args: Any, kwargs: Any) -> None:
+    def _check_call(
+        self, name: str, expected: Nest, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         if len(args) == 1 and is_extension(args[0]):
             received = {name: spec_of_value(args[0])}
         else:
@@ -129,7 +138,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         super().summary(*args, **kwargs)
         self._print_fields(kwargs.get("print_fn") or print)
 
-    def _print_fields(self, print_fn: Any) -> None:
+    def _print_fields(self, print_fn: Callable[[str], object]) -> None:
         outputs = {} if self._output_spec is None else self._output_spec.specs
         read = self._names_read()
         for title, specs in (("Inputs", self._named_inputs()), ("Outputs", outputs)):
@@ -156,7 +165,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._create(*args, **kwargs)
 
-    def _create(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
+    def _create(self, inputs: Nest, outputs: Nest, name: str | None = None, **kwargs: Any) -> None:
         inputs, outputs = with_whole_values(lowered((inputs, outputs)))
         with_fields(inputs)  # because Keras 3.10 rejects an input that no operation reads
         self._declares_input = contains(inputs, is_whole)
@@ -177,7 +186,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
             if signature is not None:
                 self.__signature__ = signature
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Nest:
         """Returns the outputs of the layers for values or placeholders."""
         if self._declares_input:
             if args and not is_extension(args[0]) and holds_data(args[0]):
@@ -185,7 +194,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
             args, kwargs = map_leaves(_as_tensor, (args, kwargs))
         return super().__call__(*args, **kwargs)
 
-    def lowered_arguments(self, arguments: Any) -> Any:
+    def lowered_arguments(self, arguments: Nest) -> Nest:
         """Returns the arguments of a call as Keras gets them.
 
         Keras passes a ragged tensor on, if it is the input for a placeholder of `keras.Input`.
@@ -198,8 +207,8 @@ class Functional(OwnInputs, Model, KerasFunctional):
         )
 
     def call(
-        self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
-    ) -> Any:
+        self, inputs: Nest, training: bool | None = None, mask: Nest = None, **kwargs: object
+    ) -> Nest:
         """Returns the outputs of the layers."""
         if self._declares_input:
             mask = None  # the component tensors have their masks
@@ -212,7 +221,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
 
     call.takes_lowered = True  # type: ignore[attr-defined]
 
-    def standardized(self, inputs: Any) -> list[Any] | None:
+    def standardized(self, inputs: Nest) -> list[Any] | None:
         """Returns the flat inputs of the graph, or None if Keras converts them."""
         if not self._declares_input:
             return None
@@ -224,7 +233,9 @@ class Functional(OwnInputs, Model, KerasFunctional):
             for value, tensor in zip(flat, self.inputs, strict=True)
         ]
 
-    def compute_output_spec(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def compute_output_spec(
+        self, inputs: Nest, training: object = None, mask: object = None
+    ) -> Nest:
         """Returns the KerasTensors of the outputs for KerasTensors or values."""
         # The forms that are left are those of values.
         inputs = map_lowered(
@@ -242,7 +253,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
         names = {id(layer.output): layer.name for layer in layers}
         return {names[id(tensor)]: _spec_of(tensor) for tensor in self.inputs}
 
-    def _narrowed(self, x: Any) -> tuple[Any, Any]:
+    def _narrowed(self, x: Nest) -> tuple[Any, Any]:
         # A class of a user may have a step that reads more fields.
         if type(self) is not Functional or not is_whole(self.input) or self.run_eagerly:
             return x, None
@@ -261,12 +272,12 @@ class Functional(OwnInputs, Model, KerasFunctional):
         return set[str]().union(*parts)
 
     @property
-    def input_spec(self) -> Any:
+    def input_spec(self) -> Nest:
         """The shapes that Keras checks, or None if extensor checks the inputs."""
         return None if self._declares_input else super().input_spec
 
     @input_spec.setter
-    def input_spec(self, value: Any) -> None:
+    def input_spec(self, value: object) -> None:
         KerasFunctional.input_spec.fset(self, value)
 
     def get_config(self) -> dict[str, Any]:
@@ -276,25 +287,25 @@ class Functional(OwnInputs, Model, KerasFunctional):
     def get_build_config(self) -> None:
         """Returns None, because the constructor builds the functional model."""
 
-    def build_from_config(self, config: Any) -> None:
+    def build_from_config(self, config: object) -> None:
         """Does nothing, because the constructor builds the functional model."""
 
 
-def _spec_of(tensor: Any) -> tf.TypeSpec:
-    return tensor.dtype.spec if is_whole(tensor) else tf.TensorSpec(tensor.shape, tensor.dtype)
+def _spec_of(tensor: keras.KerasTensor) -> tf.TypeSpec:
+    return spec_of_whole(tensor) if is_whole(tensor) else tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
-def _lowered_output(tensor: Any, name: str, value: Any) -> Any:
+def _lowered_output(tensor: keras.KerasTensor, name: str, value: Value) -> Nest:
     is_value = is_whole(tensor) and not is_symbolic(lowered(value))
-    return lowered_as(tensor.dtype.spec, value, name) if is_value else lowered(value)
+    return lowered_as(spec_of_whole(tensor), value, name) if is_value else lowered(value)
 
 
-def _as_tensor(leaf: Any) -> Any:
+def _as_tensor(leaf: object) -> object:
     """Returns an array as a tensor, because Keras takes no values and arrays in one nest."""
     return keras.ops.convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
-def _is_functional(args: Any, kwargs: Any) -> bool:
+def _is_functional(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Returns whether these are the arguments of a functional model."""
     return len(args) == 2 or "outputs" in kwargs
 

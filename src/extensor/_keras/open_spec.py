@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from typing import Any
 
 import tensorflow as tf
@@ -28,7 +29,7 @@ def any_sizes(spec: tf.TypeSpec) -> tf.TypeSpec:
 
 
 @functools.lru_cache(maxsize=1024)
-def _any_sizes(spec: Any, order: Any) -> Any:
+def _any_sizes(spec: Any, order: Hashable) -> tf.TypeSpec:
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
         return _with_shape(spec, _any_shape(spec.shape))
     try:
@@ -50,7 +51,7 @@ def _with_shape(
 
 
 @functools.lru_cache(maxsize=1024)
-def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
+def _any_batch_size(spec: Any, order: Hashable) -> tf.TypeSpec:
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)) and spec.shape.rank:
         return _with_shape(spec, tf.TensorShape([None]).concatenate(spec.shape[1:]))
     if isinstance(spec, StackableTypeSpec):
@@ -71,7 +72,7 @@ def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
 _OF_FIRST = Comparison(same_kind=lambda a, b: True, equal=lambda a, b: True)
 
 
-def _with_common_sizes(spec: Any, other: Any) -> Any:
+def _with_common_sizes(spec: Any, other: Any) -> tf.TypeSpec:
     """Returns a spec in which a size is unknown if another spec has another one."""
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
         return _with_shape(spec, spec.shape.most_specific_compatible_shape(other.shape))
@@ -79,7 +80,7 @@ def _with_common_sizes(spec: Any, other: Any) -> Any:
     return spec.deserialize(parts)
 
 
-def ignored_parts(spec: Any) -> Any:
+def ignored_parts(spec: tf.TypeSpec) -> Hashable:
     """Returns what `==` of specs ignores: order and Arrow types of fields, names of dimensions.
 
     A cache of specs needs it as a second key. Otherwise it would return the parts of an earlier,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import keras
 import tensorflow as tf
@@ -29,7 +29,7 @@ class SymbolicRagged:
 
     def __init__(
         self,
-        flat_values: Any,
+        flat_values: keras.KerasTensor,
         nested_row_splits: Sequence[Any],
         row_sizes: Sequence[int | None] | None = None,
     ) -> None:
@@ -38,12 +38,12 @@ class SymbolicRagged:
         self.row_sizes = tuple(row_sizes or [None] * len(self.nested_row_splits))
 
     @property
-    def row_splits(self) -> Any:
+    def row_splits(self) -> keras.KerasTensor:
         """The outermost row splits."""
         return self.nested_row_splits[0]
 
     @property
-    def values(self) -> Any:
+    def values(self) -> keras.KerasTensor | SymbolicRagged:
         """The values below the outermost ragged dimension."""
         inner = self.nested_row_splits[1:]
         if not inner:
@@ -67,11 +67,11 @@ class SymbolicRagged:
         outer = [None if nsplits is None else nsplits - 1, *self.row_sizes]
         return tf.TensorShape(outer).concatenate(self.flat_values.shape[1:])
 
-    def with_flat_values(self, flat_values: Any) -> SymbolicRagged:
+    def with_flat_values(self, flat_values: keras.KerasTensor) -> SymbolicRagged:
         """Returns a placeholder with the same rows and other flat values, one for each value."""
         return SymbolicRagged(flat_values, self.nested_row_splits, self.row_sizes)
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    def __tf_tensor__(self, dtype: object = None, name: str | None = None) -> NoReturn:
         """Raises UnsupportedTypeError, because a placeholder holds no values."""
         fix = (
             "Compute with it in the call of an xt.keras.Layer or in xt.keras.Lambda; Keras "
@@ -120,11 +120,11 @@ def _(value: SymbolicValue) -> tf.TypeSpec:
 
 
 @symbolic_rows.register
-def _(values: keras.KerasTensor, row_splits: Any) -> SymbolicRagged:
+def _(values: keras.KerasTensor, row_splits: keras.KerasTensor) -> SymbolicRagged:
     return SymbolicRagged(values, [row_splits])
 
 
 @symbolic_rows.register
-def _(values: SymbolicRagged, row_splits: Any) -> SymbolicRagged:
+def _(values: SymbolicRagged, row_splits: keras.KerasTensor) -> SymbolicRagged:
     splits = [row_splits, *values.nested_row_splits]
     return SymbolicRagged(values.flat_values, splits, [None, *values.row_sizes])

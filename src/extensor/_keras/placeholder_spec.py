@@ -26,14 +26,14 @@ class _Keeper:
 
     __slots__ = ("__weakref__", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _Keeper, (None,)  # a copy of the tensors does not belong to the placeholder
 
 
-def remember_spec(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
+def remember_spec(value: object, spec: tf.TypeSpec, tensors: list[Any]) -> None:
     """Stores the spec of a placeholder for `remembered_spec`.
 
     Args:
@@ -43,7 +43,7 @@ def remember_spec(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
     """
     key = id(value)
 
-    def forget(_: Any) -> None:
+    def forget(_: object) -> None:
         _specs.pop(key, None)
 
     try:
@@ -56,7 +56,7 @@ def remember_spec(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
         _specs[key] = (lambda: getattr(reference(), "value", None)), spec
 
 
-def remembered_spec(value: Any) -> tf.TypeSpec | None:
+def remembered_spec(value: object) -> tf.TypeSpec | None:
     """Returns the spec that `remember_spec` stored for a value, or None."""
     reference, spec = _specs.get(id(value), (lambda: None, None))
     return spec if reference() is value else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -16,6 +16,11 @@ from extensor._protocol.box import boxed_specs
 from extensor._pruning.components import components, is_fixed, is_opaque
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._tf import restructured
+from extensor._typing import Nest
+
+if TYPE_CHECKING:
+    from extensor._keras.trainer import Trainer
+    from extensor._struct.dense import DenseStructuredTensor
 
 _LOG = logging.getLogger("extensor")
 
@@ -25,8 +30,11 @@ _known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictiona
 
 
 def pruned_input(
-    model: Any, step: Callable[[Any], Any], data: Any, create_variables: Callable[[], None]
-) -> Any:
+    model: Trainer,
+    step: Callable[[Any], Any],
+    data: tf.data.Dataset,
+    create_variables: Callable[[], None],
+) -> tf.data.Dataset:
     """Returns a dataset of files that reads only the fields that a model uses.
 
     Values come lowered, with the tensors that are used.
@@ -38,7 +46,7 @@ def pruned_input(
         create_variables: Creates all variables of the model, before its step is traced.
     """
 
-    def uses_of(spec: Any) -> dict[int, int]:
+    def uses_of(spec: Nest) -> dict[int, int]:
         known = _known.setdefault(model, {})
         key = step.__name__, repr(spec)
         if key not in known:
@@ -64,7 +72,7 @@ def pruned_input(
     )
 
 
-def of_fields(records: Any, names: list[str]) -> tuple[Any, Any]:
+def of_fields(records: DenseStructuredTensor, names: list[str]) -> tuple[Any, Any]:
     """Returns records with some fields, and the form in which a model gets a batch of them.
 
     If nothing can be left out, it returns the records as they are, and None.
@@ -94,12 +102,12 @@ def of_fields(records: Any, names: list[str]) -> tuple[Any, Any]:
     return narrow, _form_of_fields(spec, uses, narrow_spec)
 
 
-def forget_uses(model: Any) -> None:
+def forget_uses(model: Trainer) -> None:
     """Forgets how the steps of a model use elements, because the steps are traced again."""
     _known.pop(model, None)
 
 
-def _with_plain(uses: dict[int, int], spec: Any) -> dict[int, int]:
+def _with_plain(uses: dict[int, int], spec: Nest) -> dict[int, int]:
     """Returns uses in which all plain tensors are used, because Keras needs their places."""
     uses, number = dict(uses), 0
     for leaf in tf.nest.flatten(spec):
@@ -110,7 +118,7 @@ def _with_plain(uses: dict[int, int], spec: Any) -> dict[int, int]:
     return uses
 
 
-def _form(spec: Any, uses: Any) -> Any:
+def _form(spec: tf.TypeSpec, uses: Iterator[int]) -> Nest:
     """Returns the spec of the lowered form of a value, or a spec of plain tensors as it is."""
     parts = components(spec)
     own = [next(uses) for _ in parts]
@@ -119,6 +127,8 @@ def _form(spec: Any, uses: Any) -> Any:
     return {key_of_form(spec, uses=own): tuple(specs_of_used(parts, own))}
 
 
-def _form_of_fields(spec: Any, uses: Sequence[int], narrow_spec: Any) -> dict[str, Any]:
+def _form_of_fields(
+    spec: tf.TypeSpec, uses: Sequence[int], narrow_spec: tf.TypeSpec
+) -> dict[str, Any]:
     """Returns the spec of the lowered form of records, as boxes of some of their fields."""
     return {key_of_form(spec, BOXES, uses, narrow_spec): tuple(boxed_specs(narrow_spec))}

@@ -12,10 +12,11 @@ from extensor._struct.cast_request import STRICT
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
+from extensor._typing import Nest
 from extensor.errors import ExtensorError, StructureError
 
 
-def as_batch(data: Any, specs: Any, model: str) -> Any:
+def as_batch(data: Any, specs: Nest, model: str) -> Nest:
     """Returns the input of a model, with Python records and Arrow tables as StructuredTensors.
 
     Args:
@@ -63,7 +64,7 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
     return specs.cast(list(data))
 
 
-def holds_data(nest: Any) -> bool:
+def holds_data(nest: Nest) -> bool:
     """Returns whether an input of a model may hold Python data or tables.
 
     >>> from extensor._keras.python_input import holds_data
@@ -75,22 +76,22 @@ def holds_data(nest: Any) -> bool:
     return type(nest) is not dict
 
 
-def _as_part(data: Any, spec: Any, model: str) -> Any:
+def _as_part(data: Nest, spec: Nest, model: str) -> Nest:
     """Returns one of several inputs of a model, as `as_batch`."""
     is_records = isinstance(spec, StructuredTensorSpec) and spec.rank == 1
     return as_batch(data, spec, model) if is_records and not is_extension(data) else data
 
 
-def _is_table(data: Any) -> bool:
+def _is_table(data: object) -> bool:
     return type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
 
 
-def _is_list_of_records(data: Any) -> bool:
+def _is_list_of_records(data: object) -> bool:
     """Returns whether `data` is a list of dicts that hold Python data."""
     if not isinstance(data, (list, tuple)) or not data:
         return False
     return all(isinstance(item, dict) for item in data) and not contains(data, _is_array)
 
 
-def _is_array(leaf: Any) -> bool:
+def _is_array(leaf: object) -> bool:
     return hasattr(leaf, "shape") or isinstance(leaf, StructuredTensor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -12,6 +12,7 @@ from extensor._keras.layer import LayerWithConfig
 from extensor._keras.lowering import is_extension
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._tf import BatchableTypeSpec
+from extensor._typing import Nest, Value
 from extensor.errors import ArgumentError, UnsupportedTypeError
 
 
@@ -93,11 +94,11 @@ class RNN(LayerWithConfig):
 
     def call(
         self,
-        inputs: Any,
-        initial_state: Any = None,
+        inputs: Value,
+        initial_state: Nest = None,
         mask: tf.Tensor | tf.RaggedTensor | None = None,
         inputs_mask: tf.Tensor | tf.RaggedTensor | None = None,
-    ) -> Any:
+    ) -> Nest:
         """Returns the output of the last step or of all steps, and the states if asked for.
 
         Args:
@@ -132,7 +133,7 @@ class RNN(LayerWithConfig):
         # Steps before rows.
         boxes = [_swapped(part) for part in boxes]
 
-        def step(at: Any, states: list[Any], before: Any = None) -> tuple[Any, list[Any]]:
+        def step(at: tf.Tensor, states: list[Any], before: Nest = None) -> tuple[Any, list[Any]]:
             at = count - 1 - at if self.go_backwards else at
             output, new = self.cell(unbox(of_step, [part[at] for part in boxes]), states)
             new = _as_list(new)
@@ -152,7 +153,7 @@ class RNN(LayerWithConfig):
             for parts in (_boxes(kind, output) if self.return_sequences else [])
         ]
 
-        def body(at: Any, states: Any, output: Any, arrays: Any) -> Any:
+        def body(at: tf.Tensor, states: Nest, output: Nest, arrays: Nest) -> Nest:
             output, states = step(at, states, output)
             arrays = [
                 [array.write(at, part) for array, part in zip(*pair, strict=True)]
@@ -175,11 +176,11 @@ class RNN(LayerWithConfig):
             output = tf.nest.pack_sequence_as(kind, values)
         return [output, *states] if self.return_state else output
 
-    def compute_mask(self, inputs: object, previous_mask: object = None) -> Any:
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> object:
         """Returns the mask of the steps if the outputs of all steps are returned, else None."""
         return previous_mask if self.return_sequences else None
 
-    def _rows(self, spec: Any, parts: list[Any], shape: Any) -> Any:
+    def _rows(self, spec: tf.TypeSpec, parts: list[Any], shape: tf.TensorShape | None) -> Value:
         """Returns an output of all steps from its stacked boxes."""
         sizes = tf.TensorShape([None, None]) if shape is None else shape[:2]
         row = stacked_spec(unstacked_spec(spec, self.name), sizes[1], self.name)
@@ -197,15 +198,15 @@ class StackedCells(LayerWithConfig):
 
     _config_objects = ("cells",)
 
-    def __init__(self, cells: Any, **kwargs: Any) -> None:
+    def __init__(self, cells: Sequence[keras.Layer], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cells = list(cells)
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+    def get_initial_state(self, batch_size: tf.Tensor | int | None = None) -> list[Any]:
         """Returns the first states of each cell: a list of them, or a single one."""
         return [_alone(_first_states(cell, batch_size)) for cell in self.cells]
 
-    def call(self, step: Any, states: Any) -> Any:
+    def call(self, step: Nest, states: Nest) -> Nest:
         """Returns the output of the last cell, and the states of each cell."""
         new: list[Any] = []
         for cell, own in zip(self.cells, states, strict=True):
@@ -214,28 +215,28 @@ class StackedCells(LayerWithConfig):
         return step, new
 
 
-def _first_states(cell: Any, batch: Any) -> list[Any]:
+def _first_states(cell: Any, batch: tf.Tensor) -> list[Any]:
     """Returns the states of a cell before the first step."""
     if hasattr(cell, "get_initial_state"):
         return _as_list(cell.get_initial_state(batch_size=batch))
     return [tf.zeros([batch, size]) for size in _as_list(cell.state_size)]
 
 
-def _alone(states: list[Any]) -> Any:
+def _alone(states: list[Any]) -> Nest:
     return states[0] if len(states) == 1 else states
 
 
-def _as_list(states: Any) -> list[Any]:
+def _as_list(states: Nest) -> list[Any]:
     return list(states) if isinstance(states, (list, tuple)) else [states]
 
 
-def _boxes(kind: Any, output: Any) -> list[list[Any]]:
+def _boxes(kind: Nest, output: Nest) -> list[list[Any]]:
     """Returns the tensors that stack of each value in an output, which may be a nest."""
     pairs = zip(tf.nest.flatten(kind), tf.nest.flatten(output), strict=True)
     return [box(spec, value, 1) for spec, value in pairs]
 
 
-def _like(nest: Any, values: Any) -> Any:
+def _like(nest: Nest, values: Nest) -> Nest:
     """Returns values as tensors or extension values, in the structure of a nest."""
     flat = [
         value if is_extension(value) else tf.convert_to_tensor(value)
@@ -244,12 +245,12 @@ def _like(nest: Any, values: Any) -> Any:
     return tf.nest.pack_sequence_as(nest, flat)
 
 
-def _zeros(nest: Any) -> Any:
+def _zeros(nest: Nest) -> Nest:
     """Returns zeros of the form of each tensor and value in a nest."""
     return _by_box(lambda part: tf.zeros_like(part), nest)
 
 
-def _where(valid: Any, new: Any, old: Any) -> Any:
+def _where(valid: tf.Tensor, new: Nest, old: Nest) -> Nest:
     """Returns rows of `new` where a mask is True, and of `old` elsewhere."""
     count = tf.shape(valid)[0]
     at = tf.range(count) + tf.where(valid, 0, count)
@@ -257,10 +258,10 @@ def _where(valid: Any, new: Any, old: Any) -> Any:
     return _by_box(lambda one, other: tf.gather(tf.concat([one, other], 0), at), new, old)
 
 
-def _by_box(change: Callable[..., Any], *nests: Any) -> Any:
+def _by_box(change: Callable[..., Any], *nests: Nest) -> Nest:
     """Returns a nest in which each tensor and value is made of the boxes of those in the nests."""
 
-    def one(*values: Any) -> Any:
+    def one(*values: Value) -> Value:
         spec = tf.type_spec_from_value(values[0])
         parts = zip(*(box(spec, value, 1) for value in values), strict=True)
         return unbox(spec, [_with_shape(change(*own), own[0].shape) for own in parts])
@@ -268,12 +269,12 @@ def _by_box(change: Callable[..., Any], *nests: Any) -> Any:
     return tf.nest.map_structure(one, *nests)
 
 
-def _with_shape(tensor: Any, shape: Any) -> Any:
+def _with_shape(tensor: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
     tensor.set_shape(shape)
     return tensor
 
 
-def _swapped(part: Any) -> Any:
+def _swapped(part: tf.Tensor) -> tf.Tensor:
     """Returns a tensor with its first two dimensions exchanged, boxes of values too."""
     first, second = tf.unstack(tf.shape(part)[:2])
     at = tf.transpose(tf.reshape(tf.range(first * second), [first, second]))

@@ -6,14 +6,16 @@ the float tensors only; integers, strings and options are always those of the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
 
+from extensor._typing import Nest, Value
+
 
 def of_floats(
-    call: Callable[..., Any], args: Any, kwargs: Any
+    call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], list[tf.Tensor], Callable[[Any], Any]]:
     """Returns a function of the float tensors in the arguments of a call.
 
@@ -30,7 +32,7 @@ def of_floats(
     places = [at for at, leaf in enumerate(leaves) if _is_float(leaf)]
     result: Any = None
 
-    def of_tensors(*tensors: Any) -> tuple[Any, ...]:
+    def of_tensors(*tensors: tf.Tensor) -> tuple[Any, ...]:
         nonlocal result
         own = list(leaves)
         for at, tensor in zip(places, tensors, strict=True):
@@ -39,7 +41,7 @@ def of_floats(
         result = call(*own_args, **own_kwargs)
         return tuple(leaf for leaf in tf.nest.flatten(result) if _is_float(leaf))
 
-    def whole(floats: Any) -> Any:
+    def whole(floats: Iterable[tf.Tensor]) -> Nest:
         remaining = iter(floats)
         return tf.nest.map_structure(
             lambda leaf: next(remaining) if _is_float(leaf) else leaf, result
@@ -48,5 +50,5 @@ def of_floats(
     return of_tensors, [leaves[at] for at in places], whole
 
 
-def _is_float(leaf: Any) -> bool:
+def _is_float(leaf: Value) -> bool:
     return isinstance(leaf, tf.Tensor) and (leaf.dtype.is_floating or leaf.dtype.is_complex)

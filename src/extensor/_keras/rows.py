@@ -17,6 +17,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.field import spec_of_field
+from extensor._typing import Nest, TensorLike, Value
 from extensor.errors import DTypeError, StructureError
 
 DATA = ("x", "y", "sample_weight")
@@ -46,7 +47,7 @@ class Rows:
             for names, value in named_leaves(part, (name,)):
                 self._add(Path(*names), value)
 
-    def _add(self, at: Path, value: Any) -> None:
+    def _add(self, at: Path, value: Value) -> None:
         if not is_extension(value):
             value = _as_tensor(value)
         spec = any_batch_size(spec_of_field(value))
@@ -66,7 +67,7 @@ class Rows:
         if self._values is not None:
             self._values.append(value)
 
-    def add_weights(self, weights: Any) -> None:
+    def add_weights(self, weights: np.ndarray[Any, Any]) -> None:
         """Adds a sample weight for each row."""
         self._structure = (*self._structure, weights)
         self._add(Path("sample_weight"), weights)
@@ -130,10 +131,10 @@ class Rows:
         count = self.count or 0
         steps = math.ceil(count / batch_size)
 
-        def shuffled(rows: Any, seed: Any, step: Any) -> Any:
+        def shuffled(rows: tf.Tensor, seed: tf.Tensor, step: tf.Tensor | int) -> tf.Tensor:
             return tf.random.experimental.stateless_shuffle(rows, tf.stack([seed, step]))
 
-        def batches(seed: Any) -> Any:
+        def batches(seed: tf.Tensor) -> tf.data.Dataset:
             rows = tf.range(count, dtype=tf.int64)
             if shuffle != "batch":
                 rows = shuffled(rows, seed, 0)
@@ -151,7 +152,7 @@ class Rows:
             return seeds.map(lambda seed: shuffled(tf.range(count, dtype=tf.int64), seed, 1))
         return seeds.flat_map(batches)
 
-    def _taken(self, rows: Any) -> Any:
+    def _taken(self, rows: tf.Tensor) -> Nest:
         """Returns the values of the rows with the given numbers."""
         # The raw operations, because a function of Python per component takes most of the time.
         axis = tf.constant(0)
@@ -159,14 +160,14 @@ class Rows:
             lambda tensor: tf.raw_ops.GatherV2(params=tensor, indices=rows, axis=axis)
         )
 
-    def _cut(self, start: Any, end: Any) -> Any:
+    def _cut(self, start: tf.Tensor, end: tf.Tensor) -> Nest:
         """Returns the values of the rows from a start to an end."""
         start, end, one = start[tf.newaxis], end[tf.newaxis], tf.ones([1], tf.int64)
         return self._unboxed(
             lambda tensor: tf.raw_ops.StridedSlice(input=tensor, begin=start, end=end, strides=one)
         )
 
-    def _unboxed(self, change: Callable[[Any], Any]) -> Any:
+    def _unboxed(self, change: Callable[[Any], Any]) -> Nest:
         """Returns values from changed boxes."""
         return self._packed(
             [
@@ -175,11 +176,11 @@ class Rows:
             ]
         )
 
-    def _packed(self, leaves: list[Any]) -> Any:
+    def _packed(self, leaves: list[Any]) -> Nest:
         return tf.nest.pack_sequence_as(self._structure, leaves)
 
 
-def as_tuples(structure: Any) -> Any:
+def as_tuples(structure: Nest) -> Nest:
     """Returns a nest with lists replaced by tuples, because a dataset converts lists to tensors."""
     if isinstance(structure, dict):
         return {name: as_tuples(item) for name, item in structure.items()}
@@ -192,7 +193,7 @@ def as_tuples(structure: Any) -> Any:
     return np.asarray(structure) if isinstance(structure, list) else structure
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: TensorLike) -> tf.Tensor:
     """Returns an array as a tensor, with floats cast to `keras.config.floatx()`."""
     tensor = tf.convert_to_tensor(value if isinstance(value, tf.Tensor) else np.asarray(value))
     floats = keras.config.floatx()

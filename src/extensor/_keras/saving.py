@@ -13,6 +13,7 @@ from extensor._keras._keras_private import OwnSaveSignature, inference_arguments
 from extensor._keras.call_spec import CallSpec
 from extensor._keras.lowering import contains, is_extension_spec, is_lowered
 from extensor._keras.spec_key import check_savable, key_of_spec
+from extensor._typing import Nest
 from extensor.errors import StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Saver(OwnSaveSignature, keras.Model):
         filepath: FilePath,
         format: str = "tf_saved_model",
         verbose: bool | None = None,
-        input_signature: Any = None,
-        **kwargs: Any,
+        input_signature: Nest = None,
+        **kwargs: object,
     ) -> None:
         """Writes a SavedModel whose signature takes extension values.
 
@@ -103,7 +104,7 @@ class Saver(OwnSaveSignature, keras.Model):
             warnings.filterwarnings("ignore", "Encoding a StructuredValue", UserWarning)
             archive.write_out(str(filepath), verbose=verbose is not False, **kwargs)
 
-    def serving_function(self, input_signature: Any = None) -> Any:
+    def serving_function(self, input_signature: Nest = None) -> Any:
         """Returns a tf.function of the model's inference, with a signature of extension values.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -22,7 +22,8 @@ from extensor._keras.lowering import (
 from extensor._keras.model import Functional, Model
 from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
-from extensor._keras.whole_value import is_whole
+from extensor._keras.whole_value import is_whole, spec_of_whole
+from extensor._typing import Nest
 from extensor.errors import DTypeError
 
 
@@ -71,10 +72,10 @@ class Sequential(OwnGraph, Model, keras.Sequential):
             known = layer.functional if isinstance(layer, Sequential) else layer
             inputs: list[Any] = getattr(known, "inputs", None) or [None]
             if is_whole(inputs[0]) and len(inputs) == 1:
-                self.add(Input(inputs[0].dtype.spec), rebuild=False)
+                self.add(Input(spec_of_whole(inputs[0])), rebuild=False)
         super().add(layer, rebuild)  # type: ignore[misc]
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Nest = None) -> None:
         """Creates the variables of the layers for an input of this shape."""
         if is_whole(self.declared_input):
             with_fields(self.declared_input)  # Keras 3.10 rejects an input that no operation reads
@@ -97,13 +98,13 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         return super().outputs if graph is None else graph.outputs
 
     @property
-    def input_shape(self) -> Any:
+    def input_shape(self) -> Nest:
         """The shape of the input."""
         graph = self._graph_of_first_call()
         return super().input_shape if graph is None else graph.input_shape
 
     @property
-    def output_shape(self) -> Any:
+    def output_shape(self) -> Nest:
         """The shape of the output."""
         graph = self._graph_of_first_call()
         return super().output_shape if graph is None else graph.output_shape
@@ -131,7 +132,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
             self._first_graph = (lambda: layers), (lambda: graph)
         return self._first_graph[1]()
 
-    def functional_model(self, inputs: Any, outputs: Any, name: str) -> Functional:
+    def functional_model(self, inputs: Nest, outputs: Nest, name: str) -> Functional:
         """Returns the functional model of the chain, which takes and returns values."""
         first = self.layers[0]
         if is_whole(inputs) and not isinstance(first, TakesValues):
@@ -144,7 +145,9 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         self._declares_input = is_whole(inputs)
         return Functional(inputs, outputs, name=name)
 
-    def clone_with(self, clone_function: Any, input_tensors: Any) -> Sequential:
+    def clone_with(
+        self, clone_function: Callable[[keras.Layer], keras.Layer], input_tensors: Nest
+    ) -> Sequential:
         """Returns a model of clones of the layers, as `keras.models.clone_model`."""
         inputs = input_tensors
         if isinstance(inputs, (list, tuple)):
@@ -164,12 +167,12 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         return clone
 
     def call(
-        self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
-    ) -> Any:
+        self, inputs: Nest, training: bool | None = None, mask: Nest = None, **kwargs: object
+    ) -> Nest:
         """Returns the output of the last layer."""
         return super().call(inputs, training=training, mask=mask, **kwargs)
 
-    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def compute_output_spec(self, inputs: Nest, *args: object, **kwargs: object) -> Nest:
         """Returns placeholders for the outputs of the last layer."""
         if self.functional is None and contains(inputs := lowered(inputs), is_lowered):
             # Keras would compute the shapes of the layers without creating their variables.
@@ -180,7 +183,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
     compute_output_spec.takes_lowered = True  # type: ignore[attr-defined]
 
     @property
-    def input_dtype(self) -> Any:
+    def input_dtype(self) -> str:
         """The dtype to which Keras casts the floats of an input."""
         return self.compute_dtype if self._declares_input else super().input_dtype
 
@@ -192,6 +195,6 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         """Returns the configuration for `from_config`."""
         return check_savable(serialized(super().get_config()), self.name)
 
-    def get_build_config(self) -> Any:
+    def get_build_config(self) -> dict[str, Any] | None:
         """Returns the build configuration, or None if the layers of the configuration suffice."""
         return None if self._declares_input else super().get_build_config()

@@ -13,6 +13,7 @@ from extensor._keras.spec_key import check_savable, key_of_spec, spec_of_key
 from extensor._keras.whole_value import ValueDtype
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import CompositeTensor
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
 
@@ -42,7 +43,7 @@ def serialize(value: object) -> dict[str, Any]:
     return check_savable(keras.saving.serialize_keras_object(_Holder(value)))
 
 
-def serialized(config: Any) -> Any:
+def serialized(config: Nest) -> Nest:
     """Returns a configuration with specs and extension values in a form that JSON can store."""
     if isinstance(config, dict):
         return {name: serialized(item) for name, item in config.items()}
@@ -55,7 +56,7 @@ def serialized(config: Any) -> Any:
     return serialize(config) if isinstance(config, tf.TypeSpec) or is_extension(config) else config
 
 
-def deserialized(config: Any) -> Any:
+def deserialized(config: Nest) -> Nest:
     """Returns a configuration with the original specs and values, the inverse of `serialized`."""
     if isinstance(config, dict):
         if config.get("registered_name") == _NAME:
@@ -71,7 +72,7 @@ def deserialized(config: Any) -> Any:
 class _Holder:
     """A wrapper with which Keras serializes a spec or an extension value."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         if not (isinstance(value, tf.TypeSpec) or is_extension(value)):
             expected = "a TypeSpec or an extension value"
             fix = "Serialize other objects with keras.saving.serialize_keras_object."
@@ -87,7 +88,7 @@ class _Holder:
         return {"spec": key, "tensors": packed, "dtypes": [t.dtype.name for t in tensors]}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> tf.TypeSpec | Value:
         """Returns the spec or value itself, without the wrapper."""
         if "tensors" not in config:
             return spec_of_key(config["spec"])
@@ -101,7 +102,7 @@ class _Holder:
 _NAME = "extensor>Kept"
 
 
-def own_config(obj: Any) -> Any:
+def own_config(obj: object) -> dict[str, Any] | None:
     """Returns the configuration of a spec or value of an extension type, or None."""
     if isinstance(obj, TypeSpec):
         return serialize(obj)

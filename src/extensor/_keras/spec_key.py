@@ -12,12 +12,14 @@ import json
 import re
 import warnings
 import zlib
+from collections.abc import Hashable
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._keras.open_spec import ignored_parts
 from extensor._tf._tf_saving import classes_needed
+from extensor._typing import Nest
 from extensor.errors import DTypeError, RegistrationError
 
 _REGISTERED = "extensor:"
@@ -47,11 +49,11 @@ class SpecKey(str):
     def __repr__(self) -> str:
         return f"<{self.spec}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return str, (str(self),)
 
 
-def is_key(key: Any) -> bool:
+def is_key(key: object) -> bool:
     """Returns whether `key` is the key of a spec."""
     return isinstance(key, str) and key.startswith((_REGISTERED, _LOCAL))
 
@@ -62,7 +64,7 @@ def key_of_spec(spec: tf.TypeSpec) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _key(spec: tf.TypeSpec, order: Any) -> str:
+def _key(spec: tf.TypeSpec, order: Hashable) -> str:
     try:
         with warnings.catch_warnings():
             # TensorFlow warns that loading needs a registered type. A registered type is fine.
@@ -93,7 +95,7 @@ def spec_of_key(key: str) -> tf.TypeSpec:
         return tf.TypeSpec.experimental_from_proto(proto)
 
 
-def check_savable(config: Any, owner: str = "") -> Any:
+def check_savable(config: Nest, owner: str = "") -> Nest:
     """Returns a model's configuration as it is, if another process can load it.
 
     Args:

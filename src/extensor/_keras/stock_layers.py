@@ -17,6 +17,7 @@ from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BatchableTypeSpec
 from extensor._types.masked.value import MaskedTensor
+from extensor._typing import Nest, Value
 from extensor.errors import UnsupportedTypeError
 
 
@@ -24,7 +25,7 @@ from extensor.errors import UnsupportedTypeError
 class Identity(Layer):
     """A layer that returns its inputs, as `keras.layers.Identity`."""
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Nest) -> Nest:
         """Returns the inputs."""
         return inputs
 
@@ -49,13 +50,16 @@ class Lambda(LayerWithConfig):
     _config_values = ("arguments",)
 
     def __init__(
-        self, function: Callable[..., Any], arguments: dict[str, Any] | None = None, **kwargs: Any
+        self,
+        function: Callable[..., Any],
+        arguments: dict[str, Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.function = function
         self.arguments = dict(arguments or {})
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Nest) -> Nest:
         """Returns the result of the function."""
         return self.function(inputs, **self.arguments)
 
@@ -90,11 +94,11 @@ class TimeDistributed(LayerWithConfig):
         super().__init__(**kwargs)
         self.layer = layer
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Nest) -> Nest:
         """Returns the layer's outputs, cut into the rows of the inputs."""
         return _named(self._of_steps(inputs), inputs)
 
-    def _of_steps(self, inputs: Any) -> Any:
+    def _of_steps(self, inputs: Value) -> Nest:
         if isinstance(inputs, MaskedTensor):
             rank, mask = inputs.mask.shape.rank, inputs.mask
             if rank == 1 or (rank == 2 and not isinstance(self.layer, Layer)):
@@ -122,7 +126,7 @@ class TimeDistributed(LayerWithConfig):
             lambda output: self._rows(output, sizes, spec), self.layer(steps)
         )
 
-    def _rows(self, output: Any, sizes: Any, spec: Any) -> Any:
+    def _rows(self, output: Value, sizes: tf.Tensor, spec: tf.TypeSpec) -> Value:
         """Returns the output for all steps, split into rows."""
         static = getattr(spec, "shape", tf.TensorShape([None, None]))[:2]
         of_all = tf.type_spec_from_value(output)
@@ -131,27 +135,27 @@ class TimeDistributed(LayerWithConfig):
         return unbox(stacked_spec(of_row, static[0], self.name), boxes)
 
 
-def _merged(part: Any) -> Any:
+def _merged(part: tf.Tensor) -> tf.Tensor:
     """Returns a tensor with the first two dimensions merged."""
     merged = tf.reshape(part, tf.concat([[-1], tf.shape(part)[2:]], 0))
     merged.set_shape([None, *part.shape[2:]])
     return merged
 
 
-def _split(part: Any, sizes: Any, static: tf.TensorShape) -> Any:
+def _split(part: tf.Tensor, sizes: tf.Tensor, static: tf.TensorShape) -> tf.Tensor:
     """Returns a tensor with the first dimension split into two, the inverse of `_merged`."""
     split = tf.reshape(part, tf.concat([sizes, tf.shape(part)[1:]], 0))
     split.set_shape([*static, *part.shape[1:]])
     return split
 
 
-def _named(outputs: Any, inputs: Any) -> Any:
+def _named(outputs: Nest, inputs: Value) -> Nest:
     """Returns outputs whose records have the names of the inputs for batch and steps."""
     if not isinstance(inputs, StructuredTensor) or not any(inputs.dims[:2]):
         return outputs
     outer = inputs.dims[:2]
 
-    def with_names(output: Any) -> Any:
+    def with_names(output: Value) -> Value:
         if not isinstance(output, StructuredTensor):
             return output
         inner = [None if name in outer else name for name in output.dims[2:]]

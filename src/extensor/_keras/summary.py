@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Any
+from collections.abc import Iterator, Set
 
 import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
+from extensor._typing import Nest
 
 
-def field_lines(nest: Any, read: Set[str] | None = None) -> list[str]:
+def field_lines(nest: Nest, read: Set[str] | None = None) -> list[str]:
     """Returns a line for each tensor in a nest of specs: its path, dtype and shape.
 
     Args:
@@ -39,7 +39,9 @@ def field_lines(nest: Any, read: Set[str] | None = None) -> list[str]:
     ]
 
 
-def _fields(part: Any, path: Path, outer: tf.TensorShape | None = None, rank: int = 0) -> Any:
+def _fields(
+    part: Nest, path: Path, outer: tf.TensorShape | None = None, rank: int = 0
+) -> Iterator[tuple[Path, str]]:
     """Yields the path of each tensor and the text for it.
 
     Args:

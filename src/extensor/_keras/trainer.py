@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
@@ -43,6 +43,7 @@ from extensor._keras.open_spec import any_batch_size
 from extensor._keras.pruned_input import forget_uses, pruned_input
 from extensor._keras.python_input import as_batch
 from extensor._raised import raise_marked
+from extensor._typing import Nest
 from extensor.errors import DTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
@@ -69,7 +70,7 @@ def _compiled(step: Callable[[Any, Any], _Result]) -> Callable[[Any, Any], _Resu
     """Returns a step of a model, which is compiled with XLA if the model compiles."""
 
     @functools.wraps(step)
-    def compiled_step(self: Any, data: Any) -> _Result:
+    def compiled_step(self: Any, data: Nest) -> _Result:
         return run_compiled(self, functools.partial(step, self), data)
 
     return compiled_step
@@ -88,7 +89,7 @@ class Trainer(OwnBuild, keras.Model):
     _loss_fields: tuple[str, ...] = ()  # the fields with a loss
     _scored_fields: tuple[str, ...] = ()  # the fields with a loss or a metric
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         for name in ("train_step", "test_step"):
             if name in vars(cls):
@@ -100,7 +101,7 @@ class Trainer(OwnBuild, keras.Model):
             cls.predict_step = _compiled(_predicting_values(vars(cls)["predict_step"]))
 
     @with_arguments_of(keras.Model.compile)
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """Configures the model for training, as `keras.Model.compile`.
 
         For outputs that are extension values, `loss`, `metrics`, `weighted_metrics` and
@@ -138,7 +139,7 @@ class Trainer(OwnBuild, keras.Model):
             self.optimizer.build(self.trainable_variables)
 
     @with_arguments_of(keras.Model.fit)
-    def fit(self, *args: Any, **kwargs: Any) -> keras.callbacks.History:
+    def fit(self, *args: object, **kwargs: object) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit`.
 
         Args:
@@ -156,7 +157,7 @@ class Trainer(OwnBuild, keras.Model):
             return super().fit(**given)
 
     @with_arguments_of(keras.Model.evaluate)
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+    def evaluate(self, *args: object, **kwargs: object) -> float | list[float] | dict[str, float]:
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         given = self._fit_arguments(super().evaluate, args, kwargs)
         data = given["x"]
@@ -165,7 +166,7 @@ class Trainer(OwnBuild, keras.Model):
             return super().evaluate(**given)
 
     @with_arguments_of(keras.Model.predict)
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
+    def predict(self, *args: object, **kwargs: object) -> Nest:
         """Returns the model's outputs, as `keras.Model.predict`, for the same data as `fit`.
 
         Outputs that are extension values are concatenated over the batches.
@@ -180,25 +181,29 @@ class Trainer(OwnBuild, keras.Model):
         with self._named_errors(data):
             return raised(super().predict(**given))
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: Nest) -> Nest:
         """Returns the model's outputs for one batch, as `keras.Model.predict_on_batch`."""
         x = self._as_input(x)
         with named_errors(self):
             return raised(super().predict_on_batch(x))
 
-    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def train_on_batch(
+        self, x: Nest, y: Nest = None, *args: object, **kwargs: object
+    ) -> float | list[float] | dict[str, float]:
         """Trains the model on one batch, as `keras.Model.train_on_batch`."""
         x = self._input_of_batch(x, y)
         with named_errors(self):
             return super().train_on_batch(x, y, *args, **kwargs)
 
-    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def test_on_batch(
+        self, x: Nest, y: Nest = None, *args: object, **kwargs: object
+    ) -> float | list[float] | dict[str, float]:
         """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
         x = self._input_of_batch(x, y)
         with named_errors(self):
             return super().test_on_batch(x, y, *args, **kwargs)
 
-    def _input_of_batch(self, x: Any, y: Any) -> Any:
+    def _input_of_batch(self, x: Nest, y: Nest) -> Nest:
         """Returns the input of one batch, which is checked; creates the variables for it."""
         x = self._as_input(x)
         self._check_batch(spec_of_nest(x))
@@ -206,17 +211,17 @@ class Trainer(OwnBuild, keras.Model):
         return x
 
     @_compiled
-    def train_step(self, data: Any) -> dict[str, Any]:
+    def train_step(self, data: Nest) -> dict[str, Any]:
         """Returns the logs of training on one batch."""
         return super().train_step(with_passed_input(raised(data)))
 
     @_compiled
-    def test_step(self, data: Any) -> dict[str, Any]:
+    def test_step(self, data: Nest) -> dict[str, Any]:
         """Returns the logs of evaluating one batch."""
         return super().test_step(with_passed_input(raised(data)))
 
     @_compiled
-    def predict_step(self, data: Any) -> Any:
+    def predict_step(self, data: Nest) -> Nest:
         """Returns the outputs for one batch, lowered so that Keras can concatenate batches."""
         outputs = super().predict_step(raised(data))
         return outputs if _predicting.get() is self else lowered_outputs(outputs)
@@ -238,10 +243,10 @@ class Trainer(OwnBuild, keras.Model):
 
     def compute_loss(
         self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
+        x: Nest = None,
+        y: Nest = None,
+        y_pred: Nest = None,
+        sample_weight: Nest = None,
         training: bool = True,
     ) -> tf.Tensor | None:
         """Returns the loss of a batch, as `keras.Model.compute_loss`."""
@@ -253,14 +258,14 @@ class Trainer(OwnBuild, keras.Model):
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+        self, x: Nest, y: Nest, y_pred: Nest, sample_weight: Nest = None
     ) -> dict[str, Any]:
         """Returns the metrics of a batch, as `keras.Model.compute_metrics`."""
         scored = self._by_field(self._scored_fields, y, y_pred, sample_weight)
         return super().compute_metrics(x, *scored)
 
     def _by_field(
-        self, names: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any = None
+        self, names: Sequence[str], y: Nest, y_pred: Nest, sample_weight: Nest, loss: Nest = None
     ) -> tuple[Any, ...]:
         if not contains((y, y_pred), is_extension):
             return y, y_pred, sample_weight
@@ -274,7 +279,9 @@ class Trainer(OwnBuild, keras.Model):
             return y, y_pred, sample_weight
         return by_values(y, y_pred, sample_weight, self.name, loss)
 
-    def _fit_arguments(self, method: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    def _fit_arguments(
+        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
         replicas = self.distribute_strategy.num_replicas_in_sync
         narrowed = self._narrowed if replicas == 1 else lambda x: (x, None)
         given = fit_arguments(method, args, kwargs, replicas, self._as_input, narrowed)
@@ -284,14 +291,16 @@ class Trainer(OwnBuild, keras.Model):
             self._build_for_strategy(given["x"].element_spec)
         return given
 
-    def _narrowed(self, x: Any) -> tuple[Any, Any]:
+    def _narrowed(self, x: Nest) -> tuple[Any, Any]:
         """Returns an input with the fields that the model is known to read, and its form or None.
 
         Only the graph of a functional model tells this without a trace.
         """
         return x, None
 
-    def _pruned(self, data: Any, step: Any, given: Mapping[str, Any] | None = None) -> Any:
+    def _pruned(
+        self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
+    ) -> Nest:
         """Returns a dataset of files that reads only the fields that a step uses."""
         several = self.distribute_strategy.num_replicas_in_sync > 1
         weighted = given is not None and given.get("class_weight") is not None
@@ -302,12 +311,12 @@ class Trainer(OwnBuild, keras.Model):
             self, step, data, lambda: self._create_variables(data.element_spec, only_calls)
         )
 
-    def _as_input(self, x: Any) -> Any:
+    def _as_input(self, x: Nest) -> Nest:
         """Returns the input, with Python records and Arrow tables as values."""
         return self._cast(as_batch(x, self._input_specs(), self.name))
 
     @contextlib.contextmanager
-    def _named_errors(self, data: Any) -> Any:
+    def _named_errors(self, data: Nest) -> Generator[None]:
         """Raises errors of TensorFlow again, with the name of the field that causes them.
 
         An error of a dataset of `xt.data` is raised as it was.
@@ -329,7 +338,7 @@ class Trainer(OwnBuild, keras.Model):
                         raise mismatch from error
                 raise
 
-    def _check_batch(self, data: Any) -> None:
+    def _check_batch(self, data: Nest) -> None:
         """Raises if the specs of batches are not those of the model's declared input."""
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         if self._declares_input and contains(x, is_extension_spec):
@@ -347,16 +356,16 @@ class Trainer(OwnBuild, keras.Model):
             return dataset.map(lambda x, *rest: (self._cast(x), *rest))
         return dataset.map(self._cast)
 
-    def _cast(self, x: Any) -> Any:
+    def _cast(self, x: Nest) -> Nest:
         """Returns an input that is cast to the type of the model's input, without loss."""
         return cast_input(self._input_specs(), x, self._declares_input)
 
-    def _input_specs(self) -> Any:
+    def _input_specs(self) -> Nest:
         """Returns the nest of specs of the model's input, or None if it is not known."""
         given = {} if self._call_spec is None else self._call_spec.specs
         return next(iter(given.values()), None)
 
-    def _build_for_strategy(self, data: Any) -> None:
+    def _build_for_strategy(self, data: Nest) -> None:
         """Creates all variables, if the model has a strategy.
 
         Args:
@@ -373,7 +382,7 @@ class Trainer(OwnBuild, keras.Model):
             self._create_variables(data)
         self.built_for_strategy = True
 
-    def _create_variables(self, data: Any, only_calls: bool = False) -> None:
+    def _create_variables(self, data: Nest, only_calls: bool = False) -> None:
         """Creates all variables that a step needs.
 
         Args:
@@ -381,7 +390,7 @@ class Trainer(OwnBuild, keras.Model):
             only_calls: Whether to create only the variables of the model's call.
         """
 
-        def step(data: Any) -> Any:
+        def step(data: Nest) -> None:
             x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
             y_pred = self(x, **inference_arguments(self))
             if self.compiled and y is not None and not only_calls:
@@ -400,7 +409,7 @@ def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a user's method of a model, wrapped so that it always gets extension values."""
 
     @functools.wraps(method)
-    def given_values(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def given_values(self: Any, *args: object, **kwargs: object) -> Nest:
         return method(self, *raised(args), **raised(kwargs))
 
     return given_values
@@ -411,13 +420,13 @@ def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
 
     # Only names of functions here, as in `layer_call`: cloudpickle cannot copy a ContextVar.
     @functools.wraps(method)
-    def predict_step(self: Any, data: Any) -> Any:
+    def predict_step(self: Any, data: Nest) -> Nest:
         return _predicted(method, self, data)
 
     return predict_step
 
 
-def _predicted(method: Callable[..., Any], model: Any, data: Any) -> Any:
+def _predicted(method: Callable[..., Any], model: Trainer, data: Nest) -> Nest:
     token = _predicting.set(model)
     try:
         return lowered_outputs(method(model, raised(data)))
@@ -426,7 +435,7 @@ def _predicted(method: Callable[..., Any], model: Any, data: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _compiled_by_extensor(model: Any) -> Any:
+def _compiled_by_extensor(model: Trainer) -> Generator[None]:
     """Lets Keras create functions that it does not compile, if extensor compiles the steps."""
     compiles = compiles_steps(model)
     if compiles:
@@ -438,9 +447,9 @@ def _compiled_by_extensor(model: Any) -> Any:
             model.jit_compile = True
 
 
-def _any_batch(spec: Any) -> Any:
+def _any_batch(spec: object) -> object:
     return any_batch_size(spec) if isinstance(spec, tf.TypeSpec) else spec
 
 
-def _is_extension_or_spec(value: Any) -> bool:
+def _is_extension_or_spec(value: object) -> bool:
     return is_extension_spec(value) or is_extension(value)

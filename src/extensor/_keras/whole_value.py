@@ -34,7 +34,7 @@ class ValueDtype(str):
         self.spec = spec
         return self
 
-    def __deepcopy__(self, memo: Any) -> ValueDtype:
+    def __deepcopy__(self, memo: object) -> ValueDtype:
         return self  # Keras copies configurations
 
     def __format__(self, format_spec: str) -> str:
@@ -49,16 +49,22 @@ class TensorOfWhole(keras.KerasTensor):
         index: The position of the component tensor in the lowered form.
     """
 
-    def __init__(self, whole: Any, index: int) -> None:
-        (specs,) = lowered_spec(whole.dtype.spec).values()
+    def __init__(self, whole: keras.KerasTensor, index: int) -> None:
+        (specs,) = lowered_spec(spec_of_whole(whole)).values()
         spec = specs[index]
         super().__init__(spec.shape.as_list(), spec.dtype.name)
         self.whole, self.index = whole, index
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Returns whether `value` is the KerasTensor of an extension value."""
     return isinstance(value, keras.KerasTensor) and isinstance(value.dtype, ValueDtype)
+
+
+def spec_of_whole(whole: keras.KerasTensor) -> tf.TypeSpec:
+    """Returns the spec of the value that a KerasTensor represents."""
+    dtype: Any = whole.dtype
+    return dtype.spec
 
 
 def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
@@ -68,17 +74,17 @@ def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
     return {key_of_spec(spec): tuple(component_tensors.batch_first(spec, leaves))}
 
 
-def form_of_whole(whole: Any) -> dict[str, Any]:
+def form_of_whole(whole: keras.KerasTensor) -> dict[str, Any]:
     """Returns the lowered form of a whole value, of tensors that are not part of a graph."""
-    ((key, specs),) = lowered_spec(whole.dtype.spec).items()
+    ((key, specs),) = lowered_spec(spec_of_whole(whole)).items()
     return {key: tuple(TensorOfWhole(whole, index) for index in range(len(specs)))}
 
 
-def whole_of_form(form: dict[str, Any]) -> Any:
+def whole_of_form(form: dict[str, Any]) -> keras.KerasTensor | None:
     """Returns the whole value whose tensors are the tensors of a lowered form, or None."""
     ((key, tensors),) = form.items()
     whole: Any = getattr(tensors[0], "whole", None) if tensors else None
-    if not is_whole(whole) or list(lowered_spec(whole.dtype.spec)) != [key]:
+    if not is_whole(whole) or list(lowered_spec(spec_of_whole(whole))) != [key]:
         return None
     is_same = (
         isinstance(tensor, TensorOfWhole) and tensor.whole is whole and tensor.index == index

@@ -15,14 +15,15 @@ from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._tf import component_specs
+from extensor._typing import Value
 
 
-def components(spec: Any) -> tuple[ComponentTensor, ...]:
+def components(spec: tf.TypeSpec) -> tuple[ComponentTensor, ...]:
     """Returns the components of a spec. Those of a type that is not known here are opaque."""
     return tuple(component.components(spec, _is_known))
 
 
-def _is_known(spec: Any) -> bool:
+def _is_known(spec: tf.TypeSpec) -> bool:
     if isinstance(spec, DenseStructuredTensorSpec):
         return bool(spec.field_specs)
     if isinstance(spec, tf.RaggedTensorSpec):
@@ -48,7 +49,7 @@ def has_static_rows(part: ComponentTensor) -> bool:
     return bool(shape.rank) and shape[1:].is_fully_defined()
 
 
-def fields_of(spec: Any, parts: Iterable[ComponentTensor]) -> list[frozenset[Path]]:
+def fields_of(spec: tf.TypeSpec, parts: Iterable[ComponentTensor]) -> list[frozenset[Path]]:
     """Returns, for each component, the fields without fields of their own that have the tensor."""
     inside: dict[tuple[str, ...], set[Path]] = {}
     for path in leaf_paths(spec):
@@ -57,7 +58,7 @@ def fields_of(spec: Any, parts: Iterable[ComponentTensor]) -> list[frozenset[Pat
     return [frozenset(inside[part.names]) for part in parts]
 
 
-def leaf_paths(spec: Any, names: tuple[str, ...] = ()) -> Iterator[Path]:
+def leaf_paths(spec: tf.TypeSpec, names: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yields the path of each field without fields of its own, also in masked records."""
     while is_masked(spec):
         spec = spec.values
@@ -88,7 +89,7 @@ def checked_uses(parts: Sequence[ComponentTensor], uses: Mapping[int, int]) -> l
     return checked
 
 
-def blank(spec: tf.TensorSpec, size: Any = 0) -> tf.Tensor:
+def blank(spec: tf.TensorSpec, size: tf.Tensor | int = 0) -> tf.Tensor:
     """Returns a tensor in place of one whose values are not used.
 
     Args:
@@ -108,7 +109,9 @@ def _zeros(sizes: list[Any], dtype: tf.DType) -> tf.Tensor:
     return tf.zeros(tf.stack([tf.cast(size, tf.int64) for size in sizes]), dtype)
 
 
-def filled(spec: Any, uses: Sequence[int], narrow_spec: Any, narrow: Any) -> Any:
+def filled(
+    spec: tf.TypeSpec, uses: Sequence[int], narrow_spec: tf.TypeSpec, narrow: Value
+) -> Value:
     """Returns records with all fields of a spec, blank where they are not used.
 
     Args:

@@ -15,7 +15,7 @@ What is not known counts as a use of all values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -50,7 +50,7 @@ class Consumption:
         inputs: The names of the operations that are the inputs.
     """
 
-    def __init__(self, graph: Any, inputs: Iterable[str]) -> None:
+    def __init__(self, graph: tf.Graph, inputs: Iterable[str]) -> None:
         definition = graph.as_graph_def()
         self._library = {one.signature.name: one for one in definition.library.function}
         self._bodies: dict[str, _Body] = {}
@@ -240,6 +240,6 @@ class _Walk:
             self.use(ref, use)
 
 
-def concrete_graph(function: Any, *specs: Any) -> Any:
+def concrete_graph(function: Callable[..., Any], *specs: tf.TypeSpec) -> tf.Graph:
     """Returns the graph of a function for the given specs."""
     return tf.function(function, autograph=False).get_concrete_function(*specs).graph

@@ -25,7 +25,7 @@ class FieldsUsed(Sequence[str]):
         uses: How each component of the spec is used.
     """
 
-    def __init__(self, spec: Any, uses: Sequence[int]) -> None:
+    def __init__(self, spec: tf.TypeSpec, uses: Sequence[int]) -> None:
         parts = components(spec)
         self._order = list(leaf_paths(spec))
         self._all_leaves = frozenset(self._order)

@@ -26,11 +26,13 @@ from extensor._arrow.write import to_arrow
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.tensor import StructuredTensor
-from extensor._typing import NullsLike, SchemaLike
+from extensor._typing import ArrowData, Nest, NullsLike, SchemaLike
 from extensor.errors import DTypeError, MissingFileError, StructureError
 
 if TYPE_CHECKING:
     import keras
+
+    from extensor._serving.client import Client
 
 
 def arrow_function(
@@ -142,7 +144,7 @@ class ArrowFunction:
         """The Arrow schema of the results. Loads the model."""
         return pa.schema([*(self._keep or ()), *self._load()[1]])
 
-    def __call__(self, data: Any) -> pa.Table | pa.RecordBatch | pa.StructArray:
+    def __call__(self, data: ArrowData) -> pa.Table | pa.RecordBatch | pa.StructArray:
         """Returns the results for the records of a table, as the same kind of Arrow data.
 
         Args:
@@ -200,7 +202,7 @@ class ArrowFunction:
             raise StructureError(f"arrow_function: keep, {min(twice)}", expected, received, fix)
         return run, schema
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restored, self._arguments
 
 
@@ -246,11 +248,11 @@ class _Restored:
         client: The client of its signature, or None if it takes records.
     """
 
-    def __init__(self, model: Any, client: Any) -> None:
+    def __init__(self, model: Any, client: Client | None) -> None:
         self._model = model
         self._client = client
 
-    def __call__(self, records: Any) -> Any:
+    def __call__(self, records: StructuredTensor) -> Nest:
         if self._client is None:
             outputs = getattr(self._model, "serve", self._model)(records)
         else:
@@ -302,7 +304,7 @@ def _model_of_bytes(content: bytes, classes: Mapping[str, type]) -> Callable[[An
         return _inference(_load_keras(path, classes))
 
 
-def _is_keras_model(model: Any) -> bool:
+def _is_keras_model(model: object) -> bool:
     keras: Any = sys.modules.get("keras")  # who has a model has imported it
     return keras is not None and isinstance(model, keras.Model)
 
@@ -314,13 +316,13 @@ def _load_keras(path: str, classes: Mapping[str, Any]) -> Any:
     return keras.saving.load_model(path, custom_objects=dict(classes), compile=False)
 
 
-def _inference(model: Any) -> Callable[[Any], Any]:
+def _inference(model: keras.Model) -> Callable[[Any], Any]:
     from extensor._keras._keras_private import inference_arguments
 
     return lambda records: model(records, **inference_arguments(model))
 
 
-def _checked_schema(schema: Any, name: str) -> pa.Schema | None:
+def _checked_schema(schema: object, name: str) -> pa.Schema | None:
     if schema is None or isinstance(schema, pa.Schema):
         return schema
     expected = "a pyarrow Schema of the columns"
@@ -346,7 +348,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _records(outputs: Any, validate: bool = True) -> StructuredTensor:
+def _records(outputs: Nest, validate: bool = True) -> StructuredTensor:
     """Returns the outputs of a model as records."""
     if isinstance(outputs, StructuredTensor) and outputs.rank == 1:
         return outputs

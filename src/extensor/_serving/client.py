@@ -9,6 +9,7 @@ from typing import Any
 from extensor._path import Path
 from extensor._serving.layout import Layout
 from extensor._serving.tensor_check import check_tensors
+from extensor._typing import Nest
 from extensor.errors import DTypeError
 
 
@@ -61,7 +62,7 @@ class Client:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._parameters} of {self._inputs} to {self._outputs}"
 
-    def encode(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def encode(self, *args: object, **kwargs: Any) -> dict[str, Any]:
         """Returns the tensors of a request, by name.
 
         Args:
@@ -93,7 +94,7 @@ class Client:
             raise DTypeError("encode", expected, f"others ({error})", fix) from None
         return self._inputs.encode(given, optional, **own)
 
-    def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Any:
+    def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Nest:
         """Returns the result of the function from the tensors of a response.
 
         Args:

@@ -158,7 +158,7 @@ def _read(file: str) -> dict[str, Any]:
     return document["signatures"]
 
 
-def _client(description: Any, file: str) -> Client:
+def _client(description: Mapping[str, Any], file: str) -> Client:
     for name, module in description["types"].items():
         if registered_spec(name) is None:
             received = "a name that is not registered in this process"

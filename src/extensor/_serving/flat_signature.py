@@ -18,6 +18,7 @@ from extensor._serving.layout import Layout, layout_of_arguments, narrowed
 from extensor._serving.tensor_check import check_tensors
 from extensor._serving.used_parts import UsedParts
 from extensor._tf import CompositeTensor
+from extensor._typing import Nest
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
 
 _CONCRETE = tf.types.experimental.ConcreteFunction
@@ -55,11 +56,11 @@ class FlatSignature(Client):
 def flat_signature(
     fn: Callable[..., Any],
     /,
-    *args: Any,
+    *args: object,
     ragged: str = "row_splits",
     validate: bool = False,
     prune: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> FlatSignature:
     """Returns a function of extension values as a function of plain tensors, named by their paths.
 
@@ -120,7 +121,7 @@ def flat_signature(
     full_call = _Call(call.signature, *concrete.structured_input_signature)
     fixed = {n: given[n] if n in given else call.default(n) for n in full_call.arguments}
 
-    def run(values: dict[str, Any]) -> Any:
+    def run(values: dict[str, Any]) -> Nest:
         return full_call(concrete, {**fixed, **values})
 
     inputs, used = layout_of_arguments(sent, ragged), None
@@ -174,7 +175,9 @@ def _on_tensors(
 class _Call:
     """The arguments of a call by name; calling it calls a function with other arguments."""
 
-    def __init__(self, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+    def __init__(
+        self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         self.signature = signature
         parameters = signature.parameters.values()
         own = [p.name for p in parameters if p.kind in _POSITIONAL]
@@ -187,18 +190,18 @@ class _Call:
             **kwargs,
         }
 
-    def default(self, name: str) -> Any:
+    def default(self, name: str) -> object:
         """Returns the default of an argument."""
         return self.signature.parameters[name].default
 
-    def __call__(self, function: Any, arguments: Mapping[str, Any]) -> Any:
+    def __call__(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         args = [arguments[name] for name in self._positional]
         for name in self._rest:
             args += arguments[name]
         return function(*args, **{name: arguments[name] for name in self._keywords})
 
 
-def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
+def _call(fn: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
     if not callable(fn):
         expected = "a function or a callable module"
         received = type(fn).__name__
@@ -222,7 +225,7 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
     return _Call(signature, args, kwargs)
 
 
-def _model_inputs(fn: Any) -> Any:
+def _model_inputs(fn: Any) -> Nest:
     """Returns the specs of the inputs of a Keras model, or () if they are not known."""
     if hasattr(fn, "serving_function"):  # a model of xt.keras
         serve = fn.serving_function()
@@ -250,7 +253,9 @@ def _signature(fn: Any) -> inspect.Signature:
     return signature
 
 
-def _traced(fn: Any, call: _Call, given: Mapping[str, Any]) -> Any:
+def _traced(
+    fn: Callable[..., Any], call: _Call, given: Mapping[str, Any]
+) -> tf.types.experimental.ConcreteFunction:
     """Returns the concrete function of `fn` for the given specs."""
     if isinstance(fn, _CONCRETE):
         return fn
@@ -275,7 +280,7 @@ def _spec(leaf: Any) -> Any:
     return leaf
 
 
-def _has_spec(structure: Any) -> bool:
+def _has_spec(structure: Nest) -> bool:
     return any(isinstance(leaf, tf.TypeSpec) for leaf in tf.nest.flatten(structure))
 
 
@@ -311,5 +316,5 @@ def _sent(
     return inspect.Signature([*reversed(parameters), *others])
 
 
-def _name(fn: Any) -> str:
+def _name(fn: object) -> str:
     return getattr(fn, "__name__", type(fn).__name__)

@@ -24,6 +24,7 @@ from extensor._struct.cast_request import CastRequest
 from extensor._struct.component import components
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import VariableSpec
+from extensor._typing import Nest
 from extensor.errors import (
     DTypeError,
     FieldError,
@@ -34,6 +35,7 @@ from extensor.errors import (
 
 if TYPE_CHECKING:
     from extensor._path import PathLike
+    from extensor._struct.tensor import StructuredTensor
 
 RAGGED = ("row_splits", "row_lengths")
 """The two ways to send ragged rows. A layout uses one of them for all tensors."""
@@ -93,7 +95,7 @@ class Layout:
     {'tags': <tf.RaggedTensor [[b'quick', b'sweet'], []]>}
     """
 
-    def __init__(self, structure: Any, ragged: str = "row_splits") -> None:
+    def __init__(self, structure: Nest, ragged: str = "row_splits") -> None:
         if ragged not in RAGGED:
             expected = " or ".join(map(repr, RAGGED))
             raise StructureError("ragged", expected, repr(ragged), "Leave it out for row splits.")
@@ -135,7 +137,7 @@ class Layout:
         return renamed
 
     @property
-    def structure(self) -> Any:
+    def structure(self) -> Nest:
         """The nest of specs."""
         return self._structure
 
@@ -154,7 +156,7 @@ class Layout:
 
     def encode(
         self,
-        values: Any,
+        values: Nest,
         optional: Collection[str] = (),
         extra: Literal["error", "ignore"] | Iterable[PathLike] = "error",
         times: Literal["text"] | None = None,
@@ -189,7 +191,7 @@ class Layout:
                 )
         return tensors
 
-    def decode(self, tensors: Mapping[str, Any]) -> Any:
+    def decode(self, tensors: Mapping[str, Any]) -> Nest:
         """Returns the nest of values from its tensors.
 
         Args:
@@ -214,21 +216,21 @@ class Layout:
         return tf.nest.pack_sequence_as(self._structure, leaves)
 
 
-def layout_of_arguments(structure: Any, ragged: str) -> Layout:
+def layout_of_arguments(structure: Nest, ragged: str) -> Layout:
     """Returns the layout of a dict of arguments; the name of a single one is left out."""
     layout = Layout(structure, ragged)
     places = [(component.path, component.part) for component in layout.components]
     return layout.with_names(names_of(places, is_lone=len(structure) == 1))
 
 
-def narrowed(layout: Layout, structure: Any) -> Layout:
+def narrowed(layout: Layout, structure: Nest) -> Layout:
     """Returns the layout of a nest with some of the fields, whose tensors keep their names."""
     names = {(one.path, one.part): one.name for one in layout.components}
     narrow = Layout(structure, layout.ragged)
     return narrow.with_names([names[one.path, one.part] for one in narrow.components])
 
 
-def _sent(spec: Any, path: Path, part: str) -> tf.TensorSpec:
+def _sent(spec: tf.TypeSpec, path: Path, part: str) -> tf.TensorSpec:
     """Returns the spec of the tensor that is sent for a component."""
     is_variable = isinstance(spec, VariableSpec)
     if is_variable or spec.dtype in (tf.resource, tf.variant):
@@ -246,7 +248,7 @@ def _is_lengths(component: Component) -> bool:
     return "row_lengths" in component.part
 
 
-def _received(component: Component, tensors: Mapping[str, Any]) -> Any:
+def _received(component: Component, tensors: Mapping[str, Any]) -> tf.Tensor:
     if component.name not in tensors:
         raise _wrong_names(
             component.name, "a tensor of this name", f"the names {', '.join(map(str, tensors))}"
@@ -257,7 +259,9 @@ def _received(component: Component, tensors: Mapping[str, Any]) -> Any:
     return tensor
 
 
-def _as_records(spec: StructuredTensorSpec, value: Any, request: CastRequest, path: str) -> Any:
+def _as_records(
+    spec: StructuredTensorSpec, value: Any, request: CastRequest, path: str
+) -> StructuredTensor:
     """Returns text of JSON, an Arrow table, Python data or records as records of a spec."""
     with _inside(path):
         if isinstance(value, (str, bytes, bytearray)):
@@ -284,7 +288,7 @@ def _inside(path: str) -> Generator[None]:
         ) from error
 
 
-def _tensors_of(spec: Any, value: Any, path: str) -> list[Any]:
+def _tensors_of(spec: Any, value: object, path: str) -> list[Any]:
     with _inside(path):
         value = cast_value(spec, value, path)
     if not spec.is_compatible_with(value):

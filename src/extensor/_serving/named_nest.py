@@ -9,10 +9,11 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.named_leaves import Names, items_of, named_leaves
+from extensor._typing import Nest
 from extensor.errors import StructureError
 
 
-def typed_leaves(structure: Any, values: Any) -> Iterator[tuple[Names, Any, Any]]:
+def typed_leaves(structure: Nest, values: Nest) -> Iterator[tuple[Names, Any, Any]]:
     """Yields the names, spec and value of each leaf of a nest, except static leaves.
 
     Args:
@@ -29,7 +30,7 @@ def typed_leaves(structure: Any, values: Any) -> Iterator[tuple[Names, Any, Any]
             yield names, spec, value
 
 
-def signature_leaves(structure: Any) -> Iterator[tuple[Names, Any]]:
+def signature_leaves(structure: Nest) -> Iterator[tuple[Names, Any]]:
     """Yields the leaves of a nest with their names, in the order of `tf.nest`."""
     inner = items_of(structure)
     if inner is None:
@@ -41,12 +42,12 @@ def signature_leaves(structure: Any) -> Iterator[tuple[Names, Any]]:
             yield from named_leaves(item, (f"output_{name}",))
 
 
-def is_single(structure: Any) -> bool:
+def is_single(structure: Nest) -> bool:
     """Returns whether a nest is one leaf, whose name `output_0` is not of the user."""
     return items_of(structure) is None
 
 
-def _matched(structure: Any, values: Any, names: Names) -> Iterator[Any]:
+def _matched(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
     """Yields the values at the leaves of a nest of specs."""
     inner = items_of(structure)
     if inner is None:

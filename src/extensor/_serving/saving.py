@@ -76,7 +76,7 @@ def save(
     save_clients(path, flat)
 
 
-def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Module:
+def _used_state(module: object, signatures: Mapping[str, FlatSignature]) -> tf.Module:
     """Returns a module with only the variables, tables and files that the signatures use.
 
     The user's module may have tf.functions that were traced for extension types. Saving it would

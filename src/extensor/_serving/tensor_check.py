@@ -17,10 +17,11 @@ from extensor._struct.ragged_spec import RaggedRowSpec, RaggedStructuredTensorSp
 from extensor._tf import component_specs, to_components
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
+from extensor._typing import Nest, Value
 from extensor.errors import StructureError
 
 
-def check_tensors(structure: Any, values: Any, ragged: str = "row_splits") -> list[Any]:
+def check_tensors(structure: Nest, values: Nest, ragged: str = "row_splits") -> list[Any]:
     """Returns the assertions that the tensors in values fit each other.
 
     Row splits must begin with 0, never decrease and end with the number of values. Fields must have
@@ -71,7 +72,7 @@ class _Checks:
         self.assertions: list[Any] = []
         self._is_eager = tf.executing_eagerly()
 
-    def sizes(self, spec: Any, value: Any, path: Path, min_rank: int = 0) -> Any:
+    def sizes(self, spec: Any, value: Value, path: Path, min_rank: int = 0) -> tf.Tensor | None:
         """Validates a value, and returns its leading sizes that other fields must share.
 
         Args:
@@ -114,7 +115,7 @@ class _Checks:
                 known.append((inner, size))
         return self._common(known, records) if records and known else None
 
-    def _common(self, known: list[tuple[Path, Any]], rank: int) -> Any:
+    def _common(self, known: list[tuple[Path, Any]], rank: int) -> tf.Tensor:
         """Returns the common leading sizes of all fields of records. Requires that they agree."""
         _, most = max(known, key=lambda item: item[1].shape[0])
         for path, size in known:
@@ -124,7 +125,7 @@ class _Checks:
                 self._require(same, path, "the number of rows of the other fields")
         return most[:rank]
 
-    def _leading(self, sizes: Any, min_rank: int, path: Path) -> Any:
+    def _leading(self, sizes: tf.Tensor, min_rank: int, path: Path) -> tf.Tensor | None:
         """Returns sizes as a vector of static length, or None if the length is 0 or unknown."""
         if sizes.shape[0] is not None:
             return sizes if sizes.shape[0] else None
@@ -134,7 +135,9 @@ class _Checks:
         with tf.control_dependencies(self.assertions[-1:]):  # otherwise the slice may fail first
             return tf.slice(sizes, [0], [min_rank])
 
-    def _cut(self, splits: Any, rows: Any, path: Path, row_size: int | None = None) -> Any:
+    def _cut(
+        self, splits: tf.Tensor, rows: tf.Tensor | None, path: Path, row_size: int | None = None
+    ) -> tf.Tensor:
         splits = self._numbers(splits)
         self._require(self._shape(splits) > 0, path, self._expected[0])
         with tf.control_dependencies(self.assertions[-1:]):  # as in `_leading`
@@ -147,7 +150,7 @@ class _Checks:
             self._require(lengths == row_size, path, f"rows of {counted(row_size, 'values')}")
         return self._shape(lengths)
 
-    def _union(self, spec: Any, value: Any, path: Path) -> Any:
+    def _union(self, spec: Any, value: Value, path: Path) -> tf.Tensor | None:
         """Validates that a union has a row of a variant for each of its codes."""
         sizes = self.sizes(spec.codes, value.codes, path / "codes")
         codes = value.codes
@@ -162,7 +165,7 @@ class _Checks:
                 self._require(rows[0] == count, inner, f"one row for each code {code}")
         return sizes
 
-    def _masked(self, spec: Any, value: Any, path: Path) -> Any:
+    def _masked(self, spec: Any, value: Value, path: Path) -> tf.Tensor | None:
         """Validates that a mask has the rows of its values."""
         rank = spec.mask.shape.rank
         parts = {"values": (spec.values, value.values), "mask": (spec.mask, value.mask)}
@@ -177,7 +180,7 @@ class _Checks:
         known = [(path / name, size) for name, size in found.items() if size is not None]
         return self._common(known, rank) if rank and known else None
 
-    def _sparse(self, spec: Any, value: Any, path: Path) -> Any:
+    def _sparse(self, spec: tf.TypeSpec, value: tf.SparseTensor, path: Path) -> tf.Tensor:
         indices, shape = self._numbers(value.indices), self._numbers(value.dense_shape)
         count = self._shape(value.values)
         self._require(self._shape(indices)[:1] == count, path, "one index for each value")
@@ -191,15 +194,15 @@ class _Checks:
         self._require(inside, path, "indices inside the shape")
         return shape
 
-    def _shape(self, tensor: Any) -> Any:
+    def _shape(self, tensor: tf.Tensor) -> tf.Tensor:
         if self._is_eager:
             return np.array(tensor.shape, np.int64)
         return tf.shape(tensor, tf.int64)
 
-    def _numbers(self, tensor: Any) -> Any:
+    def _numbers(self, tensor: tf.Tensor) -> tf.Tensor:
         return tensor.numpy() if self._is_eager else tensor
 
-    def _require(self, condition: Any, path: Path, expected: str) -> None:
+    def _require(self, condition: tf.Tensor, path: Path, expected: str) -> None:
         if not self._is_eager:
             message = f"{path}: expected {expected}"
             self.assertions.append(tf.debugging.Assert(tf.reduce_all(condition), [message]))

@@ -17,6 +17,7 @@ from extensor._pruning.fields import FieldsUsed
 from extensor._serving.named_nest import signature_leaves
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._typing import Nest
 
 
 class UsedParts:
@@ -27,7 +28,7 @@ class UsedParts:
         specs: The specs of the arguments, or nests of specs, by name.
     """
 
-    def __init__(self, function: Callable[[Any], Any], specs: Any) -> None:
+    def __init__(self, function: Callable[[Any], Any], specs: Nest) -> None:
         found = uses_by(function, specs)
         self._structure = specs
         self._specs = tf.nest.flatten(specs)
@@ -55,7 +56,7 @@ class UsedParts:
         found = zip(places, self._specs, self._narrow, strict=True)
         return [path for at, *both in found for path in _left_out(both[0], both[1], Path(*at))]
 
-    def filled(self, values: Any) -> Any:
+    def filled(self, values: Nest) -> Nest:
         """Returns the arguments with all fields; those that are not used are blank."""
         leaves = [
             filled(spec, uses, narrow, value) if isinstance(spec, StructuredTensorSpec) else value
@@ -66,7 +67,7 @@ class UsedParts:
         return tf.nest.pack_sequence_as(values, leaves)
 
 
-def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
+def _with_fields(spec: tf.TypeSpec, paths: Collection[tuple[str, ...]]) -> tf.TypeSpec:
     """Returns a spec of records with the fields at some paths. Masked records stay whole."""
     if not isinstance(spec, StructuredTensorSpec) or () in paths:
         return spec
@@ -82,7 +83,7 @@ def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
     return spec._with_record(DenseStructuredTensorSpec(record.shape, fields, *metadata))
 
 
-def _left_out(spec: Any, narrow: Any, path: Path) -> Iterator[Path]:
+def _left_out(spec: tf.TypeSpec, narrow: tf.TypeSpec, path: Path) -> Iterator[Path]:
     """Yields the path of each field of a spec that another spec lacks."""
     if not isinstance(spec, StructuredTensorSpec) or narrow is spec:
         return

@@ -20,7 +20,7 @@ _LOOKUPS = keras.layers.StringLookup, keras.layers.IntegerLookup, keras.layers.T
 _MANY_WORDS = 1000
 
 
-def adapted_layer(layer: Any, path: str, data: tf.data.Dataset) -> Any:
+def adapted_layer(layer: Any, path: str, data: tf.data.Dataset) -> keras.Layer:
     """Returns a layer that is adapted to a field, with what it learned in its configuration.
 
     So the layer is complete after `from_config`. The state of a layer of Keras is otherwise in the
@@ -56,7 +56,7 @@ def adapted_layer(layer: Any, path: str, data: tf.data.Dataset) -> Any:
     return layer if state is None else type(layer).from_config({**layer.get_config(), **state})
 
 
-def is_finite(numbers: Any) -> Any:
+def is_finite(numbers: tf.Tensor) -> tf.Tensor:
     """Returns where float numbers are finite in float32, in which layers compute."""
     return tf.math.is_finite(tf.cast(numbers, tf.float32))
 
@@ -96,7 +96,7 @@ def warn_of_many_words(layers: Mapping[str, Any]) -> None:
             )
 
 
-def _only_finite(batch: Any, valid: Any, left_out: Any) -> tuple[Any, Any]:
+def _only_finite(batch: tf.Tensor, valid: tf.Tensor, left_out: tf.Variable) -> tuple[Any, Any]:
     """Returns items, and which to use; adds how many are NaN and infinite to a variable."""
     if not batch.dtype.is_floating:
         return batch, valid
@@ -106,14 +106,14 @@ def _only_finite(batch: Any, valid: Any, left_out: Any) -> tuple[Any, Any]:
     return batch, valid & finite
 
 
-def _chosen(batch: Any, valid: Any, one_by_one: bool) -> Any:
+def _chosen(batch: tf.Tensor, valid: tf.Tensor, one_by_one: bool) -> tf.Tensor:
     """Returns the valid numbers, or the items, such as vectors, whose numbers are all valid."""
     if not one_by_one:
         valid = tf.reduce_all(valid, axis=tuple(range(1, batch.shape.rank)))
     return tf.boolean_mask(batch, valid)
 
 
-def _normalize(layer: Any, path: str, batches: tf.data.Dataset) -> None:
+def _normalize(layer: keras.layers.Normalization, path: str, batches: tf.data.Dataset) -> None:
     """Adapts a layer of Normalization, as its `adapt`, to the valid numbers of each column."""
     shape = batches.element_spec[0].shape
     shape = (None, 1) if shape.rank == 1 else tuple(shape)  # it needs a second axis
@@ -157,7 +157,7 @@ def _warn_of_left_out(path: str, nans: int, infinite: int) -> None:
         )
 
 
-def _expect_words(layer: Any, path: str) -> None:
+def _expect_words(layer: keras.layers.StringLookup, path: str) -> None:
     """Raises if there is no word, or Keras would change one."""
     table: Any = layer.lookup_table
     try:

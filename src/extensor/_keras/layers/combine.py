@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
 from extensor._keras.layers.lists import Lists
+from extensor._typing import Value
 from extensor.errors import ArgumentError
 
 _SEGMENT = {
@@ -37,7 +38,7 @@ def attention_scores(combiner: str, dtype: keras.DTypePolicy) -> keras.layers.De
     return keras.layers.Dense(1, use_bias=False, dtype=dtype) if is_attention else None
 
 
-def combined(lists: Lists, combiner: str, empty: float, scores: Any = None) -> Any:
+def combined(lists: Lists, combiner: str, empty: float, scores: tf.Tensor | None = None) -> Value:
     """Returns one value for each list.
 
     Args:
@@ -57,7 +58,7 @@ def combined(lists: Lists, combiner: str, empty: float, scores: Any = None) -> A
     return lists.one_each(or_empty(lists, found, empty))
 
 
-def or_empty(lists: Lists, results: Any, empty: float) -> Any:
+def or_empty(lists: Lists, results: tf.Tensor, empty: float) -> tf.Tensor:
     """Returns results, one for each list, with a value in place of those of empty lists."""
     if lists.sizes[1]:
         return results
@@ -66,7 +67,7 @@ def or_empty(lists: Lists, results: Any, empty: float) -> Any:
     return tf.where(is_empty, tf.cast(empty, results.dtype), results)
 
 
-def softmax(lists: Lists, scores: Any) -> Any:
+def softmax(lists: Lists, scores: tf.Tensor) -> tf.Tensor:
     """Returns the softmax of scores, one for each item, over the items of each list."""
     row_ids, count = lists.row_ids, lists.count
     largest = tf.stop_gradient(scores)[:, tf.newaxis]
@@ -76,7 +77,12 @@ def softmax(lists: Lists, scores: Any) -> Any:
     return powers / tf.gather(sums, row_ids)
 
 
-def _segments(reduce: Any, flat: Any, row_ids: Any, count: Any) -> Any:
+def _segments(
+    reduce: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    flat: tf.Tensor,
+    row_ids: tf.Tensor,
+    count: tf.Tensor,
+) -> tf.Tensor:
     # Faster than tf.math.unsorted_segment_sum and the like. It ends with the last list that has an
     # item.
     found = reduce(flat, row_ids)

@@ -24,7 +24,7 @@ _YEAR = 365.2425 * 86_400  # seconds
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def adapted_layers(spec: Any, num_bins: int, max_tokens: int | None) -> dict[str, Any]:
+def adapted_layers(spec: tf.TypeSpec, num_bins: int, max_tokens: int | None) -> dict[str, Any]:
     """Returns a layer for each field, to adapt to data.
 
     Args:
@@ -45,7 +45,7 @@ def adapted_layers(spec: Any, num_bins: int, max_tokens: int | None) -> dict[str
     return layers
 
 
-def spec_layers(spec: Any, num_bins: int) -> dict[str, Any]:
+def spec_layers(spec: tf.TypeSpec, num_bins: int) -> dict[str, Any]:
     """Returns a layer for each field that needs no data.
 
     Args:
@@ -61,7 +61,7 @@ def spec_layers(spec: Any, num_bins: int) -> dict[str, Any]:
     return layers
 
 
-def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, Any]]:
+def fields(spec: tf.TypeSpec, above: Path | None = None) -> Iterator[tuple[Path, Any, Any]]:
     """Yields the path, the spec of the tensor and the Arrow type, or None, of each field.
 
     Args:
@@ -79,7 +79,9 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
         yield from _fields_of(field, above / name, spec._record.arrow_types.get(name))
 
 
-def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, Any]]:
+def _fields_of(
+    field: tf.TypeSpec, path: Path, kind: pa.DataType | None
+) -> Iterator[tuple[Path, Any, Any]]:
     """Yields the fields in a field, which may be one tensor.
 
     Args:
@@ -105,14 +107,14 @@ def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, A
         raise UnsupportedTypeError(str(path), expected, type(inner).__qualname__, fix)
 
 
-def _feature_axis(leaf: Any) -> Any:
+def _feature_axis(leaf: tf.TypeSpec) -> Any:
     """Returns -1 if the field has vectors of a static size, else None."""
     ragged_rank = leaf.ragged_rank if isinstance(leaf, tf.RaggedTensorSpec) else 0
     inner = leaf.shape[1 + ragged_rank :]
     return -1 if inner.rank and inner[-1] is not None else None
 
 
-def _variant_types(kind: Any) -> dict[str, Any]:
+def _variant_types(kind: pa.DataType | None) -> dict[str, Any]:
     """Returns the Arrow types of the variants of a union, by name."""
     kind = _item_type(kind)
     if not pa.types.is_union(kind):
@@ -120,19 +122,19 @@ def _variant_types(kind: Any) -> dict[str, Any]:
     return {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
 
 
-def _is_time(kind: Any) -> bool:
+def _is_time(kind: pa.DataType | None) -> bool:
     kind = _item_type(kind)
     return kind is not None and pa.types.is_temporal(kind)
 
 
-def _item_type(kind: Any) -> Any:
+def _item_type(kind: pa.DataType | None) -> Any:
     """Returns the Arrow type of the items of lists."""
     while kind is not None and hasattr(kind, "value_type") and pa.types.is_nested(kind):
         kind = kind.value_type
     return kind
 
 
-def _scale(kind: Any) -> float:
+def _scale(kind: pa.DataType | None) -> float:
     """Returns the factor from a time to years, from a duration to days; 1 for numbers."""
     kind = _item_type(kind)
     if not _is_time(kind):

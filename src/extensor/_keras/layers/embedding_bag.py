@@ -11,6 +11,7 @@ import tensorflow as tf
 from extensor._keras.layers.adapted_layer import expect_no_nul
 from extensor._keras.layers.combine import attention_scores, checked_combiner, combined, or_empty
 from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._typing import Value
 from extensor.errors import ArgumentError
 
 
@@ -84,7 +85,7 @@ class EmbeddingBag(ListLayer):
         )
         self.score = attention_scores(combiner, self.dtype_policy)
 
-    def call(self, inputs: Any, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Any:
+    def call(self, inputs: Value, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Value:
         """Returns the vectors of the lists.
 
         Args:

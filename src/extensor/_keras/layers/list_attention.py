@@ -10,6 +10,7 @@ import tensorflow as tf
 from extensor._counted import counted
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._typing import Value
 from extensor.errors import StructureError, UnsupportedTypeError
 
 
@@ -62,13 +63,13 @@ class ListAttention(ListLayer):
 
     def call(
         self,
-        inputs: Any,
-        query: Any = None,
+        inputs: Value,
+        query: Value = None,
         training: bool | None = None,
         mask: tf.Tensor | tf.RaggedTensor | None = None,
         inputs_mask: tf.Tensor | tf.RaggedTensor | None = None,
         query_mask: tf.Tensor | tf.RaggedTensor | None = None,
-    ) -> Any:
+    ) -> Value:
         """Returns the results of the attention.
 
         Args:
@@ -119,7 +120,7 @@ class ListAttention(ListLayer):
         return {**super().get_config(), **{name: own[name] for name in names}}
 
 
-def _vectors(value: Any, path: str, mask: Any) -> Lists:
+def _vectors(value: Value, path: str, mask: tf.Tensor | None) -> Lists:
     """Returns lists of vectors, of size 1 for numbers."""
     lists = Lists.of(value, path, mask)
     items = lists.items
@@ -130,7 +131,7 @@ def _vectors(value: Any, path: str, mask: Any) -> Lists:
     return lists if items.shape.rank > 1 else lists.with_items(items[:, tf.newaxis])
 
 
-def _without(query: Any, dimensions: int) -> Any:
+def _without(query: Value, dimensions: int) -> Value:
     """Returns the values of a query in a number of ragged dimensions."""
     for _ in range(dimensions):
         query = getattr(query, "values", None)

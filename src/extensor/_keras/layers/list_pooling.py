@@ -11,6 +11,7 @@ from extensor._keras.layers.combine import attention_scores, checked_combiner, c
 from extensor._keras.layers.lists import ListLayer, Lists
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._types.masked.value import MaskedTensor
+from extensor._typing import Nest, Value
 from extensor.errors import UnsupportedTypeError
 
 
@@ -53,7 +54,7 @@ class ListPooling(ListLayer):
         self.combiner, self.empty = checked_combiner(combiner, self.name), empty
         self.score = attention_scores(combiner, self.dtype_policy)
 
-    def call(self, inputs: Any, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Any:
+    def call(self, inputs: Value, mask: tf.Tensor | tf.RaggedTensor | None = None) -> Value:
         """Returns the values of the lists.
 
         Args:
@@ -76,14 +77,16 @@ class ListPooling(ListLayer):
         }
         return lists.one_each(_packed(shape, results, lists.count))
 
-    def _combined(self, lists: Lists, items: Any, valid: Any, scores: Any) -> Any:
+    def _combined(
+        self, lists: Lists, items: tf.Tensor, valid: tf.Tensor | None, scores: tf.Tensor | None
+    ) -> Value:
         lists = lists.with_items(items)
         if valid is not None:
             lists = lists.where(valid)
             scores = None if scores is None else tf.boolean_mask(scores, valid)
         return combined(lists, self.combiner, self.empty, scores)
 
-    def _numbers(self, items: Any, path: str, leaves: dict[str, tuple[Any, Any]]) -> Any:
+    def _numbers(self, items: Value, path: str, leaves: dict[str, tuple[Any, Any]]) -> Nest:
         """Returns the paths of the fields, in the form of the records.
 
         Args:
@@ -115,7 +118,7 @@ class ListPooling(ListLayer):
         return path
 
 
-def _packed(shape: Any, results: dict[str, Any], count: Any) -> Any:
+def _packed(shape: Nest, results: dict[str, Any], count: tf.Tensor) -> Value:
     if not isinstance(shape, dict):
         return results[shape]
     fields = {name: _packed(inner, results, count) for name, inner in shape.items()}

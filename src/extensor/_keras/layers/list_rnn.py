@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._typing import Nest, Value
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -41,10 +42,10 @@ class ListRNN(ListLayer):
 
     def call(
         self,
-        inputs: Any,
+        inputs: Value,
         training: bool | None = None,
         mask: tf.Tensor | tf.RaggedTensor | None = None,
-    ) -> Any:
+    ) -> Nest:
         """Returns the outputs of the recurrent layer; with `return_state=True` and its states.
 
         Args:

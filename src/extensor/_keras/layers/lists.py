@@ -15,6 +15,7 @@ from extensor._authoring.rows import cut_rows
 from extensor._keras.layer import LayerWithConfig
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._types.masked.value import MaskedTensor
+from extensor._typing import Value
 from extensor.errors import UnsupportedTypeError
 
 
@@ -43,18 +44,18 @@ class Lists:
 
     def __init__(
         self,
-        items: Any,
-        row_ids: Any,
-        count: Any,
+        items: Value,
+        row_ids: tf.Tensor,
+        count: tf.Tensor,
         outer: tuple[Any, ...] = (),
         sizes: tuple[int | None, int | None] = (None, None),
-        row_splits: Any = None,
+        row_splits: tf.Tensor | None = None,
     ) -> None:
         self.items, self.row_ids, self.count = items, row_ids, count
         self.outer, self.sizes, self.row_splits = outer, sizes, row_splits
 
     @classmethod
-    def of(cls, value: Any, path: str, mask: Any = None) -> Lists:
+    def of(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> Lists:
         """Returns the innermost lists of a field.
 
         Args:
@@ -83,7 +84,7 @@ class Lists:
         raise UnsupportedTypeError(path, expected, received, "Give a single field of lists.")
 
     @classmethod
-    def _of_ragged(cls, value: Any, masks: list[Any]) -> Lists:
+    def _of_ragged(cls, value: Value, masks: list[Any]) -> Lists:
         outer: list[Any] = []
         valid: Any = None  # of the rows of `value`
         while True:
@@ -102,7 +103,7 @@ class Lists:
         return lists._only(valid, masks)
 
     @classmethod
-    def _of_dense(cls, value: Any, masks: list[Any]) -> Lists:
+    def _of_dense(cls, value: Value, masks: list[Any]) -> Lists:
         count, size = tf.unstack(tf.shape(value, tf.int64)[:2])
         items = tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], 0))
         items.set_shape([None, *value.shape[2:]])
@@ -114,7 +115,7 @@ class Lists:
         inner = [tf.reshape(m, tf.concat([[-1], tf.shape(m)[2:]], 0)) for m in inner]
         return lists._only(valid, inner)
 
-    def _only(self, valid: Any, masks: list[Any]) -> Lists:
+    def _only(self, valid: tf.Tensor | None, masks: list[Any]) -> Lists:
         """Returns the lists with valid items only.
 
         Args:
@@ -138,11 +139,11 @@ class Lists:
         row_ids = tf.boolean_mask(self.row_ids, valid)
         return Lists(items, row_ids, self.count, self.outer, (self.sizes[0], None))
 
-    def with_items(self, items: Any) -> Lists:
+    def with_items(self, items: Value) -> Lists:
         """Returns the same lists with other items."""
         return Lists(items, self.row_ids, self.count, self.outer, self.sizes, self.row_splits)
 
-    def where(self, valid: Any) -> Lists:
+    def where(self, valid: tf.Tensor) -> Lists:
         """Returns the lists with only those items for which a mask is True."""
         return self._only(valid, [])
 
@@ -154,7 +155,7 @@ class Lists:
             row_ids = tf.gather(rows, row_ids)
         return Lists(self.items, row_ids, count, (), (self.sizes[0], None))
 
-    def lengths(self) -> Any:
+    def lengths(self) -> tf.Tensor:
         """Returns the number of items in each list."""
         if self.row_splits is not None:
             return self.row_splits[1:] - self.row_splits[:-1]
@@ -173,17 +174,17 @@ class Lists:
         values.set_shape([None, None, *inner])
         return values, tf.sequence_mask(ragged.row_lengths(), longest)
 
-    def ragged(self, items: Any) -> tf.RaggedTensor:
+    def ragged(self, items: Value) -> tf.RaggedTensor:
         """Returns items, one for each item of the lists, as a ragged tensor of all lists."""
         if self.row_splits is not None:
             return tf.RaggedTensor.from_row_splits(items, self.row_splits, validate=False)
         return tf.RaggedTensor.from_value_rowids(items, self.row_ids, self.count, validate=False)
 
-    def cut(self, items: Any) -> Any:
+    def cut(self, items: Value) -> Value:
         """Returns items, one for each item of the lists, in the rows of the field."""
         return self.one_each(self.ragged(items))
 
-    def one_each(self, results: Any) -> Any:
+    def one_each(self, results: Value) -> Value:
         """Returns results, one for each list, in the rows around the lists."""
         if not self.outer and isinstance(results, tf.Tensor):
             results.set_shape([self.sizes[0], *results.shape[1:]])
@@ -192,7 +193,7 @@ class Lists:
         return results
 
 
-def without_masks(value: Any) -> tuple[Any, list[Any]]:
+def without_masks(value: Value) -> tuple[Any, list[Any]]:
     """Returns a value or a spec without the masks around it, and these masks, outermost first."""
     masks: list[Any] = []
     while isinstance(value, (MaskedTensor, MaskedTensor.Spec)):
@@ -201,7 +202,7 @@ def without_masks(value: Any) -> tuple[Any, list[Any]]:
     return value, masks
 
 
-def in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
+def in_flat(value: Value, change: Callable[[Any], Any]) -> Value:
     """Returns a field with a function applied to the tensor of its values."""
     if isinstance(value, MaskedTensor):
         return MaskedTensor.of_parts(in_flat(value.values, change), value.mask)
@@ -210,7 +211,7 @@ def in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def valid_items(value: Any, path: str) -> tuple[Any, Any]:
+def valid_items(value: Value, path: str) -> tuple[Any, Any]:
     """Returns the tensor of the values of a field, and for each number whether it is not null.
 
     Args:
@@ -230,24 +231,24 @@ def valid_items(value: Any, path: str) -> tuple[Any, Any]:
     return _flat(plain), _flat(valid)
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: Value) -> tf.Tensor:
     return value.flat_values if isinstance(value, tf.RaggedTensor) else value
 
 
-def _rows(row_splits: Any) -> tuple[Any, Any]:
+def _rows(row_splits: tf.Tensor) -> tuple[Any, Any]:
     """Returns the number of the row of each value, and the number of rows."""
     rows = tf.RaggedTensor.from_row_splits(tf.range(row_splits[-1]), row_splits, validate=False)
     return rows.value_rowids(), rows.nrows()
 
 
-def _below(mask: Any, value: Any) -> Any:
+def _below(mask: tf.Tensor | tf.RaggedTensor, value: Value) -> tf.Tensor | tf.RaggedTensor:
     """Returns a mask for the values of ragged rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
     return tf.reshape(mask, tf.concat([[-1], tf.shape(mask)[2:]], 0))  # rows of one length
 
 
-def _both(*masks: Any) -> Any:
+def _both(*masks: tf.Tensor | None) -> tf.Tensor | None:
     """Returns where all masks are True; None if there is no mask."""
     found = None
     for mask in masks:

@@ -27,6 +27,7 @@ from extensor._struct.tensor import StructuredTensor
 from extensor._struct.units import have_other_units, with_units_of
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
+from extensor._typing import Value
 from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class RecordFeatures(Layer):
             # TensorFlow finds the tables of layers in attributes, but not in dicts of Keras.
             setattr(self, f"layer_{number}", layer)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Value) -> Value:
         """Returns a vector for each record, or the records with preprocessed fields."""
         if not self.layers:
             fix = "Call adapt(dataset) first, or use RecordFeatures.from_spec(spec)."
@@ -153,7 +154,7 @@ class RecordFeatures(Layer):
             inputs = with_units_of(self._spec, inputs)
         return self._of(inputs)
 
-    def _of(self, value: Any) -> Any:
+    def _of(self, value: Value) -> Value:
         if isinstance(value, MaskedTensor):
             return MaskedTensor.of_parts(self._of(value.values), value.mask)
         if isinstance(value, RaggedStructuredTensor):
@@ -167,14 +168,14 @@ class RecordFeatures(Layer):
         vectors = tf.concat(parts, axis=1)
         return tf.ensure_shape(vectors, [value.shape[0], None])
 
-    def _records(self, records: Any, above: Path) -> Any:
+    def _records(self, records: DenseStructuredTensor, above: Path) -> DenseStructuredTensor:
         """Returns records with preprocessed fields, and only those fields."""
         chosen = {Path.of(path).names for path in self.layers}
 
         def is_chosen(path: Path) -> bool:
             return any(names[: len(path.names)] == path.names for names in chosen)
 
-        def field(value: Any, path: Path) -> Any:
+        def field(value: Value, path: Path) -> Value:
             if isinstance(value, MaskedTensor):
                 values = field(value.values, path)
                 if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
@@ -196,13 +197,13 @@ class RecordFeatures(Layer):
         fields = {name: field(records[name], above / name) for name in names}
         return DenseStructuredTensor(records.shape, fields, validate=False)
 
-    def _vector(self, value: Any, path: str) -> Any:
+    def _vector(self, value: Value, path: str) -> tf.Tensor:
         """Returns the features of a field, a vector for each record."""
         _check_field(value, path)
         depth = _depth(self.layers[path])
         dtype = self.compute_dtype
 
-        def numbers(flat: Any) -> Any:
+        def numbers(flat: tf.Tensor) -> tf.Tensor:
             found = self._apply(flat, path)
             if depth is not None and found.dtype.is_integer:
                 return tf.one_hot(found, depth, dtype=dtype)
@@ -222,7 +223,7 @@ class RecordFeatures(Layer):
         size = plain.shape[1:].num_elements()
         return tf.reshape(plain, [tf.shape(plain)[0], -1 if size is None else size])
 
-    def _apply(self, flat: Any, path: str) -> Any:
+    def _apply(self, flat: tf.Tensor, path: str) -> tf.Tensor:
         layer = self.layers[path]
         if not isinstance(layer, keras.layers.Normalization):
             found = layer(flat)
@@ -262,7 +263,7 @@ class RecordFeatures(Layer):
 _OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization
 
 
-def _check_field(value: Any, path: str) -> None:
+def _check_field(value: Value, path: str) -> None:
     """Raises if a field is a union, of which a variant must be chosen."""
     value, _ = without_masks(value)
     if isinstance(value, UnionTensor):
@@ -273,14 +274,14 @@ def _check_field(value: Any, path: str) -> None:
         raise UnsupportedTypeError(path, expected, f"a union of {', '.join(value.names)}", fix)
 
 
-def _zero_where_missing(found: Any, given: Any) -> Any:
+def _zero_where_missing(found: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
     """Returns numbers with zero where those that they were made of are not finite."""
     if not given.dtype.is_floating:
         return found
     return tf.where(is_finite(given), found, tf.zeros([], found.dtype))
 
 
-def _not_finite_as_null(value: Any) -> Any:
+def _not_finite_as_null(value: Value) -> Value:
     """Returns a field whose NaN and infinite numbers are null, so that a mean leaves them out."""
     if isinstance(value, MaskedTensor):
         return MaskedTensor.combined(_not_finite_as_null(value.values), value.mask)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._keras.layer import Layer
 from extensor._keras.layers.lists import in_flat, valid_items
 from extensor._types.masked.value import MaskedTensor
-from extensor._typing import TensorLike
+from extensor._typing import TensorLike, Value
 from extensor.errors import ArgumentError, StructureError
 
 
@@ -86,7 +86,7 @@ class TimeBuckets(Layer):
         boundaries = np.rint(np.asarray(quantiles.bin_boundaries, np.float64)).astype(np.int64)
         self.bin_boundaries = (boundaries + start).tolist()
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Value) -> Value:
         """Returns the number of the bucket of each time."""
         if self.bin_boundaries is None:
             fix = "Call adapt(dataset) first, or give bin_boundaries."
@@ -98,7 +98,7 @@ class TimeBuckets(Layer):
             return MaskedTensor.of_parts(found, inputs.mask)
         return in_flat(inputs, self._numbers)
 
-    def _numbers(self, inputs: Any) -> Any:
+    def _numbers(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the number of the bucket of each time of a tensor."""
         times = tf.reshape(tf.cast(inputs, tf.int64), [-1])
         boundaries = tf.constant(self.bin_boundaries, tf.int64)

@@ -21,10 +21,11 @@ from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.conversion import NULL, is_type_of_nulls
 from extensor._types.union.rows import flat_codes
 from extensor._types.union.value import UnionTensor
+from extensor._typing import Value
 from extensor.errors import FieldError
 
 
-def field_at(records: Any, path: str) -> Any:
+def field_at(records: Value, path: str) -> Value:
     """Returns a field of records.
 
     Args:
@@ -46,7 +47,7 @@ def variant_specs(spec: Any) -> dict[str, Any]:
     }
 
 
-def _field(records: Any, names: tuple[str, ...], above: Path) -> Any:
+def _field(records: Value, names: tuple[str, ...], above: Path) -> Value:
     at = _place_of_union(records, names)
     if at is None:
         return records[names] if names else records
@@ -55,7 +56,7 @@ def _field(records: Any, names: tuple[str, ...], above: Path) -> Any:
     return _field(_variant(records[names[:at]], names[at], above), names[at + 1 :], above)
 
 
-def _place_of_union(records: Any, names: tuple[str, ...]) -> int | None:
+def _place_of_union(records: Value, names: tuple[str, ...]) -> int | None:
     """Returns the number of names that lead to a union, of which a variant follows, or None."""
     if len(names) < 2:
         return None
@@ -70,7 +71,7 @@ def _place_of_union(records: Any, names: tuple[str, ...]) -> int | None:
     return None
 
 
-def _variant(union: Any, name: str, path: Path) -> Any:
+def _variant(union: Value, name: str, path: Path) -> Value:
     """Returns a variant of a union, as a list of at most one item for each row."""
     if isinstance(union, MaskedTensor):
         return MaskedTensor.of_parts(_variant(union.values, name, path), union.mask)
@@ -85,7 +86,7 @@ def _variant(union: Any, name: str, path: Path) -> Any:
     return rows
 
 
-def _outer_splits(codes: Any) -> list[Any]:
+def _outer_splits(codes: tf.Tensor | tf.RaggedTensor) -> list[Any]:
     if isinstance(codes, tf.Tensor):
         rank = codes.shape.rank or 1
         if rank == 1:
