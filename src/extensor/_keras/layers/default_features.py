@@ -116,15 +116,15 @@ def _feature_axis(leaf: tf.TypeSpec) -> Any:
 
 def _variant_types(kind: pa.DataType | None) -> dict[str, Any]:
     """Returns the Arrow types of the variants of a union, by name."""
-    kind = _item_type(kind)
-    if not pa.types.is_union(kind):
+    union = _item_type(kind)
+    if not pa.types.is_union(union):
         return {}
-    return {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
+    return {union.field(i).name: union.field(i).type for i in range(union.num_fields)}
 
 
 def _is_time(kind: pa.DataType | None) -> bool:
-    kind = _item_type(kind)
-    return kind is not None and pa.types.is_temporal(kind)
+    item = _item_type(kind)
+    return item is not None and pa.types.is_temporal(item)
 
 
 def _item_type(kind: pa.DataType | None) -> Any:
@@ -136,12 +136,12 @@ def _item_type(kind: pa.DataType | None) -> Any:
 
 def _scale(kind: pa.DataType | None) -> float:
     """Returns the factor from a time to years, from a duration to days; 1 for numbers."""
-    kind = _item_type(kind)
-    if not _is_time(kind):
+    item = _item_type(kind)
+    if not _is_time(item):
         return 1.0
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(item):
         return 86_400 / _YEAR
-    if pa.types.is_date64(kind):
+    if pa.types.is_date64(item):
         return 1e-3 / _YEAR
-    is_point = pa.types.is_timestamp(kind)
-    return 1 / _UNITS[kind.unit] / (_YEAR if is_point else 86_400)
+    is_point = pa.types.is_timestamp(item)
+    return 1 / _UNITS[item.unit] / (_YEAR if is_point else 86_400)
