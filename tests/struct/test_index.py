@@ -442,3 +442,38 @@ def test_positions_of_every_integer_dtype(dtype):
         assert records[places].to_py() == tf.gather(records, tf.cast(places, tf.int64)).to_py()
     assert records["l", tf.constant([1], dtype)].to_list() == [[2, 3]]
     assert records[tf.constant(1, dtype)].to_py() == {"x": 2, "l": [2, 3]}
+    assert records[tf.constant(1, dtype) :].to_py() == records[1:].to_py()
+    assert records[: tf.constant(1, dtype)].to_py() == records[:1].to_py()
+
+
+REFUSED = (RowError, StructureError, tf.errors.InvalidArgumentError)
+OF_LISTS = {
+    "an int": (lambda r, mask: r["l", 0, mask], [5, 7], 3),
+    "a slice": (lambda r, mask: r["l", :2, mask], [[5, 7], [8, 10]], 3),
+    "two ints": (lambda r, mask: r["m", 1, 0, mask], [2], 2),
+    "an int and a slice": (lambda r, mask: r["m", 1, :, mask], [[2], [4]], 2),
+}
+
+
+@pytest.mark.parametrize("size", ["its lists", 1, 4])
+@pytest.mark.parametrize("case", OF_LISTS)
+@pytest.mark.parametrize("run", ["eager", "graph"])
+def test_a_mask_after_other_positions_is_as_long_as_the_lists(case, size, run):
+    rows = [
+        {"l": [5, 6, 7], "m": [[1]]}, {"l": [8, 9, 10], "m": [[2, 3], [4, 5]]},
+        {"l": [11], "m": []},
+    ]  # fmt: skip
+    records = xt.struct.constant(rows)
+    select, expected, length = OF_LISTS[case]
+    mask = np.resize([True, False], length if size == "its lists" else size)
+    if run == "graph":
+        spec = xt.spec_of(records).most_specific_common_supertype(
+            [xt.spec_of(xt.struct.constant(rows[1:]))]
+        )
+        signature = [spec, tf.TensorSpec([None], tf.bool)]
+        select = tf.function(select, input_signature=signature, autograph=False)
+    if size == "its lists":
+        assert plain(select(records, tf.constant(mask))) == expected
+        return
+    with pytest.raises(REFUSED, match=r"a mask"):
+        select(records, tf.constant(mask))

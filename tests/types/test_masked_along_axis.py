@@ -246,3 +246,12 @@ def test_ragged_values_have_no_handler_yet(call):
     ragged = MaskedTensor(tf.ragged.constant([[1], [2, 3]]))
     with pytest.raises(TypeError, match="MaskedTensor declined"):
         call(ragged)
+
+
+@pytest.mark.parametrize("name", ["softmax", "sigmoid", "relu", "gelu"])
+def test_the_activations_of_keras_take_masked_values(name):
+    numbers = np.ma.masked_array([[1.0, 9.0, 3.0]], [[False, True, False]], np.float32)
+    ours = getattr(tf.keras.activations, name)(MaskedTensor(numbers.filled(9.0), ~numbers.mask))
+    theirs = getattr(tf.keras.activations, name)(tf.constant([numbers.compressed()]))
+    assert isinstance(ours, MaskedTensor)
+    np.testing.assert_allclose(ours.to_numpy().compressed(), theirs[0], rtol=1e-5)

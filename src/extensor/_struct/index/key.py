@@ -283,7 +283,7 @@ def compared(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...
     """Returns positions whose masks have the sizes of the value, which a graph compares as it runs.
 
     Raises:
-        StructureError: If a list has another length than its mask (also a ValueError).
+        RowError: If a row has another length than its mask (also an IndexError).
     """
     if isinstance(value, BaseResourceVariable) or not any(map(is_mask, positions)):
         return positions
@@ -312,13 +312,23 @@ def _of_equal_lists(mask: Any, axis: int, row_splits: Any, at: Path) -> Any:
     lengths = row_splits[1:] - row_splits[:-1]
     other = lengths != size
     if not hasattr(other, "numpy"):
-        error = _other_mask(at, " as long as each list", f"{LATER} bools for another length")
+        error = _other_length(at, "as long as each row", f"{LATER} bools")
         return after(asserted(~tf.reduce_any(other), error, [size]), mask)
     if other.numpy().any():
         row = int(other.numpy().argmax())
-        wanted = f" of {int(lengths[row])} bools, the length of list {row}"
-        raise _other_mask(at, wanted, f"{int(size)} bools")
+        raise _other_length(
+            at, f"as long as row {row}, {int(lengths[row])} bools", f"{int(size)} bools"
+        )
     return mask
+
+
+def _other_length(at: Path, expected: str, received: str) -> RowError:
+    return RowError(
+        at or "index",
+        f"a mask {expected}",
+        received,
+        "Compute the mask from the same field: a RaggedTensor of bools, if its rows differ.",
+    )
 
 
 def _other_mask(at: Path, shape: str, received: str) -> StructureError:
