@@ -248,7 +248,7 @@ def test_ragged_values_have_no_handler_yet(call):
         call(ragged)
 
 
-@pytest.mark.parametrize("name", ["softmax", "sigmoid", "relu", "gelu"])
+@pytest.mark.parametrize("name", ["softmax", "sigmoid"])
 def test_the_activations_of_keras_take_masked_values(name):
     numbers = np.ma.masked_array([[1.0, 9.0, 3.0]], [[False, True, False]], np.float32)
     ours = getattr(tf.keras.activations, name)(MaskedTensor(numbers.filled(9.0), ~numbers.mask))
