@@ -117,21 +117,14 @@ def from_awkward(
 
 
 def _no_records(received: str) -> DTypeError:
-    return DTypeError(
-        "from_awkward",
-        "an ak.Array of records",
-        received,
-        'Name the values: ak.zip({"x": array}, depth_limit=1).',
-    )
+    fix = 'Name the values: ak.zip({"x": array}, depth_limit=1).'
+    return DTypeError("from_awkward", "an ak.Array of records", received, fix)
 
 
 def _null(what: str, rows: pa.Array) -> NullError:
-    return NullError(
-        "from_awkward",
-        f"{what} without None",
-        f"{rows.null_count} that are None",
-        "Remove them with ak.drop_none; None in fields is allowed by nulls=.",
-    )
+    expected = f"{what} without None"
+    fix = "Remove them with ak.drop_none; None in fields is allowed by nulls=."
+    return NullError("from_awkward", expected, f"{rows.null_count} that are None", fix)
 
 
 def to_awkward(
@@ -162,12 +155,8 @@ def to_awkward(
     if holds(array.type, pa.types.is_map):
         data = to_arrow(records, _without_maps(array.type))
     if isinstance(data, pa.Scalar):
-        raise DTypeError(
-            "to_awkward",
-            "records of rank 1 or more",
-            "a single record",
-            "Use to_py, or make a list of it: tf.expand_dims(record, 0).",
-        )
+        fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."
+        raise DTypeError("to_awkward", "records of rank 1 or more", "a single record", fix)
     if schema is None:
         masked = set(masks_of_spec(records.__tf_type_spec__()))
         array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
@@ -176,12 +165,9 @@ def to_awkward(
     try:
         return ak.from_arrow(data)
     except (NotImplementedError, ValueError) as error:
-        raise UnsupportedTypeError(
-            "to_awkward",
-            "types that awkward has",
-            str(error)[:200],
-            "Leave the field out, or write another type with schema=, such as pa.int64().",
-        ) from error
+        expected = "types that awkward has"
+        fix = "Leave the field out, or write another type with schema=, such as pa.int64()."
+        raise UnsupportedTypeError("to_awkward", expected, str(error)[:200], fix) from error
 
 
 def _without_maps(arrow: pa.DataType) -> pa.DataType:

@@ -195,12 +195,8 @@ def to_huggingface(
     datasets = needed("datasets", "huggingface", "to_huggingface")
     data = to_arrow(records, schema)
     if not isinstance(data, pa.RecordBatch):
-        raise DTypeError(
-            "to_huggingface",
-            "records of rank 1",
-            f"shape {records.shape}",
-            "Give a vector of records; a record may have lists of records.",
-        )
+        fix = "Give a vector of records; a record may have lists of records."
+        raise DTypeError("to_huggingface", "records of rank 1", f"shape {records.shape}", fix)
     features = {field.name: _feature(datasets, field) for field in data.schema}
     plain = pa.schema([field.remove_metadata() for field in data.schema])
     table = pa.Table.from_arrays(data.columns, schema=plain) if features else pa.table(data)

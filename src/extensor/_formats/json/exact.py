@@ -58,12 +58,9 @@ def exact_records(
         unused = set(maps.paths())
         values = [with_maps(value, maps, unused) for value in records.values]
         if unused and values and wanted.schema is None:
-            raise FieldError(
-                "maps",
-                "paths of objects",
-                f"{Path(*min(unused))}, where there are none",
-                "Check the path; list levels are not part of it.",
-            )
+            expected = "paths of objects"
+            fix = "Check the path; list levels are not part of it."
+            raise FieldError("maps", expected, f"{Path(*min(unused))}, where there are none", fix)
         records.values = values
     if wanted.schema is not None:
         arrow = pa.struct(list(wanted.schema))
@@ -75,12 +72,9 @@ def exact_records(
     try:
         array = arrow_of(records.values, wanted.nulls, conflicts, records.name_of, expect_few_keys)
     except UnicodeEncodeError as error:
-        raise FormatError(
-            texts[0].name,
-            "names of fields that UTF-8 can encode",
-            f"{ascii(error.object)[:40]}",
-            "Correct the name.",
-        ) from None
+        expected = "names of fields that UTF-8 can encode"
+        fix = "Correct the name."
+        raise FormatError(texts[0].name, expected, f"{ascii(error.object)[:40]}", fix) from None
     if maps:
         array = as_maps(array, maps)
     return pa.Table.from_batches([batch_of(array)]), False
@@ -226,12 +220,9 @@ def _decoded(text: Text) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise FormatError(
-            f"{text.name}, line {line}",
-            "UTF-8 text",
-            f"the byte 0x{content[error.start]:02x} ({error.reason})",
-            "Write the text as UTF-8.",
-        ) from None
+        received = f"the byte 0x{content[error.start]:02x} ({error.reason})"
+        fix = "Write the text as UTF-8."
+        raise FormatError(f"{text.name}, line {line}", "UTF-8 text", received, fix) from None
 
 
 def _after_space(source: str, at: int) -> int:
@@ -245,12 +236,8 @@ def _no_json(
     line = source.count("\n", 0, at) + 1
     column = at - source.rfind("\n", 0, at)
     found = repr(source[at : at + 20]) if at < len(source) else "the end of the text"
-    return FormatError(
-        f"{name}, line {line}, column {column}",
-        expected,
-        found + (f" ({reason})" if reason else ""),
-        fix,
-    )
+    received = found + (f" ({reason})" if reason else "")
+    return FormatError(f"{name}, line {line}, column {column}", expected, received, fix)
 
 
 def _kind(value: Any) -> str:
@@ -276,12 +263,9 @@ def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
         return [{"key": key, "value": each} for key, each in value.items()]
     if isinstance(value, list):
         return value
-    raise StructureError(
-        f"{name}: {Path(*path)}" if path else name,
-        "an array of records, or an object of records",
-        _kind(value),
-        "Correct records=.",
-    )
+    expected = "an array of records, or an object of records"
+    fix = "Correct records=."
+    raise StructureError(f"{name}: {Path(*path)}" if path else name, expected, _kind(value), fix)
 
 
 def _chosen(value: Any, columns: PathTree, top_only: bool) -> Any:

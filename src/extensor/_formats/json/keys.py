@@ -70,12 +70,9 @@ def expect_few_keys(keys: int, objects: int, present: int, path: str) -> None:
 
 def too_many_keys(path: str, keys: int, objects: int) -> StructureError:
     """Returns the error for objects with too many keys."""
-    return StructureError(
-        path or "read_json",
-        f"objects of at most {_TOO_MANY:,} keys",
-        f"{keys:,} keys in {objects:,} objects",
-        _fix(path),
-    )
+    expected = f"objects of at most {_TOO_MANY:,} keys"
+    received = f"{keys:,} keys in {objects:,} objects"
+    return StructureError(path or "read_json", expected, received, _fix(path))
 
 
 def _fix(path: str) -> str:

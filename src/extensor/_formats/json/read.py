@@ -88,12 +88,8 @@ def read_json(
      [{title: 'Tea', minutes: [5]}, {title: 'Bread', minutes: []}]>
     """
     if conflicts not in ("error", "union"):
-        raise DTypeError(
-            "read_json: conflicts",
-            '"error" or "union"',
-            repr(conflicts)[:60],
-            "Leave it out for an error.",
-        )
+        fix = "Leave it out for an error."
+        raise DTypeError("read_json: conflicts", '"error" or "union"', repr(conflicts)[:60], fix)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     path = None if records is None else Path.of(records).names
     keyed = map_paths(maps, wanted.schema)

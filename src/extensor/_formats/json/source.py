@@ -61,21 +61,15 @@ def texts_of(source: Any) -> list[Text]:
     if _is_one(source):
         return _texts(source, "JSON")
     if not isinstance(source, Iterable):
-        raise DTypeError(
-            "read_json",
-            "a path, a file object, bytes, or a list of them",
-            type(source).__name__,
-            "Give a path, or the text as bytes: text.encode().",
-        )
+        expected = "a path, a file object, bytes, or a list of them"
+        fix = "Give a path, or the text as bytes: text.encode()."
+        raise DTypeError("read_json", expected, type(source).__name__, fix)
     parts = list(source)
     for part in parts:
         if not _is_one(part):
-            raise DTypeError(
-                "read_json",
-                "a list of paths, file objects or bytes",
-                f"{type(part).__name__} in the list",
-                "Records that are Python objects already: xt.struct.constant(records).",
-            )
+            expected = "a list of paths, file objects or bytes"
+            fix = "Records that are Python objects already: xt.struct.constant(records)."
+            raise DTypeError("read_json", expected, f"{type(part).__name__} in the list", fix)
     return [text for i, part in enumerate(parts) for text in _texts(part, f"JSON {i}")]
 
 
@@ -95,12 +89,8 @@ def _texts(source: Any, name: str) -> list[Text]:
             content = content.encode("utf-8", "surrogatepass")
         return [_text(given if isinstance(given, str) else name, pa.py_buffer(content))]
     if isinstance(source, str) and source.lstrip()[:1] == "{":
-        raise FormatError(
-            "read_json",
-            "a path",
-            f"JSON text ({source[:20]!r}...)",
-            "Give the text as bytes: text.encode().",
-        )
+        fix = "Give the text as bytes: text.encode()."
+        raise FormatError("read_json", "a path", f"JSON text ({source[:20]!r}...)", fix)
     found: list[Text] = []
     for file in files_at(source, SUFFIXES):
         with file.open() as opened:
@@ -116,12 +106,8 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
     if start.startswith(_UTF8_MARK):
         buffer = buffer.slice(len(_UTF8_MARK))
     elif start.startswith(_UTF16):
-        raise FormatError(
-            name,
-            "UTF-8 text",
-            f"bytes that begin with {start!r}, such as UTF-16 has",
-            "Write the text as UTF-8.",
-        )
+        received = f"bytes that begin with {start!r}, such as UTF-16 has"
+        raise FormatError(name, "UTF-8 text", received, "Write the text as UTF-8.")
     return Text(name, buffer)
 
 
@@ -135,9 +121,6 @@ def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
         with pa.CompressedInputStream(pa.BufferReader(buffer), compression) as stream:
             return stream.read_buffer()
     except (OSError, pa.ArrowInvalid) as error:
-        raise FormatError(
-            name,
-            f"a complete {compression} file",
-            f"a file that does not decompress ({str(error).splitlines()[0]})",
-            "Write or copy the file again.",
-        ) from error
+        received = f"a file that does not decompress ({str(error).splitlines()[0]})"
+        fix = "Write or copy the file again."
+        raise FormatError(name, f"a complete {compression} file", received, fix) from error

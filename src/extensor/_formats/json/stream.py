@@ -70,12 +70,9 @@ def blocks(file: File, size: int) -> Iterator[Block]:
         except (OSError, pa.ArrowInvalid) as error:
             if isinstance(error, ExtensorError) or getattr(error, "errno", None):
                 raise
-            raise FormatError(
-                file.path,
-                f"a complete {compression} file",
-                f"a file that does not decompress ({str(error).splitlines()[0]})",
-                "Write or copy the file again.",
-            ) from error
+            received = f"a file that does not decompress ({str(error).splitlines()[0]})"
+            fix = "Write or copy the file again."
+            raise FormatError(file.path, f"a complete {compression} file", received, fix) from error
 
 
 def _end_of_lines(block: bytes) -> int:
@@ -171,12 +168,9 @@ def _shifted(text: str | None, name: str, line: int) -> str | None:
 
 def _conflict(text: Text, line: int, one: pa.DataType, other: pa.DataType) -> DTypeError:
     path, ours, theirs = _different(one, other, "")
-    return DTypeError(
-        path,
-        f"values of one type, such as {ours} in earlier records",
-        f"{theirs} after line {line} of {text.name}",
-        "Correct the values, or read the file with read_json(conflicts='union').",
-    )
+    expected = f"values of one type, such as {ours} in earlier records"
+    fix = "Correct the values, or read the file with read_json(conflicts='union')."
+    return DTypeError(path, expected, f"{theirs} after line {line} of {text.name}", fix)
 
 
 def _different(one: pa.DataType, other: pa.DataType, path: str) -> tuple[str, str, str]:

@@ -80,12 +80,9 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     if (t.is_temporal(arrow) and not t.is_interval(arrow)) or t.is_decimal(arrow):
         text = pc.replace_substring(array.cast(pa.string()), " ", "T")
         return _surrounded('"', text, '"')
-    raise UnsupportedTypeError(
-        path if path else "write_json",
-        "a type that JSON can express",
-        f"Arrow type {arrow}",
-        "Convert the field first, or remove it with without.",
-    )
+    expected = "a type that JSON can express"
+    fix = "Convert the field first, or remove it with without."
+    raise UnsupportedTypeError(path if path else "write_json", expected, f"Arrow type {arrow}", fix)
 
 
 def _items(array: Any) -> pa.Array:
@@ -142,12 +139,9 @@ def _joined(array: pa.Array, items: pa.StringArray) -> pa.StringArray:
 
 def _maps(array: Any, path: Path, allow_nan: bool) -> pa.StringArray:
     if not is_text(decoded(array.type.key_type)):
-        raise UnsupportedTypeError(
-            path,
-            "maps whose keys are text, as those of JSON objects",
-            f"keys of Arrow type {array.type.key_type}",
-            "Give schema= with a list of records of key and value for this field.",
-        )
+        expected = "maps whose keys are text, as those of JSON objects"
+        fix = "Give schema= with a list of records of key and value for this field."
+        raise UnsupportedTypeError(path, expected, f"keys of Arrow type {array.type.key_type}", fix)
     # The entries of null maps are not part of `flatten` of a list.
     entries = pa.struct([array.type.key_field, array.type.item_field])
     lists = array.cast(pa.list_(pa.field("entries", entries, nullable=False)))
@@ -164,12 +158,9 @@ def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
     words = keys.cast(decoded(keys.type)).dictionary_encode()
     codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
     if len(np.unique(codes)) < len(codes):
-        raise FormatError(
-            path,
-            "maps of distinct keys, because they become objects",
-            "a map that has a key twice",
-            "Give schema= with a list of records of key and value for this field.",
-        )
+        expected = "maps of distinct keys, because they become objects"
+        fix = "Give schema= with a list of records of key and value for this field."
+        raise FormatError(path, expected, "a map that has a key twice", fix)
 
 
 def _variants(array: pa.UnionArray, path: Path, allow_nan: bool) -> pa.StringArray:
@@ -191,12 +182,9 @@ def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     if not pc.all(finite).as_py() and len(array) > array.null_count:
         if not allow_nan:
             number = pc.index(finite, pa.scalar(False)).as_py()
-            raise FormatError(
-                path,
-                "finite numbers, because JSON has no others",
-                str(array[number].as_py()),
-                "Mask or replace the value, or give allow_nan=True to write NaN and Infinity.",
-            )
+            expected = "finite numbers, because JSON has no others"
+            fix = "Mask or replace the value, or give allow_nan=True to write NaN and Infinity."
+            raise FormatError(path, expected, str(array[number].as_py()), fix)
         text = pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
     # With the point, the number is read as a float again.
     whole = pc.equal(pc.floor(array), array)

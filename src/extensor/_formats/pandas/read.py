@@ -101,12 +101,9 @@ def from_pandas(
         ("levels", levels, ("dimensions", "fields")),
     ):
         if value not in words:
-            raise DTypeError(
-                f"from_pandas: {argument}",
-                " or ".join(f'"{word}"' for word in words),
-                repr(value)[:60],
-                "Leave it out for the first of them.",
-            )
+            expected = " or ".join(f'"{word}"' for word in words)
+            fix = "Leave it out for the first of them."
+            raise DTypeError(f"from_pandas: {argument}", expected, repr(value)[:60], fix)
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     table, splits = _Frame(pd, frame, wanted, conflicts, levels).table()
@@ -141,12 +138,9 @@ class _Frame:
         paths = _paths(self._frame.columns)
         names = [path[0][0] for path in paths]
         if INDEX in names:
-            raise StructureError(
-                Path(INDEX),
-                "no column of the name that the index gets",
-                f"a column {INDEX}",
-                "Rename the column, or make it the index.",
-            )
+            expected = "no column of the name that the index gets"
+            fix = "Rename the column, or make it the index."
+            raise StructureError(Path(INDEX), expected, f"a column {INDEX}", fix)
         wanted = self._wanted_names(names)
         leaves: list[tuple[list[tuple[str, Any]], Any, Any]] = []
         for i, path in enumerate(paths):
@@ -233,11 +227,9 @@ class _Frame:
             fix = "Convert it first: df[name].sparse.to_dense()"
             if not isinstance(dtype, pd.SparseDtype):
                 fix = "Convert the column first, such as with df[name].astype"
+            received = f"dtype {dtype} ({str(error).splitlines()[0]})"
             raise UnsupportedTypeError(
-                path,
-                "a dtype that Arrow has",
-                f"dtype {dtype} ({str(error).splitlines()[0]})",
-                f"{fix}, or leave it out by columns=.",
+                path, "a dtype that Arrow has", received, f"{fix}, or leave it out by columns=."
             ) from error
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
@@ -355,12 +347,9 @@ def _expect_order(paths: list[tuple[str, ...]]) -> None:
     last: tuple[str, ...] = ()
     for path in paths:
         if path in seen:
-            raise StructureError(
-                Path(*path),
-                "columns with different names",
-                "two columns of this name",
-                "Rename one of them; the name of a field is str(label).",
-            )
+            expected = "columns with different names"
+            fix = "Rename one of them; the name of a field is str(label)."
+            raise StructureError(Path(*path), expected, "two columns of this name", fix)
         for depth in range(1, len(path) + 1):
             if path[:depth] in seen and last[:depth] != path[:depth]:
                 raise StructureError(
@@ -447,12 +436,9 @@ def _of_tensors(cells: list[Any], path: Path) -> pa.Array:
     if len({(cell.shape, cell.dtype) for cell in present}) == 1 and len(present) == len(cells):
         return pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack(present))
     if len({(cell.ndim, cell.dtype) for cell in present}) > 1:
-        raise DTypeError(
-            path,
-            "arrays of one rank and dtype",
-            ", ".join(sorted({f"{c.dtype} of rank {c.ndim}" for c in present})),
-            "Convert them with astype and reshape.",
-        )
+        received = ", ".join(sorted({f"{c.dtype} of rank {c.ndim}" for c in present}))
+        fix = "Convert them with astype and reshape."
+        raise DTypeError(path, "arrays of one rank and dtype", received, fix)
     kind = pa.from_numpy_dtype(first.dtype)
     if len({cell.shape for cell in present}) == 1:
         valid = np.array([cell is not None for cell in cells])

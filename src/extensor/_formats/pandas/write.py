@@ -70,12 +70,8 @@ def to_pandas(
     pd = needed("pandas", "pandas", "to_pandas")
     data = to_arrow(records, schema)
     if isinstance(data, pa.Scalar):
-        raise DTypeError(
-            "to_pandas",
-            "records of rank 1 or more",
-            "a single record",
-            "Use to_py, or make a list of it: tf.expand_dims(record, 0).",
-        )
+        fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."
+        raise DTypeError("to_pandas", "records of rank 1 or more", "a single record", fix)
     array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
     splits: list[Any] = []
     while not pa.types.is_struct(array.type):

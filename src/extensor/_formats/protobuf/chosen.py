@@ -43,12 +43,8 @@ def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, Any]) -> Chos
         DTypeError, StructureError, FieldError: If it is no list, is empty, or has an empty path.
     """
     if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
-        raise DTypeError(
-            "columns",
-            "a list of paths",
-            repr(columns),
-            'Write columns=["title", "ingredients.amount"].',
-        )
+        fix = 'Write columns=["title", "ingredients.amount"].'
+        raise DTypeError("columns", "a list of paths", repr(columns), fix)
     chosen: Chosen = {}
     for column in columns:
         # A string equal to a name means that field, even if it contains a dot.
@@ -120,12 +116,9 @@ def chosen_inside(arrow: pa.DataType) -> Chosen | None:
 def no_field(path: Path, known: list[str]) -> FieldError:
     name = path.names[-1] if path.names else ""
     near = difflib.get_close_matches(name, known, 3)
-    return FieldError(
-        path,
-        f"one of the fields {', '.join(known[:20])}" if known else "no field inside",
-        str(path) or "an empty path",
-        f"Did you mean {' or '.join(near)}?" if near else "Check the spelling.",
-    )
+    expected = f"one of the fields {', '.join(known[:20])}" if known else "no field inside"
+    fix = f"Did you mean {' or '.join(near)}?" if near else "Check the spelling."
+    return FieldError(path, expected, str(path) or "an empty path", fix)
 
 
 def is_list(arrow: pa.DataType) -> bool:

@@ -97,12 +97,9 @@ def _batch(record: Record, serialized: Sequence[bytes]) -> pa.RecordBatch:
     try:
         return handler.list_to_record_batch(serialized)
     except ValueError as error:
-        raise BadMessageError(
-            None,
-            f"a message of type {record.name}",
-            str(error).rpartition("message: ")[2],
-            "The bytes are damaged, cut, or of another message type.",
-        ) from error
+        expected = f"a message of type {record.name}"
+        fix = "The bytes are damaged, cut, or of another message type."
+        raise BadMessageError(None, expected, str(error).rpartition("message: ")[2], fix) from error
 
 
 def _with_packed(kind: Record) -> Record:
@@ -133,12 +130,9 @@ def _expect_whole(packed: Record, arrays: list[pa.Array]) -> None:
         assert isinstance(field.type, Leaf)
         width = len(field.type.default)
         if (np.asarray(pc.binary_length(values)) % width).any():
-            raise BadMessageError(
-                field.path,
-                f"packed values of {width} bytes each",
-                "packed values that are cut",
-                "The bytes are damaged, cut, or of another message type.",
-            )
+            expected = f"packed values of {width} bytes each"
+            fix = "The bytes are damaged, cut, or of another message type."
+            raise BadMessageError(field.path, expected, "packed values that are cut", fix)
 
 
 @functools.lru_cache(64)
@@ -187,12 +181,9 @@ def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) ->
     if field.count is Count.REQUIRED and array.null_count:
         missing = array.is_null() if rows is None else pc.and_(array.is_null(), rows)
         if pc.any(missing).as_py():
-            raise BadMessageError(
-                field.path,
-                "a value, because the field is required",
-                "a message without the field",
-                "The program that wrote the message left it out.",
-            )
+            expected = "a value, because the field is required"
+            fix = "The program that wrote the message left it out."
+            raise BadMessageError(field.path, expected, "a message without the field", fix)
     if field.count in (Count.ONE, Count.REQUIRED):
         if isinstance(kind, Leaf):
             return array.fill_null(pa.scalar(kind.default, array.type))
@@ -287,12 +278,9 @@ def _nanoseconds(field: Field, kind: Time, seconds: pa.Array, nanos: pa.Array) -
     whole, parts = np.asarray(seconds), np.asarray(nanos)
     outside = (whole < -_SECONDS) | (whole > _SECONDS)
     if outside.any():
-        raise BadMessageError(
-            field.path,
-            "a time that fits into 64 bits as nanoseconds, between the years 1677 and 2262",
-            f"{whole[np.argmax(outside)]} seconds",
-            "Choose other columns with columns=.",
-        )
+        expected = "a time that fits into 64 bits as nanoseconds, between the years 1677 and 2262"
+        fix = "Choose other columns with columns=."
+        raise BadMessageError(field.path, expected, f"{whole[np.argmax(outside)]} seconds", fix)
     return pa.array(whole * 10**9 + parts).view(kind.arrow)
 
 
@@ -327,12 +315,9 @@ def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:
 
 def _expect_none(field: Field, array: pa.Array) -> None:
     if len(array.values):
-        raise BadMessageError(
-            field.path,
-            "messages nested at most as deep as max_depth says",
-            "a message that is nested deeper",
-            "Increase max_depth.",
-        )
+        expected = "messages nested at most as deep as max_depth says"
+        fix = "Increase max_depth."
+        raise BadMessageError(field.path, expected, "a message that is nested deeper", fix)
 
 
 def first_bad(serialized: list[bytes], read: Callable[[list[bytes]], Any]) -> int:

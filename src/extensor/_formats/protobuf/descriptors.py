@@ -58,12 +58,9 @@ def descriptor_of(message: Any) -> Descriptor:
     """
     descriptor = getattr(message, "DESCRIPTOR", message)
     if not isinstance(descriptor, Descriptor):
-        raise DTypeError(
-            "message",
-            "a message class of protobuf, or the descriptor of one",
-            repr(message)[:80],
-            "Give recipe_pb2.Recipe, or recipe_pb2.Recipe.DESCRIPTOR.",
-        )
+        expected = "a message class of protobuf, or the descriptor of one"
+        fix = "Give recipe_pb2.Recipe, or recipe_pb2.Recipe.DESCRIPTOR."
+        raise DTypeError("message", expected, repr(message)[:80], fix)
     return descriptor
 
 
@@ -204,12 +201,9 @@ class _Fields:
                 "Check the spelling.",
             )
         if any(chosen[key] != chosen[keys[0]] for key in keys):
-            raise StructureError(
-                path,
-                "the same fields for each key of the map",
-                f"others for {keys[0]} than for {keys[-1]}",
-                "Choose these fields for each key.",
-            )
+            expected = "the same fields for each key of the map"
+            fix = "Choose these fields for each key."
+            raise StructureError(path, expected, f"others for {keys[0]} than for {keys[-1]}", fix)
         of_key, of_value = entry.fields_by_name["key"], entry.fields_by_name["value"]
         leaf = _leaf(of_key)
         fields: list[Field] = []
@@ -248,12 +242,9 @@ class _Fields:
         union = None if wanted is None else item_of(wanted)
         if chosen:
             name = next(iter(chosen))
-            raise FieldError(
-                path / name,
-                f"the oneof {path}, or one of its fields",
-                str(path / name),
-                f'Write columns=["{name}"] for one field of the oneof.',
-            )
+            expected = f"the oneof {path}, or one of its fields"
+            fix = f'Write columns=["{name}"] for one field of the oneof.'
+            raise FieldError(path / name, expected, str(path / name), fix)
         variants = {} if union is None else {union.field(i).name: union.field(i).type
                                              for i in range(union.num_fields)}  # fmt: skip
         members: list[Field] = []

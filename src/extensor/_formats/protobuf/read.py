@@ -283,12 +283,9 @@ class _Reader:
         try:
             return self._by_ops(tf.constant(messages, tf.string, [len(messages)]))
         except tf.errors.OpError as error:
-            raise BadMessageError(
-                None,
-                f"a message of type {self.record.name}",
-                error.message.splitlines()[0],
-                "Correct the message, or choose other columns with columns=.",
-            ) from error
+            expected = f"a message of type {self.record.name}"
+            fix = "Correct the message, or choose other columns with columns=."
+            raise BadMessageError(None, expected, error.message.splitlines()[0], fix) from error
 
     def _by_ops(self, messages: Any) -> StructuredTensor:
         return GraphReader(self.wanted.row_splits_dtype).records(self.record, messages)
@@ -323,12 +320,9 @@ class _Reader:
             try:
                 yield parse(message)
             except DecodeError as error:
-                raise BadMessageError(
-                    None,
-                    f"a message of type {self.record.name}",
-                    str(error),
-                    "The bytes are damaged, cut, or of another message type.",
-                ) from error
+                expected = f"a message of type {self.record.name}"
+                fix = "The bytes are damaged, cut, or of another message type."
+                raise BadMessageError(None, expected, str(error), fix) from error
 
 
 def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:
@@ -380,24 +374,18 @@ def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
         elif _is_message(message) and not are_texts:
             messages.append(message.SerializePartialToString())
         elif message is None:
-            raise NullError(
-                "from_proto: serialized",
-                "bytes for each record",
-                f"a null in record {i}",
-                "Remove the record.",
-            )
+            expected = "bytes for each record"
+            fix = "Remove the record."
+            raise NullError("from_proto: serialized", expected, f"a null in record {i}", fix)
         else:
             raise _no_messages(f"{type(message).__name__} in record {i}")
     return messages
 
 
 def _no_messages(received: str) -> DTypeError:
-    return DTypeError(
-        "from_proto: serialized",
-        "the bytes of a message, a list of these, or a tensor of strings",
-        received,
-        "Give [message.SerializeToString() for message in messages].",
-    )
+    expected = "the bytes of a message, a list of these, or a tensor of strings"
+    fix = "Give [message.SerializeToString() for message in messages]."
+    return DTypeError("from_proto: serialized", expected, received, fix)
 
 
 def _bad(number: int, error: BadMessageError) -> FormatError:

@@ -16,12 +16,8 @@ FORMATS = ("binary", "json", "text")
 def expect_format(form: Any, function: str) -> None:
     """Raises unless `form` is the name of a format."""
     if form not in FORMATS:
-        raise StructureError(
-            f"{function}: format",
-            '"binary", "json" or "text"',
-            repr(form),
-            'Leave format out for serialized messages; "json" is JSON, "text" is text_format.',
-        )
+        fix = 'Leave format out for serialized messages; "json" is JSON, "text" is text_format.'
+        raise StructureError(f"{function}: format", '"binary", "json" or "text"', repr(form), fix)
 
 
 def parsed(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:

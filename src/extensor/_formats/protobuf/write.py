@@ -79,19 +79,12 @@ def to_proto(
     """
     expect_format(format, "to_proto")
     if not isinstance(records, StructuredTensor):
-        raise DTypeError(
-            "to_proto: records",
-            "a StructuredTensor",
-            type(records).__name__,
-            "Make records with xt.struct.constant.",
-        )
+        fix = "Make records with xt.struct.constant."
+        raise DTypeError("to_proto: records", "a StructuredTensor", type(records).__name__, fix)
     if records.rank > 1:
-        raise StructureError(
-            "to_proto: records",
-            "records of rank 0 or 1",
-            f"rank {records.rank}",
-            "Give records.values, the records of all rows.",
-        )
+        expected = "records of rank 0 or 1"
+        fix = "Give records.values, the records of all rows."
+        raise StructureError("to_proto: records", expected, f"rank {records.rank}", fix)
     is_one = records.rank == 0
     rows = records[None] if is_one else records
     spec = spec_of(rows)
@@ -337,9 +330,6 @@ def _expect(condition: Any, path: Path, expected: str, received: str) -> None:
 
 def _wrong_form(path: Path, expected: str, value: Any) -> DTypeError:
     shown = getattr(value, "dtype", None)
-    return DTypeError(
-        path,
-        expected,
-        type(value).__name__ + (f" of {shown.name}" if shown is not None else ""),
-        "Convert the field, or choose others with records.select.",
-    )
+    received = type(value).__name__ + (f" of {shown.name}" if shown is not None else "")
+    fix = "Convert the field, or choose others with records.select."
+    return DTypeError(path, expected, received, fix)

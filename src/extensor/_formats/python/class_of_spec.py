@@ -29,12 +29,9 @@ def python_class(spec: StructuredTensorSpec, name: str = "Record") -> type:
     fields: list[Any] = []
     for field, each in record.field_specs.items():
         if not field.isidentifier() or keyword.iskeyword(field):
-            raise FieldError(
-                field,
-                "names of fields that are names of attributes",
-                repr(field),
-                "Rename the field, or keep the records as dicts, with to_py().",
-            )
+            expected = "names of fields that are names of attributes"
+            fix = "Rename the field, or keep the records as dicts, with to_py()."
+            raise FieldError(field, expected, repr(field), fix)
         arrow = getattr(record, "arrow_types", {}).get(field)
         fields.append((field, _hint_of(each, record.rank, _class_name(field), arrow)))
     return dataclasses.make_dataclass(name, fields)

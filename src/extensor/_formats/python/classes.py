@@ -91,12 +91,9 @@ def spec_from(cls: type, shape: ShapeLike = (None,)) -> StructuredTensorSpec:
 def _records(cls: Any, outer: tf.TensorShape, path: str, inside: tuple[Any, ...]) -> Any:
     if cls in inside:
         chain = " -> ".join(name_of(each) for each in (*inside, cls))
-        raise StructureError(
-            path or name_of(cls),
-            "a class that does not contain itself, because a spec has finite depth",
-            chain,
-            "Store such data flat: a list of nodes with the indices of their children.",
-        )
+        expected = "a class that does not contain itself, because a spec has finite depth"
+        fix = "Store such data flat: a list of nodes with the indices of their children."
+        raise StructureError(path or name_of(cls), expected, chain, fix)
     fields: dict[str, Any] = {}
     kept: dict[str, Any] = {}
     for name, hint in hints_of(cls, path or "spec_from").items():

@@ -170,12 +170,8 @@ class Columns:
             return
         index = next(i for i, value in enumerate(values) if value is None)
         if wanted is not None:
-            raise NullError(
-                place.at(index),
-                wanted_text(wanted),
-                "null",
-                "Replace the null, or describe the field by the spec of a MaskedTensor.",
-            )
+            fix = "Replace the null, or describe the field by the spec of a MaskedTensor."
+            raise NullError(place.at(index), wanted_text(wanted), "null", fix)
         raise no_null(index, values, place)
 
     def _fills(self, place: Place) -> bool:
@@ -216,12 +212,9 @@ class Columns:
         at = place.chosen(indices)
         found = kept.array([column[i] for i in indices.tolist()], wanted, at)
         if kept.tensors or kept.values:
-            raise UnsupportedTypeError(
-                place.text,
-                "Python values, because some of the records are null",
-                "tensors",
-                "Convert the tensors first, with numpy() or to_list().",
-            )
+            expected = "Python values, because some of the records are null"
+            fix = "Convert the tensors first, with numpy() or to_list()."
+            raise UnsupportedTypeError(place.text, expected, "tensors", fix)
         taken = np.cumsum(~mask) - 1
         return found.take(pa.array(taken, pa.int64(), mask=mask))
 
@@ -229,12 +222,9 @@ class Columns:
         for name in names:
             if not isinstance(name, str):
                 index = next(i for i, v in enumerate(values) if v is not None and name in v)
-                raise DTypeError(
-                    place.at(index),
-                    "keys of type str, the names of fields",
-                    f"the key {shown(name)}",
-                    "Write data with other keys as a list of records with key and value.",
-                )
+                expected = "keys of type str, the names of fields"
+                fix = "Write data with other keys as a list of records with key and value."
+                raise DTypeError(place.at(index), expected, f"the key {shown(name)}", fix)
 
     def _expect_fields(
         self, values: Any, present: Any, names: list[str], wanted: Any, place: Place
@@ -392,12 +382,9 @@ class Columns:
         names = [variants.variant_of(value, wanted.variants) for value in values]
         if None in names:
             index = names.index(None)
-            raise DTypeError(
-                place.at(index),
-                f"a value of one of the variants {', '.join(wanted.variants)}",
-                shown(values[index]),
-                "Add a variant to the spec.",
-            )
+            expected = f"a value of one of the variants {', '.join(wanted.variants)}"
+            fix = "Add a variant to the spec."
+            raise DTypeError(place.at(index), expected, shown(values[index]), fix)
         return self._dense_union(values, names, wanted.variants, place)
 
     def _dense_union(

@@ -96,12 +96,8 @@ def constant(
     array([  2.5, 250. ], dtype=float32)
     """
     if conflicts not in ("error", "union"):
-        raise DTypeError(
-            "constant: conflicts",
-            '"error" or "union"',
-            repr(conflicts)[:60],
-            "Leave it out for an error.",
-        )
+        fix = "Leave it out for an error."
+        raise DTypeError("constant: conflicts", '"error" or "union"', repr(conflicts)[:60], fix)
     if spec is not None:
         if not isinstance(spec, StructuredTensorSpec):
             raise DTypeError(
@@ -112,12 +108,9 @@ def constant(
                 "xt.struct.spec_from(cls).",
             )
         if dtype is not None:
-            raise DTypeError(
-                "constant: dtype",
-                "no dtype, because the spec has the dtypes",
-                f"both spec= and dtype={dtype!r}",
-                "Leave one of them out.",
-            )
+            expected = "no dtype, because the spec has the dtypes"
+            fix = "Leave one of them out."
+            raise DTypeError("constant: dtype", expected, f"both spec= and dtype={dtype!r}", fix)
         return of_spec(pyval, spec, nulls)
     splits = splits_dtype(row_splits_dtype)
     chosen = Dtypes(dtype)
@@ -267,23 +260,17 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRe
     """Returns records of a dense spec from one dict of the values of all records."""
     names = spec._record.field_specs
     if spec._record is not spec:
-        raise StructureError(
-            path or "records",
-            "lists of records, because the records are ragged",
-            "a dict",
-            "Nest one list for each dimension of the records.",
-        )
+        expected = "lists of records, because the records are ragged"
+        fix = "Nest one list for each dimension of the records."
+        raise StructureError(path or "records", expected, "a dict", fix)
     kept = [name for name in values if name in names or not request.drops(Path(name))]
     if set(names) != set(kept):
         missing = [name for name in names if name not in values]
         raise other_fields(names, kept, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
-        raise StructureError(
-            path or "records",
-            "lists of empty records, which show the number of records",
-            "an empty dict",
-            "Nest one list for each dimension of the records.",
-        )
+        expected = "lists of empty records, which show the number of records"
+        fix = "Nest one list for each dimension of the records."
+        raise StructureError(path or "records", expected, "an empty dict", fix)
     fields: dict[str, Any] = {}
     for name, each in names.items():
         at = str(Place(path).field(name).text)
@@ -334,12 +321,8 @@ def _no_records(value: Any, at: str, mixed: bool) -> StructureError:
 def _expect_lists(values: Any, place: Place) -> None:
     for index, value in enumerate(values):
         if value is None or kinds.kind_of(type(value), [value]) != kinds.LIST:
-            raise StructureError(
-                place.at(index),
-                "a list",
-                shown(value),
-                "Nest one list for each dimension of the records.",
-            )
+            fix = "Nest one list for each dimension of the records."
+            raise StructureError(place.at(index), "a list", shown(value), fix)
 
 
 def _dense_below(levels: list[Any]) -> list[Any]:

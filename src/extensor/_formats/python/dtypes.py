@@ -42,23 +42,17 @@ class Dtypes:
         elif dtype is not None:
             self._all = chosen = _dtype(dtype)
             if not _is_number(chosen):
-                raise DTypeError(
-                    "dtype",
-                    "a dtype of numbers, for all fields that are numbers",
-                    chosen.name,
-                    "Strings and bools keep their dtypes; leave dtype= out.",
-                )
+                expected = "a dtype of numbers, for all fields that are numbers"
+                fix = "Strings and bools keep their dtypes; leave dtype= out."
+                raise DTypeError("dtype", expected, chosen.name, fix)
 
     def expect_all_used(self) -> None:
         """Raises FieldError for a path of `dtype` at which there are no values."""
         for path in self._by_path:
             if path not in self._used:
-                raise FieldError(
-                    "dtype",
-                    "paths of numbers, strings or bools",
-                    f"{path}, where there are none",
-                    "Check the path.",
-                )
+                expected = "paths of numbers, strings or bools"
+                fix = "Check the path."
+                raise FieldError("dtype", expected, f"{path}, where there are none", fix)
 
     def of_numbers(self, text: str, _: Any) -> tf.DType | None:
         """Returns the dtype that the caller chose for a path, or None."""
@@ -141,24 +135,18 @@ def _expect_exact(values: Any, types: set[type], made: Any, place: Place) -> Non
     for index in np.flatnonzero(np.abs(made) >= exact).tolist():
         value = values[index]
         if isinstance(value, int) and int(made[index]) != value:
-            raise DTypeError(
-                place.at(index),
-                f"an integer that {made.dtype.name} holds exactly",
-                shown(value),
-                "Choose the dtype of the field, such as dtype=tf.int64 or dtype=tf.float64.",
-            )
+            expected = f"an integer that {made.dtype.name} holds exactly"
+            fix = "Choose the dtype of the field, such as dtype=tf.int64 or dtype=tf.float64."
+            raise DTypeError(place.at(index), expected, shown(value), fix)
 
 
 def _dtype(dtype: Any) -> tf.DType:
     try:
         return tf.dtypes.as_dtype(dtype)
     except TypeError:
-        raise DTypeError(
-            "dtype",
-            "a dtype such as tf.float64, or a dict from path to dtype",
-            repr(dtype)[:60],
-            'Write dtype=tf.float64 or dtype={"steps.minutes": tf.float64}.',
-        ) from None
+        expected = "a dtype such as tf.float64, or a dict from path to dtype"
+        fix = 'Write dtype=tf.float64 or dtype={"steps.minutes": tf.float64}.'
+        raise DTypeError("dtype", expected, repr(dtype)[:60], fix) from None
 
 
 def _is_number(dtype: tf.DType) -> bool:
@@ -197,12 +185,9 @@ def _wide(types: set[type], values: Any, place: Place) -> tf.DType:
             continue
         is_held = _fits(value, dtype) and (dtype.is_integer or int(float(value)) == value)
         if not is_held:
-            raise DTypeError(
-                place.at(index),
-                f"a number that {dtype.name} can hold",
-                shown(value),
-                "Choose the type of the field with schema=, such as pa.float64().",
-            )
+            expected = f"a number that {dtype.name} can hold"
+            fix = "Choose the type of the field with schema=, such as pa.float64()."
+            raise DTypeError(place.at(index), expected, shown(value), fix)
     return dtype
 
 
@@ -241,9 +226,5 @@ def _not_held(values: Any, dtype: tf.DType, place: Place, wanted: bool) -> DType
 
 def _not_of(dtype: tf.DType, values: Any, place: Place) -> DTypeError:
     index = next(i for i, value in enumerate(values) if value is not None)
-    return DTypeError(
-        place.at(index),
-        f"{dtype.name}, as dtype= says",
-        shown(values[index]),
-        "Choose another dtype for this path.",
-    )
+    fix = "Choose another dtype for this path."
+    return DTypeError(place.at(index), f"{dtype.name}, as dtype= says", shown(values[index]), fix)

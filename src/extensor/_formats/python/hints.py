@@ -119,12 +119,9 @@ def item_of(hint: Any, path: str) -> Any:
     arguments = [each for each in get_args(hint) if each is not Ellipsis]
     if get_origin(hint) in LISTS and arguments and all(a == arguments[0] for a in arguments):
         return arguments[0]
-    raise UnsupportedTypeError(
-        path,
-        "a list with the type of its items, such as list[float]",
-        name_of(hint),
-        "Give all items one type; describe unlike items by a class with a field for each.",
-    )
+    expected = "a list with the type of its items, such as list[float]"
+    fix = "Give all items one type; describe unlike items by a class with a field for each."
+    raise UnsupportedTypeError(path, expected, name_of(hint), fix)
 
 
 def is_class_with_fields(hint: Any) -> bool:
@@ -143,12 +140,9 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
     cls = class_in(hint)
     names = names_of(cls) if isinstance(cls, type) else None
     if names is None:
-        raise DTypeError(
-            path,
-            "a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
-            repr(hint) if isinstance(hint, str) else name_of(hint),
-            _fix_of_class(hint),
-        )
+        expected = "a dataclass, TypedDict, NamedTuple, attrs or pydantic class"
+        received = repr(hint) if isinstance(hint, str) else name_of(hint)
+        raise DTypeError(path, expected, received, _fix_of_class(hint))
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except NameError as error:
@@ -234,12 +228,9 @@ def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
             return typing.get_type_hints(cls, localns=dict(frame.f_locals), include_extras=True)
         except NameError:
             frame = frame.f_back
-    raise DTypeError(
-        f"{path}: {cls.__name__}",
-        "annotations whose names are defined",
-        f"{error}",
-        "Define the class that the annotation names before this call.",
-    ) from error
+    expected = "annotations whose names are defined"
+    fix = "Define the class that the annotation names before this call."
+    raise DTypeError(f"{path}: {cls.__name__}", expected, f"{error}", fix) from error
 
 
 def name_of(hint: Any) -> str:
@@ -264,12 +255,9 @@ def one_type(values: Any, path: str) -> Any:
     for kind in (bool, int, str, bytes, float):
         if kinds and all(issubclass(each, kind) for each in kinds):
             return kind
-    raise UnsupportedTypeError(
-        path,
-        "values of one type, such as strings",
-        ", ".join(sorted(kind.__name__ for kind in kinds)) or "no values",
-        "Give all values one type.",
-    )
+    received = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no values"
+    fix = "Give all values one type."
+    raise UnsupportedTypeError(path, "values of one type, such as strings", received, fix)
 
 
 def dtype_of(hint: Any, path: str) -> tf.DType:

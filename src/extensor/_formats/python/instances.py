@@ -159,12 +159,9 @@ def _leaf(plain: Any, hint: Any) -> Any:
 def _instance(plain: Mapping[str, Any], cls: Any, path: str) -> Any:
     hints = _cached_hints(cls, path)
     if set(plain) != set(hints):
-        raise FieldError(
-            path,
-            f"the fields of {name_of(cls)}: {', '.join(hints)}",
-            ", ".join(plain) or "no fields",
-            "Choose the fields with with_only, or make a class with spec.python_class().",
-        )
+        expected = f"the fields of {name_of(cls)}: {', '.join(hints)}"
+        fix = "Choose the fields with with_only, or make a class with spec.python_class()."
+        raise FieldError(path, expected, ", ".join(plain) or "no fields", fix)
     values = {name: _object(plain[name], hint, f"{path}.{name}") for name, hint in hints.items()}
     return _maker(cls)(values)
 

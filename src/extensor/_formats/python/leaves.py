@@ -33,12 +33,9 @@ def strings(values: Any, types: set[type], place: Place) -> pa.Array:
         return pa.array(values, pa.string() if text else pa.binary())
     except UnicodeEncodeError:
         index, value = first_failing(values, lambda v: v is None or v.encode("utf-8"))
-        raise FormatError(
-            place.at(index),
-            "text that UTF-8 can encode",
-            f"str {ascii(value)[:40]}",
-            "Encode it first, such as with value.encode('utf-8', 'surrogatepass').",
-        ) from None
+        expected = "text that UTF-8 can encode"
+        fix = "Encode it first, such as with value.encode('utf-8', 'surrogatepass')."
+        raise FormatError(place.at(index), expected, f"str {ascii(value)[:40]}", fix) from None
     except pa.ArrowCapacityError:
         return pa.array(values, pa.large_string() if text else pa.large_binary())
 
@@ -54,12 +51,8 @@ def uuids(values: Any, place: Place) -> pa.Array:
         try:
             made.append(uuid.UUID(value).bytes if isinstance(value, str) else value)
         except ValueError:
-            raise DTypeError(
-                place.at(index),
-                "a UUID, or its text",
-                shown(value),
-                "Write 32 hexadecimal digits.",
-            ) from None
+            fix = "Write 32 hexadecimal digits."
+            raise DTypeError(place.at(index), "a UUID, or its text", shown(value), fix) from None
     return pa.array(made, pa.binary())
 
 
@@ -76,12 +69,9 @@ def by_arrow(values: Any, place: Place) -> pa.Array:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         index, _ = first_failing(values, lambda value: pa.array([value]))
         problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
-    raise UnsupportedTypeError(
-        place.at(index),
-        "a number, a string, a bool, a list, a record, or a value that Arrow converts",
-        shown(values[index]),
-        f"Convert the value first. {problem}",
-    )
+    expected = "a number, a string, a bool, a list, a record, or a value that Arrow converts"
+    fix = f"Convert the value first. {problem}"
+    raise UnsupportedTypeError(place.at(index), expected, shown(values[index]), fix)
 
 
 def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
@@ -103,12 +93,9 @@ def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         index, value = first_failing(values, lambda v: pa.array([v], own).cast(arrow))
         problem = str(error).split("\n", 1)[0][:200]
-        raise DTypeError(
-            place.at(index),
-            f"a value that {arrow} holds exactly",
-            shown(value),
-            f"Round it first, or choose another type. Arrow says: {problem}",
-        ) from error
+        expected = f"a value that {arrow} holds exactly"
+        fix = f"Round it first, or choose another type. Arrow says: {problem}"
+        raise DTypeError(place.at(index), expected, shown(value), fix) from error
 
 
 def _expect_times_without_zone(values: Any, place: Place) -> None:
@@ -117,12 +104,9 @@ def _expect_times_without_zone(values: Any, place: Place) -> None:
         return
     for index, value in enumerate(values):
         if isinstance(value, datetime.time) and value.tzinfo is not None:
-            raise DTypeError(
-                place.at(index),
-                "a time of day without a zone, as Arrow's times are",
-                shown(value),
-                "Give a datetime, or value.replace(tzinfo=None).",
-            )
+            expected = "a time of day without a zone, as Arrow's times are"
+            fix = "Give a datetime, or value.replace(tzinfo=None)."
+            raise DTypeError(place.at(index), expected, shown(value), fix)
 
 
 def _with_nanoseconds(values: Any, array: pa.Array) -> pa.Array:
@@ -186,9 +170,6 @@ def stacked(values: Any, place: Place) -> Any:
         problem = str(error).split("\n", 1)[0][:200]
     else:
         problem = "; ".join(dict.fromkeys(f"{t.dtype.name}{t.shape}" for t in tensors))
-    raise StructureError(
-        place.text or "records",
-        "tensors of one dtype and rank, one for each record",
-        problem,
-        "Cast or reshape the tensors first.",
-    )
+    expected = "tensors of one dtype and rank, one for each record"
+    fix = "Cast or reshape the tensors first."
+    raise StructureError(place.text or "records", expected, problem, fix)

@@ -18,12 +18,9 @@ def no_null(index: int, values: Any, place: Place) -> NullError:
     """Returns the error for the nulls in a column, of which the first has this index."""
     given = [value for value in values if value is not None]
     count = len(values) - len(given)
-    return NullError(
-        place.at(index),
-        f"a value, such as {shown(given[0])}" if given else "a value",
-        f"null, the first of {count} nulls" if count > 1 else "null",
-        choose_nulls(place),
-    )
+    expected = f"a value, such as {shown(given[0])}" if given else "a value"
+    received = f"null, the first of {count} nulls" if count > 1 else "null"
+    return NullError(place.at(index), expected, received, choose_nulls(place))
 
 
 def choose_nulls(place: Place) -> str:
@@ -43,12 +40,9 @@ def expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
                 first = has_zone
             if has_zone != first:
                 texts = ("a datetime without a zone", "a datetime with a zone")
-                raise DTypeError(
-                    place.at(index),
-                    f"{texts[first]}, as the others",
-                    f"{texts[has_zone]} ({value})",
-                    "Give all datetimes a zone, or none.",
-                )
+                expected = f"{texts[first]}, as the others"
+                fix = "Give all datetimes a zone, or none."
+                raise DTypeError(place.at(index), expected, f"{texts[has_zone]} ({value})", fix)
 
 
 def first_of(values: Any, types: set[type]) -> int:
@@ -110,18 +104,10 @@ def unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
         kinds.LIST,
         kinds.RECORD,
     ):
-        return DTypeError(
-            at,
-            wanted_text(wanted),
-            shown(value),
-            f"Give values that convert to {wanted_text(wanted)}, or change the spec.",
-        )
-    return StructureError(
-        at,
-        wanted_text(wanted),
-        shown(value),
-        "Nest one list for each dimension, and write records as dicts.",
-    )
+        fix = f"Give values that convert to {wanted_text(wanted)}, or change the spec."
+        return DTypeError(at, wanted_text(wanted), shown(value), fix)
+    fix = "Nest one list for each dimension, and write records as dicts."
+    return StructureError(at, wanted_text(wanted), shown(value), fix)
 
 
 def conflict(

@@ -239,33 +239,23 @@ def write_tfrecord(
             spec = batch.__tf_type_spec__()._any_length()
             first = spec if first is None else first
             if schema is None and spec != first:
-                raise StructureError(
-                    "write_tfrecord",
-                    f"batches of one spec: {first}",
-                    str(spec),
-                    "Give schema=, or convert the batches to one spec.",
-                )
+                expected = f"batches of one spec: {first}"
+                fix = "Give schema=, or convert the batches to one spec."
+                raise StructureError("write_tfrecord", expected, str(spec), fix)
             for one in serialized.numpy():
                 writer.write(one)
                 advance(1)
         if first is None:
-            raise StructureError(
-                "write_tfrecord",
-                "at least one batch of records",
-                "0 batches",
-                "To write an empty file, give a batch of 0 records.",
-            )
+            expected = "at least one batch of records"
+            fix = "To write an empty file, give a batch of 0 records."
+            raise StructureError("write_tfrecord", expected, "0 batches", fix)
 
 
 def expect_message(message: Any) -> None:
     """Raises a DTypeError if an argument `message` is not the name of a message."""
     if message not in (None, EXAMPLE, SEQUENCE):
-        raise DTypeError(
-            "message",
-            f'"{EXAMPLE}" or "{SEQUENCE}"',
-            repr(message)[:80],
-            "Leave it out for the default.",
-        )
+        fix = "Leave it out for the default."
+        raise DTypeError("message", f'"{EXAMPLE}" or "{SEQUENCE}"', repr(message)[:80], fix)
 
 
 def message_of(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[str, Any]:
@@ -376,12 +366,9 @@ def records_in(part: bytes, name: str) -> Iterator[tf.Tensor]:
         try:
             yield from tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK).batch(_BATCH)
         except tf.errors.DataLossError as error:
-            raise FormatError(
-                name,
-                "complete records of a TFRecord file",
-                "a damaged or truncated one",
-                "Write the file again.",
-            ) from error
+            expected = "complete records of a TFRecord file"
+            fix = "Write the file again."
+            raise FormatError(name, expected, "a damaged or truncated one", fix) from error
 
 
 def is_tfrecord(start: bytes) -> bool:
@@ -437,12 +424,9 @@ def _decompressed(source: Any, path: str) -> Iterator[bytes]:
         if not stream.eof:
             raise zlib.error("the stream has no end")
     except (EOFError, OSError, zlib.error) as error:
-        raise FormatError(
-            path,
-            "a complete TFRecord file",
-            f"a {'gzip' if is_gzip else 'zlib'} file that does not decompress ({error})",
-            "Write the file again.",
-        ) from error
+        received = f"a {'gzip' if is_gzip else 'zlib'} file that does not decompress ({error})"
+        fix = "Write the file again."
+        raise FormatError(path, "a complete TFRecord file", received, fix) from error
 
 
 def _frames(path: str, name: str) -> Iterator[tf.Tensor]:
@@ -466,9 +450,6 @@ def _damaged(name: str, path: str, reason: str) -> FormatError:
     except tf.errors.DataLossError:
         pass
     kind = "truncated" if "truncated" in reason or "ends in" in reason else "damaged"
-    return FormatError(
-        f"record {count} of {name}",
-        "a complete record of a TFRecord file",
-        f"a {kind} one" if count else f"a {kind} one, or a file of another format",
-        "Write the file again.",
-    )
+    expected = "a complete record of a TFRecord file"
+    received = f"a {kind} one" if count else f"a {kind} one, or a file of another format"
+    return FormatError(f"record {count} of {name}", expected, received, "Write the file again.")

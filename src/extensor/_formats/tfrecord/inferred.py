@@ -53,19 +53,13 @@ def inferred(
         for key, feature in context.items():
             features.setdefault(key, _Found(key, find_text)).add(feature, number, name_of)
     if not features and not lists:
-        raise StructureError(
-            "schema",
-            "at least one record with a feature, to find out the schema",
-            "no records" if number < 0 else counted(number + 1, "records without features"),
-            "Give schema=.",
-        )
+        expected = "at least one record with a feature, to find out the schema"
+        received = "no records" if number < 0 else counted(number + 1, "records without features")
+        raise StructureError("schema", expected, received, "Give schema=.")
     for key in features.keys() & lists.keys():
-        raise StructureError(
-            key,
-            "a feature of the context or a feature list",
-            "both, under one name",
-            "Give schema= and keys= with two names for it.",
-        )
+        expected = "a feature of the context or a feature list"
+        fix = "Give schema= and keys= with two names for it."
+        raise StructureError(key, expected, "both, under one name", fix)
     # The order of keys in a message is not defined.
     fields = [pa.field(key, found.type) for key, found in sorted(features.items())]
     fields += [pa.field(key, pa.list_(found.type)) for key, found in sorted(lists.items())]
@@ -78,12 +72,9 @@ def _parsed(one: bytes, message: str, number: int, name_of: Callable[[int], str]
     try:
         parsed.ParseFromString(one)
     except Exception as error:  # DecodeError, of a package that is not a dependency of ours
-        raise FormatError(
-            name_of(number),
-            f"a serialized tf.{message}",
-            "bytes that protobuf cannot parse",
-            "Check that the records were written as this message.",
-        ) from error
+        received = "bytes that protobuf cannot parse"
+        fix = "Check that the records were written as this message."
+        raise FormatError(name_of(number), f"a serialized tf.{message}", received, fix) from error
     return parsed
 
 
@@ -106,12 +97,9 @@ class _Found:
             return
         self._kind = self._kind or kind
         if kind != self._kind:
-            raise DTypeError(
-                self._key,
-                f"a feature of one type, such as {self._kind} in earlier records",
-                f"{kind} in {name_of(number)}",
-                "Read the field with a schema from files of one type.",
-            )
+            expected = f"a feature of one type, such as {self._kind} in earlier records"
+            fix = "Read the field with a schema from files of one type."
+            raise DTypeError(self._key, expected, f"{kind} in {name_of(number)}", fix)
         values = getattr(feature, kind).value
         if len(values) != 1:
             self.is_single = False

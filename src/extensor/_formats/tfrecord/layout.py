@@ -77,19 +77,12 @@ def layout(
         FieldError: If `keys` or `context` names a field that does not exist (also a KeyError).
     """
     if not isinstance(spec, StructuredTensorSpec):
-        raise DTypeError(
-            "schema",
-            "the spec of a StructuredTensor, or a pyarrow Schema",
-            repr(spec)[:80],
-            "Give xt.spec_of(records).",
-        )
+        expected = "the spec of a StructuredTensor, or a pyarrow Schema"
+        raise DTypeError("schema", expected, repr(spec)[:80], "Give xt.spec_of(records).")
     if spec.rank != 1 or not isinstance(spec, DenseStructuredTensorSpec):
-        raise StructureError(
-            "schema",
-            f"the spec of records of rank 1: one record for each {message}",
-            f"shape {spec.shape}",
-            "Give the spec of a vector of records.",
-        )
+        expected = f"the spec of records of rank 1: one record for each {message}"
+        fix = "Give the spec of a vector of records."
+        raise StructureError("schema", expected, f"shape {spec.shape}", fix)
     named = {Path.of(path): key for path, key in (keys or {}).items()}
     in_context = {Path.of(path) for path in context}
     leaves: dict[Path, Leaf] = {}
@@ -99,22 +92,16 @@ def layout(
         leaf = _leaf(path, key, leaf_spec, splits, message, path in in_context)
         in_context.discard(path)
         if key in paths_of_keys:
-            raise StructureError(
-                path,
-                "a feature of its own for each field",
-                f"the feature {key!r}, which stores {paths_of_keys[key]} too",
-                "Name the features with keys={path: name}.",
-            )
+            received = f"the feature {key!r}, which stores {paths_of_keys[key]} too"
+            fix = "Name the features with keys={path: name}."
+            raise StructureError(path, "a feature of its own for each field", received, fix)
         paths_of_keys[key] = path
         leaves[path] = leaf
     for name, paths in (("keys", named), ("context", in_context)):
         for path in paths:
-            raise FieldError(
-                f"{name}, {path}",
-                f"one of the fields {', '.join(map(str, leaves))}",
-                str(path),
-                "Give the path of a field that is not records.",
-            )
+            expected = f"one of the fields {', '.join(map(str, leaves))}"
+            fix = "Give the path of a field that is not records."
+            raise FieldError(f"{name}, {path}", expected, str(path), fix)
     return leaves
 
 
@@ -125,22 +112,16 @@ def _leaves(
     if isinstance(spec, RaggedStructuredTensorSpec):
         inner, row_splits = spec.component_specs
         if splits or not isinstance(inner, DenseStructuredTensorSpec) or spec.shape.rank != 2:
-            raise StructureError(
-                path,
-                "records, or lists of records",
-                "lists of lists of records",
-                "Write nested lists of records to Parquet, or leave the field out.",
-            )
+            expected = "records, or lists of records"
+            fix = "Write nested lists of records to Parquet, or leave the field out."
+            raise StructureError(path, expected, "lists of lists of records", fix)
         yield from _leaves(inner, path, row_splits.dtype)
         return
     fields = spec.field_specs if isinstance(spec, DenseStructuredTensorSpec) else {}
     if not fields:
-        raise StructureError(
-            path if path else "schema",
-            "records with at least one field",
-            "records without fields",
-            "A feature stores values. Leave the field out.",
-        )
+        expected = "records with at least one field"
+        fix = "A feature stores values. Leave the field out."
+        raise StructureError(path if path else "schema", expected, "records without fields", fix)
     for name, field in fields.items():
         if isinstance(field, StructuredTensorSpec):
             yield from _leaves(field, path / name, splits)
@@ -158,12 +139,9 @@ def _leaf(
     is_ragged = isinstance(values, tf.RaggedTensorSpec) and values.ragged_rank > 0
     is_plain = isinstance(values, (tf.TensorSpec, tf.RaggedTensorSpec))
     if not is_plain or (is_ragged and values.flat_values_spec is not None):
-        raise UnsupportedTypeError(
-            path,
-            f"numbers, strings, and lists of them, which are all that a {message} stores",
-            type(values).__qualname__,
-            "Leave the field out, or write Parquet.",
-        )
+        expected = f"numbers, strings, and lists of them, which are all that a {message} stores"
+        fix = "Leave the field out, or write Parquet."
+        raise UnsupportedTypeError(path, expected, type(values).__qualname__, fix)
     dtype = values.dtype
     stored = (
         tf.int64
@@ -175,22 +153,15 @@ def _leaf(
         else None
     )
     if stored is None:
-        raise DTypeError(
-            path,
-            "integers that fit into int64, floats, bools or strings",
-            f"dtype {dtype.name}",
-            f"A {message} stores int64, float32 and bytes. Convert the field.",
-        )
+        expected = "integers that fit into int64, floats, bools or strings"
+        fix = f"A {message} stores int64, float32 and bytes. Convert the field."
+        raise DTypeError(path, expected, f"dtype {dtype.name}", fix)
     ragged_rank = values.ragged_rank if is_ragged else 0
     shape, splits = values.shape, values.row_splits_dtype if is_ragged else outer or tf.int64
     dims = shape[1 + ragged_rank :] if shape.rank is not None else shape
     if not dims.is_fully_defined() or any(size is not None for size in shape[1 : 1 + ragged_rank]):
-        raise StructureError(
-            path,
-            "dimensions of a known size, or lists",
-            f"shape {shape}",
-            "Give the size of each dense dimension in the schema.",
-        )
+        fix = "Give the size of each dense dimension in the schema."
+        raise StructureError(path, "dimensions of a known size, or lists", f"shape {shape}", fix)
     if math.prod(dims.as_list()) == 0 or (outer and is_null and message == EXAMPLE):
         # A value without numbers looks like a missing one.
         raise StructureError(

@@ -319,12 +319,9 @@ class Parser:
             size = re.search(r"Values size: (\d+)", error)
             received = f"{size[1] if size else 'another number'} in {record}"
             return _wrong_size(leaf, str(leaf.size), received)
-        return FormatError(
-            record,
-            f"a serialized tf.{self._message}",
-            "bytes that TensorFlow cannot parse",
-            "Check that the records were written as this message.",
-        )
+        expected = f"a serialized tf.{self._message}"
+        fix = "Check that the records were written as this message."
+        return FormatError(record, expected, "bytes that TensorFlow cannot parse", fix)
 
     def _error(self, serialized: tf.Tensor, leaves: list[Leaf]) -> str | None:
         try:
@@ -355,19 +352,12 @@ def _strings(serialized: Any) -> tf.Tensor:
     try:
         strings = tf.convert_to_tensor(serialized, tf.string)
     except (TypeError, ValueError) as error:
-        raise DTypeError(
-            "serialized",
-            "a vector of strings",
-            f"{type(serialized).__name__} ({str(error)[:80]})",
-            "Give a string tensor, or a list of bytes.",
-        ) from error
+        received = f"{type(serialized).__name__} ({str(error)[:80]})"
+        fix = "Give a string tensor, or a list of bytes."
+        raise DTypeError("serialized", "a vector of strings", received, fix) from error
     if strings.shape.rank not in (1, None):
-        raise StructureError(
-            "serialized",
-            "a vector of strings",
-            f"shape {strings.shape}",
-            "Give one string for each record: tf.reshape(serialized, [-1]).",
-        )
+        fix = "Give one string for each record: tf.reshape(serialized, [-1])."
+        raise StructureError("serialized", "a vector of strings", f"shape {strings.shape}", fix)
     return strings
 
 
@@ -396,12 +386,9 @@ def _defaults(leaves: Mapping[Path, Leaf], nulls: Any) -> dict[Path, Any]:
         if leaf.lists:
             policies.at((path.names, leaf.lists), pa.null())
             if isinstance(policy, Fill) and policy.value:
-                raise StructureError(
-                    f"nulls, {path}",
-                    "no policy, because a list whose feature is missing is empty",
-                    repr(policy),
-                    "Leave the policy out.",
-                )
+                expected = "no policy, because a list whose feature is missing is empty"
+                fix = "Leave the policy out."
+                raise StructureError(f"nulls, {path}", expected, repr(policy), fix)
         elif isinstance(policy, Fill):
             with tf.init_scope():  # computes eagerly, also while a graph is being traced
                 value = tf.cast(tf.constant(policy.value, leaf.dtype), leaf.stored)
@@ -458,12 +445,9 @@ def _mask(values: Any, spec: Any, mask: Any) -> Any:
 
 
 def _missing(leaf: Leaf, record: str) -> NullError:
-    return NullError(
-        leaf.path,
-        f"the feature {leaf.key!r} in every record",
-        f"none in {record}",
-        f'Give nulls={{"{leaf.path}": xt.fill(value)}} or a MaskedTensor in the schema.',
-    )
+    expected = f"the feature {leaf.key!r} in every record"
+    fix = f'Give nulls={{"{leaf.path}": xt.fill(value)}} or a MaskedTensor in the schema.'
+    return NullError(leaf.path, expected, f"none in {record}", fix)
 
 
 def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> StructureError:

@@ -125,24 +125,17 @@ def _columns(
 ) -> tuple[list[_Column], Any]:
     """Returns the columns of records, and the number of records."""
     if not isinstance(records, StructuredTensor):
-        raise DTypeError(
-            "records",
-            "a StructuredTensor",
-            type(records).__name__,
-            'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
-        )
+        fix = 'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).'
+        raise DTypeError("records", "a StructuredTensor", type(records).__name__, fix)
     if schema is not None:
         records = _cast(records, schema)
     spec = records.__tf_type_spec__()
     leaves = layout(spec, message, keys, context)
     for leaf in leaves.values():
         if leaf.dtype == tf.float64:
-            raise DTypeError(
-                leaf.path,
-                f"floats of at most 32 bits, because a tf.{message} stores float32",
-                "float64",
-                "Give tf.cast(field, tf.float32), or write Parquet.",
-            )
+            expected = f"floats of at most 32 bits, because a tf.{message} stores float32"
+            fix = "Give tf.cast(field, tf.float32), or write Parquet."
+            raise DTypeError(leaf.path, expected, "float64", fix)
     columns = [
         _column(leaves[path], value, splits)
         for path, value, splits in _leaves(spec, records, Path(), [])

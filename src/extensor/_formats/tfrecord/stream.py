@@ -42,12 +42,9 @@ class TFRecordFiles:
             if message_of(serialized, name)[0] == SEQUENCE:
                 message = SEQUENCE
         if not self.num_records:
-            raise StructureError(
-                ", ".join(file.path for file in files),
-                "at least one record, to find out the schema",
-                "none",
-                "TFRecord files have no schema: write records, or another format.",
-            )
+            expected = "at least one record, to find out the schema"
+            fix = "TFRecord files have no schema: write records, or another format."
+            raise StructureError(", ".join(file.path for file in files), expected, "none", fix)
         self.schema, lists = inferred(self._each(), message, self._name, find_text=True)
         flat = [(field.name,) for field in self.schema if not is_list(field.type)]
         nulls: Any = {"*": "error", **{path: "mask" for path in flat}}
