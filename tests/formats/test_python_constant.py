@@ -269,6 +269,11 @@ def test_strings_are_text_or_bytes_also_without_utf_8():
         constant([{"r": []}, {"r": [{"a": "fine"}, {"a": "\ud800"}]}])
 
 
+def test_a_single_record_may_have_a_tensor_and_a_list_of_tensors():
+    record = constant({"a": [tf.constant(1), tf.constant(2)], "b": tf.constant([3, 4])})
+    assert record.to_py() == {"a": [1, 2], "b": [3, 4]}
+
+
 def test_tensors_are_leaves_with_their_gradients():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +19,15 @@ from extensor._formats.python.columns import offsets_of
 from extensor._formats.python.objects import as_dict
 from extensor._formats.python.place import Place
 from extensor._formats.python.variants import NULL
-from extensor._formats.python.wanted import Fields, Leaf, Lists
+from extensor._formats.python.wanted import Fields, Leaf, Lists, Wanted
 from extensor._path import Path
+from extensor._typing import NullsLike
 from extensor.errors import ExtensorError, NullError
 
 
-def with_all_nulls(error: NullError, nulls: Any, read: Callable[[Any], pa.Array]) -> NullError:
+def with_all_nulls(
+    error: NullError, nulls: NullsLike | None, read: Callable[[NullsLike], pa.Array]
+) -> NullError:
     """Returns the error for a null in Python values, which lists all fields whose nulls are errors.
 
     Args:
@@ -59,7 +62,7 @@ def _union_of(found: FoundNulls) -> str | None:
 
 
 def with_all_nulls_of_spec(
-    error: NullError, nulls: Any, values: list[Any], wanted: Any, place: Place
+    error: NullError, nulls: NullsLike | None, values: list[Any], wanted: Wanted, place: Place
 ) -> NullError:
     """Returns the error for a null in values of a spec, which lists all fields with such nulls.
 
@@ -79,18 +82,16 @@ def with_all_nulls_of_spec(
     if not found or "" in fills or None in fills.values():
         return error
     fields = ", ".join(f"{path} ({count})" for path, count, _ in found)
-    return NullError(
-        error.path,
-        error.expected,
-        error.received,
+    fix = (
         f"Fields with nulls: {fields}. Describe them by specs of MaskedTensors, or give "
-        f"xt.struct.constant a value in place of the nulls:\n{as_code({**given, **fills})}",
+        f"xt.struct.constant a value in place of the nulls:\n{as_code({**given, **fills})}"
     )
+    return NullError(error.path, error.expected, error.received, fix)
 
 
 def _nulls_in(
-    values: Any, wanted: Any, place: Place, policies: Nulls
-) -> Iterator[tuple[str, int, Any]]:
+    values: Sequence[Any], wanted: Wanted, place: Place, policies: Nulls
+) -> Iterator[tuple[str, int, Wanted]]:
     """Yields the path of each field with nulls that a spec does not want, and their number."""
     present = [value for value in values if value is not None]
     count = len(values) - len(present)
@@ -106,7 +107,7 @@ def _nulls_in(
         yield from _nulls_in(items, wanted.items, place.items(offsets_of(present)), policies)
 
 
-def _filler(wanted: Any) -> Any:
+def _filler(wanted: Wanted) -> Fill | str | None:
     """Returns a policy that gives nulls the zero of their type; None if there is no zero."""
     if isinstance(wanted, Lists) and not wanted.dense:
         return "empty"
@@ -114,7 +115,7 @@ def _filler(wanted: Any) -> Any:
     return None if zero is None else Fill(zero)
 
 
-def _zero(wanted: Any) -> Any:
+def _zero(wanted: Wanted) -> object:
     if isinstance(wanted, Leaf):
         return {tf.string: "", tf.bool: False}.get(wanted.dtype, 0)
     if isinstance(wanted, Lists):

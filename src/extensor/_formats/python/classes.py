@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 from typing import Any, get_args, get_origin
 
 import pyarrow as pa
@@ -13,23 +12,28 @@ from extensor._formats.python.hints import (
     KEPT,
     LISTS,
     UNIONS,
-    annotated,
+    Hint,
     arrow_note,
     dtype_of,
+    hint_text,
     hints_of,
     is_class_with_fields,
+    is_list_hint,
     item_of,
-    kinds_in,
-    name_of,
+    type_beside_none,
+    unwrapped,
     value_type,
     variants_in,
 )
 from extensor._formats.python.variants import NULL
 from extensor._path import Path, quoted
+from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.masked import is_union
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._tf import stacked
 from extensor._typing import ShapeLike
 from extensor.errors import StructureError
 
@@ -84,39 +88,35 @@ def spec_from(cls: type, shape: ShapeLike = (None,)) -> StructuredTensorSpec:
     └── steps: list of records
         └── minutes: float32
     """
-    outer = known_rank(shape, "spec_from: shape")
-    return _records(cls, outer, "", ())
+    return _records(cls, known_rank(shape, "spec_from: shape"), "", ())
 
 
-def _records(cls: Any, outer: tf.TensorShape, path: str, inside: tuple[Any, ...]) -> Any:
+def _records(
+    cls: Hint, outer: tf.TensorShape, path: str, inside: tuple[Hint, ...]
+) -> DenseStructuredTensorSpec:
     if cls in inside:
-        chain = " -> ".join(name_of(each) for each in (*inside, cls))
+        chain = " -> ".join(hint_text(each) for each in (*inside, cls))
         expected = "a class that does not contain itself, because a spec has finite depth"
         fix = "Store such data flat: a list of nodes with the indices of their children."
-        raise StructureError(path or name_of(cls), expected, chain, fix)
-    fields: dict[str, Any] = {}
-    kept: dict[str, Any] = {}
+        raise StructureError(path or hint_text(cls), expected, chain, fix)
+    fields: dict[str, tf.TypeSpec] = {}
+    types: dict[str, ArrowType] = {}
     for name, hint in hints_of(cls, path or "spec_from").items():
         at = f"{path}.{quoted(name)}" if path else quoted(name)
         fields[name] = _spec_of(hint, outer, at, (*inside, cls), None)
         arrow = _arrow_type(hint)
         if arrow is not None:
-            kept[name] = arrow
-    return _dense(outer, fields, kept)
+            types[name] = ArrowType(pa.field(name, arrow), form_of(fields[name], outer.rank))
+    return DenseStructuredTensorSpec(outer, fields, types)
 
 
-def _dense(shape: tf.TensorShape, fields: dict[str, Any], kept: dict[str, Any]) -> Any:
-    make: Any = DenseStructuredTensorSpec
-    if not kept or not hasattr(make, "arrow_types"):
-        return make(shape, fields)
-    from extensor._struct.arrow_types import ArrowType, form_of
-
-    rank = shape.rank
-    types = {n: ArrowType(pa.field(n, t), form_of(fields[n], rank)) for n, t in kept.items()}
-    return make(shape, fields, types)
-
-
-def _spec_of(hint: Any, outer: Any, path: str, inside: tuple[Any, ...], dtype: Any) -> Any:
+def _spec_of(
+    hint: Hint,
+    outer: tf.TensorShape,
+    path: str,
+    inside: tuple[Hint, ...],
+    dtype: tf.DType | None,
+) -> tf.TypeSpec:
     """Returns the spec of a field.
 
     Args:
@@ -126,107 +126,104 @@ def _spec_of(hint: Any, outer: Any, path: str, inside: tuple[Any, ...], dtype: A
         inside: The classes that contain the field.
         dtype: The dtype that an outer annotation chose, or None.
     """
-    hint, dtype, sizes, spec = annotated(hint, dtype)
+    hint, dtype, sizes, spec = unwrapped(hint, dtype)
     if spec is not None:
-        return _stacked(spec, outer)
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in UNIONS:
+        for size in reversed(outer.as_list()):
+            spec = stacked(spec, size)
+        return spec
+    arguments = get_args(hint)
+    if get_origin(hint) in UNIONS:
         return _union(hint, outer, path, inside, dtype)
-    if sizes is not None:
-        inner, given = hint, len(sizes)
-        for _ in range(given):
+    is_row = get_origin(hint) is tuple and arguments and arguments[-1] is not Ellipsis
+    if sizes is None and is_row:
+        inner, sizes = item_of(hint, path), (len(arguments),)
+    elif sizes is not None:
+        inner = hint
+        for _ in sizes:
             inner = item_of(inner, path)
-        return _spec_of(inner, outer.concatenate(sizes), path, inside, dtype)
-    if hint in LISTS or origin in LISTS:
-        if origin is tuple and arguments and arguments[-1] is not Ellipsis:
-            inner = item_of(hint, path)
-            return _spec_of(inner, outer.concatenate([len(arguments)]), path, inside, dtype)
+    elif is_list_hint(hint):
         items = _spec_of(item_of(hint, path), tf.TensorShape([None]), path, inside, dtype)
-        return _cut(items, outer)
-    if is_class_with_fields(hint):
+        return _in_lists(items, outer)
+    elif is_class_with_fields(hint):
         return _records(hint, outer, path, inside)
-    return tf.TensorSpec(outer, dtype or dtype_of(value_type(hint, path), path))
+    else:
+        return tf.TensorSpec(outer, dtype or dtype_of(value_type(hint, path), path))
+    return _spec_of(inner, outer.concatenate(sizes), path, inside, dtype)
 
 
-def _union(hint: Any, outer: Any, path: str, inside: tuple[Any, ...], dtype: Any) -> Any:
+def _union(
+    hint: Hint,
+    outer: tf.TensorShape,
+    path: str,
+    inside: tuple[Hint, ...],
+    dtype: tf.DType | None,
+) -> tf.TypeSpec:
     from extensor._types.masked.value import MaskedTensor
     from extensor._types.union.value import UnionTensor
 
-    kinds, has_none = kinds_in(hint)
-    if len(kinds) == 1 and has_none:
-        values = _spec_of(kinds[0], outer, path, inside, dtype)
-        made: Any = MaskedTensor.Spec
-        return made(values, tf.TensorSpec(outer, tf.bool))
+    one = type_beside_none(hint)
+    if one is not None:
+        values = _spec_of(one, outer, path, inside, dtype)
+        return MaskedTensor.Spec(values, tf.TensorSpec(outer, tf.bool))
     rows = tf.TensorShape([None])
-    variants: dict[str, Any] = {}
+    variants: dict[str, tf.TypeSpec] = {}
     for name, each in variants_in(hint, path).items():
         if name == NULL:
             variants[name] = MaskedTensor.Spec(tf.TensorSpec(rows, tf.float32))
         else:
             chosen = dtype if name in ("int", "float", "complex") else None
             variants[name] = _spec_of(each, rows, f"{path}.{name}", inside, chosen)
-    union: Any = UnionTensor.Spec
-    return union(variants, outer)
+    return UnionTensor.Spec(variants, outer)
 
 
-def _cut(items: Any, outer: Any) -> Any:
+def _in_lists(items: Any, outer: tf.TensorShape) -> tf.TypeSpec:
     """Returns the spec of lists of items, which are ragged below the first dimension."""
-    from extensor._types.union.spec import UnionSpec
-
     if outer.rank == 0:  # the list of a single record
         return items
     if isinstance(items, StructuredTensorSpec):
-        spec: Any = items
         for axis in range(outer.rank, 0, -1):
-            first = outer[0] if axis == 1 else None
-            spec = RaggedStructuredTensorSpec([first, None, *spec.shape[1:]], spec, tf.int64)
-        return spec
+            shape = [outer[0] if axis == 1 else None, None, *items.shape[1:]]
+            items = RaggedStructuredTensorSpec(shape, items, tf.int64)
+        return items
     if isinstance(items, (tf.TensorSpec, tf.RaggedTensorSpec)):
         inner = items.ragged_rank if isinstance(items, tf.RaggedTensorSpec) else 0
         shape = outer.concatenate(items.shape)
         return tf.RaggedTensorSpec(shape, items.dtype, outer.rank + inner, tf.int64)
-    if isinstance(items, UnionSpec):
-        return type(items)(items.variants, codes=_cut(items.codes, outer))
+    if is_union(items):
+        return type(items)(items.variants, codes=_in_lists(items.codes, outer))
     mask = tf.RaggedTensorSpec(outer.concatenate(items.mask.shape), tf.bool, outer.rank, tf.int64)
-    return type(items)(_cut(items.values, outer), mask)
+    return type(items)(_in_lists(items.values, outer), mask)
 
 
-def _stacked(spec: Any, outer: Any) -> Any:
-    from extensor._tf import stacked
-
-    for size in reversed(outer.as_list()):
-        spec = stacked(spec, size)
-    return spec
-
-
-def _arrow_type(hint: Any) -> Any:
+def _arrow_type(hint: Hint) -> pa.DataType | None:
     """Returns the Arrow type that a field keeps, for dates and times; None for other types."""
     arrow = arrow_note(hint)
     if arrow is not None:
         return arrow
-    hint = annotated(hint, None)[0]
+    hint = unwrapped(hint).hint
     if get_origin(hint) in UNIONS:
-        kinds, has_none = kinds_in(hint)
-        if len(kinds) == 1 and has_none:
-            return _arrow_type(kinds[0])
-        if all(_arrow_type(kind) is None for kind in kinds):
+        one = type_beside_none(hint)
+        if one is not None:
+            return _arrow_type(one)
+        if all(_arrow_type(each) is None for each in get_args(hint)):
             return None
-        return pa.dense_union([pa.field(n, _whole(h)) for n, h in variants_in(hint, "").items()])
+        variants = variants_in(hint, "").items()
+        return pa.dense_union([pa.field(name, _variant_type(each)) for name, each in variants])
     if get_origin(hint) in LISTS:
-        inner = [each for each in get_args(hint) if each is not Ellipsis]
-        found = _arrow_type(inner[0]) if inner else None
+        items = [each for each in get_args(hint) if each is not Ellipsis]
+        found = _arrow_type(items[0]) if items else None
         return None if found is None else pa.list_(found)
-    return KEPT.get(hint) if isinstance(hint, collections.abc.Hashable) else None
+    return KEPT.get(hint) if isinstance(hint, type) else None
 
 
-def _whole(hint: Any) -> pa.DataType:
+def _variant_type(hint: Hint) -> pa.DataType:
     """Returns an Arrow type for a variant beside one that keeps its Arrow type."""
     kept = _arrow_type(hint)
     if kept is not None or hint is type(None):
         return pa.null() if kept is None else kept
-    hint, dtype, _, _ = annotated(hint, None)
-    if hint in LISTS or get_origin(hint) in LISTS:
-        return pa.list_(_whole(item_of(hint, "")))
+    hint, dtype, _, _ = unwrapped(hint)
+    if is_list_hint(hint):
+        return pa.list_(_variant_type(item_of(hint, "")))
     if is_class_with_fields(hint):
         return pa.struct([])  # the records keep the types of their fields
     return natural_flat_type(dtype or dtype_of(value_type(hint, ""), ""), Path())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,16 +16,15 @@ import tensorflow as tf
 
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
-from extensor._formats.python import kinds
 from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
-from extensor._formats.python.columns import Columns, expect_size, offsets_of
+from extensor._formats.python.columns import Columns, ExpectFew, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
-from extensor._formats.python.inferred import inferred
-from extensor._formats.python.objects import is_object_class
-from extensor._formats.python.place import Place, shown
-from extensor._formats.python.typed import typed
-from extensor._formats.python.unfit import other_fields
-from extensor._formats.python.wanted import Lists, collection_levels
+from extensor._formats.python.fast import inferred, typed
+from extensor._formats.python.kinds import Kind, kind_of, kind_of_value
+from extensor._formats.python.objects import names_of
+from extensor._formats.python.place import Offsets, Place, shown
+from extensor._formats.python.unfit import fields_error
+from extensor._formats.python.wanted import Lists, Wanted, wanted_records
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
 from extensor._struct.cast_request import STRICT, CastRequest
@@ -41,6 +41,8 @@ from extensor._struct.value import StructuredTensorValue
 from extensor._tf._tf_eager import eagerly
 from extensor._typing import DTypeLike, NullsLike
 from extensor.errors import DTypeError, NullError, StructureError
+
+_ROOT = Path()
 
 
 @refuse_deep_nesting("constant")
@@ -100,13 +102,9 @@ def constant(
         raise DTypeError("constant: conflicts", '"error" or "union"', repr(conflicts)[:60], fix)
     if spec is not None:
         if not isinstance(spec, StructuredTensorSpec):
-            raise DTypeError(
-                "constant: spec",
-                "the spec of a StructuredTensor",
-                shown(spec),
-                "Get one from xt.spec_of(records), xt.spec_from_schema(schema) or "
-                "xt.struct.spec_from(cls).",
-            )
+            expected = "the spec of a StructuredTensor"
+            sources = "xt.spec_of(records), xt.spec_from_schema(schema) or xt.struct.spec_from(cls)"
+            raise DTypeError("constant: spec", expected, shown(spec), f"Get one from {sources}.")
         if dtype is not None:
             expected = "no dtype, because the spec has the dtypes"
             fix = "Leave one of them out."
@@ -147,10 +145,10 @@ def constant_value(
 
 def arrow_of(
     records: list[Any],
-    nulls: Any,
+    nulls: NullsLike | None,
     conflicts: str,
     name_of: Callable[[int], str],
-    expect_few: Callable[[int, int, int, str], None] | None = None,
+    expect_few: ExpectFew | None = None,
 ) -> pa.StructArray:
     """Returns records as an Arrow array, whose numbers are int64 and float64.
 
@@ -166,29 +164,31 @@ def arrow_of(
     return _array(columns, records, place, nulls) if records else pa.array([], pa.struct([]))
 
 
-def _array(columns: Columns, records: list[Any], place: Place, nulls: Any) -> pa.Array:
+def _array(columns: Columns, records: list[Any], place: Place, nulls: NullsLike | None) -> pa.Array:
     """Returns records as an Arrow array. An error for a null lists all fields with nulls."""
     try:
         return columns.array(records, None, place)
     except NullError as error:
-        raise with_all_nulls(
-            error, nulls, lambda other: columns.under(other).array(records, None, place)
-        ) from None
+
+        def read(other: NullsLike) -> pa.Array:
+            return columns.with_nulls(other).array(records, None, place)
+
+        raise with_all_nulls(error, nulls, read) from None
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: object) -> bool:
     """Returns whether a value is a list, a dict, or an object of a class with fields."""
-    return isinstance(value, (list, tuple, Mapping)) or is_object_class(type(value))
+    return isinstance(value, (list, tuple, Mapping)) or names_of(type(value)) is not None
 
 
 def of_spec(
     pyval: Any,
-    spec: Any,
-    nulls: Any = None,
+    spec: StructuredTensorSpec,
+    nulls: NullsLike | None = None,
     path: str = "",
     name_of: Callable[[int], str] | None = None,
     request: CastRequest = STRICT,
-) -> Any:
+) -> StructuredTensor:
     """Returns records of a spec from Python data; see `StructuredTensorSpec.cast`.
 
     Args:
@@ -203,11 +203,11 @@ def of_spec(
         return _of_columns(pyval, spec, path, request)
     outer = (path,) if path else ()
     place = Place(path, outer, name_of=name_of)
-    wanted: Any = collection_levels(spec)
+    wanted: Wanted = wanted_records(spec)
     dtypes = Dtypes(None, rounds=name_of is not None)
     columns = Columns(dtypes, nulls, unions=False, request=request.inside(*outer))
-    flat: Any = [pyval]
-    levels: list[Any] = []
+    flat: list[Any] = [pyval]
+    levels: list[_Level] = []
     while isinstance(wanted, Lists):
         _expect_lists(flat, place)
         offsets = offsets_of(flat)
@@ -248,7 +248,7 @@ def _with_metadata(value: Any, spec: Any) -> Any:
     return typed if value._hint is None else typed._with_hint(value._hint)
 
 
-def _policy(columns: Columns, nulls: Any) -> Any:
+def _policy(columns: Columns, nulls: NullsLike | None) -> NullsLike | None:
     """Returns the policies of spec and values together with the argument `nulls`."""
     if not columns.policies:
         return nulls
@@ -256,7 +256,9 @@ def _policy(columns: Columns, nulls: Any) -> Any:
     return {**columns.policies, **given}
 
 
-def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRequest) -> Any:
+def _of_columns(
+    values: Mapping[str, Any], spec: StructuredTensorSpec, path: str, request: CastRequest
+) -> StructuredTensor:
     """Returns records of a dense spec from one dict of the values of all records."""
     names = spec._record.field_specs
     if spec._record is not spec:
@@ -266,7 +268,7 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRe
     kept = [name for name in values if name in names or not request.drops(Path(name))]
     if set(names) != set(kept):
         missing = [name for name in names if name not in values]
-        raise other_fields(names, kept, missing, path or "records")
+        raise fields_error(names, kept, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
         expected = "lists of empty records, which show the number of records"
         fix = "Nest one list for each dimension of the records."
@@ -284,48 +286,46 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRe
     return spec._with_fields(fields)
 
 
-def _levels(pyval: Any) -> tuple[list[Any], Place, list[Any]]:
+_Level = tuple[int | None, Offsets]
+"""The size of the lists of a level, None where they are ragged, and their offsets."""
+
+
+def _levels(pyval: object) -> tuple[list[_Level], Place, list[Any]]:
     """Returns the levels of lists of a collection, the place of the records, and all records."""
-    flat: Any = [pyval]
+    flat: list[Any] = [pyval]
     place = Place()
-    levels: list[Any] = []
+    levels: list[Offsets] = []
     while True:
         types = set(map(type, flat))
-        found = {kinds.kind_of(cls, flat) for cls in types - {type(None)}}
-        if found != {kinds.LIST} or type(None) in types:
+        found = {kind_of(cls, flat) for cls in types - {type(None)}}
+        if found != {Kind.LIST} or type(None) in types:
             break
         offsets = offsets_of(flat)
         levels.append(offsets)
         place = place.records(offsets)
         flat = list(itertools.chain.from_iterable(flat))
-    if found != {kinds.RECORD} and (flat or not levels):
+    if found != {Kind.RECORD} and (flat or not levels):
         for index, value in enumerate(flat):
-            if value is None and kinds.RECORD in found:
-                continue  # a record that is null
-            if value is None or kinds.kind_of(type(value), flat) != kinds.RECORD:
-                raise _no_records(value, place.at(index), len(found) > 1)
+            is_null_record = value is None and Kind.RECORD in found
+            if not is_null_record and (value is None or kind_of_value(value) is not Kind.RECORD):
+                at = place.at(index)
+                expected = "records: dicts, or objects of a class with fields"
+                fix = 'Name the values of a plain list: {"x": values}.'
+                if len(found) > 1:
+                    fix = "Nest all records in the same number of lists."
+                at = "constant" if at == "records" else at
+                raise StructureError(at, expected, shown(value), fix)
     return _dense_below(levels), place, flat
 
 
-def _no_records(value: Any, at: str, mixed: bool) -> StructureError:
-    return StructureError(
-        "constant" if at == "records" else at,
-        "records: dicts, or objects of a class with fields",
-        shown(value),
-        "Nest all records in the same number of lists."
-        if mixed
-        else 'Name the values of a plain list: {"x": values}.',
-    )
-
-
-def _expect_lists(values: Any, place: Place) -> None:
+def _expect_lists(values: list[Any], place: Place) -> None:
     for index, value in enumerate(values):
-        if value is None or kinds.kind_of(type(value), [value]) != kinds.LIST:
+        if value is None or kind_of_value(value) is not Kind.LIST:
             fix = "Nest one list for each dimension of the records."
             raise StructureError(place.at(index), "a list", shown(value), fix)
 
 
-def _dense_below(levels: list[Any]) -> list[Any]:
+def _dense_below(levels: list[Offsets]) -> list[_Level]:
     """Returns for each level its size, None where it is ragged, and its offsets.
 
     As in a RaggedTensor, the dimensions below the last one whose lists differ in length are dense.
@@ -338,27 +338,30 @@ def _dense_below(levels: list[Any]) -> list[Any]:
 
 
 def _built(
-    array: pa.Array, levels: list[Any], columns: Columns, splits: tf.DType, nulls: Any
-) -> Any:
+    array: pa.Array,
+    levels: list[_Level],
+    columns: Columns,
+    splits: tf.DType,
+    nulls: NullsLike | None,
+) -> StructuredTensor:
     """Returns the records of an Arrow array, with the dimensions of the collection."""
     # Without `nulls`, from_arrow has its own default.
     policy: dict[str, Any] = {} if nulls is None else {"nulls": nulls}
     records: Any = read_records(array, splits, **policy)
     if columns.tensors:
-        tensors = dict(columns.tensors)
-        records = _placed(records, tensors, lambda old, new: _in_lists_of(old, new, splits))
-        return _with_levels(records, levels, splits)
-    with tf.init_scope():
-        built = _with_levels(records, levels, splits)
-    values = dict(columns.values)
-    return _placed(built, values, lambda _, value: value) if values else built
+        in_lists = functools.partial(_in_lists_of, splits=splits)
+        built = _with_levels(_placed(records, columns.tensors, in_lists), levels, splits)
+    else:
+        with tf.init_scope():
+            built = _with_levels(records, levels, splits)
+    return _placed(built, columns.values, lambda _, value: value) if columns.values else built
 
 
 def _placed(
     value: Any,
     columns: Mapping[tuple[str, ...], Any],
     place: Callable[[Any, Any], Any],
-    at: Path | None = None,
+    at: Path = _ROOT,
 ) -> Any:
     """Returns records with columns in place of placeholders.
 
@@ -366,15 +369,16 @@ def _placed(
         value: Records, or a value inside them.
         columns: The column for each placeholder, by the names of its path.
         place: Takes a placeholder and its column, and returns what takes its place.
-        at: The path of the value. Default: the records themselves.
+        at: The path of the value.
     """
-    at = Path() if at is None else at
     if at.names in columns:
         return place(value, columns[at.names])
     return map_inside(value, lambda part, inner: _placed(part, columns, place, inner), at)
 
 
-def _with_levels(records: Any, levels: list[Any], splits: tf.DType) -> Any:
+def _with_levels(
+    records: StructuredTensor, levels: list[_Level], splits: tf.DType
+) -> StructuredTensor:
     if not levels:
         return records[0]
     for size, offsets in reversed(levels[1:]):

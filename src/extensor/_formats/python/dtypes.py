@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._formats.python import kinds
+from extensor._formats.python.kinds import Kind
 from extensor._formats.python.place import Place, shown
 from extensor._path import Path
+from extensor._typing import DTypeLike
 from extensor.errors import DTypeError, FieldError
 
+_Array = np.ndarray[Any, Any]
 _EXACT = 2**53  # up to here, float64 holds each integer
 
 
@@ -31,7 +33,12 @@ class Dtypes:
         DTypeError: If it is neither (also a TypeError).
     """
 
-    def __init__(self, dtype: Any, wide: bool = False, rounds: bool = False) -> None:
+    def __init__(
+        self,
+        dtype: DTypeLike | Mapping[Any, DTypeLike] | None,
+        wide: bool = False,
+        rounds: bool = False,
+    ) -> None:
         self.wide = wide
         self._rounds = rounds
         self._all: tf.DType | None = None
@@ -54,15 +61,17 @@ class Dtypes:
                 fix = "Check the path."
                 raise FieldError("dtype", expected, f"{path}, where there are none", fix)
 
-    def of_numbers(self, text: str, _: Any) -> tf.DType | None:
-        """Returns the dtype that the caller chose for a path, or None."""
+    def chosen(self, place: Place) -> tf.DType | None:
+        """Returns the dtype that the caller chose for a place, or None."""
         if not self._by_path:
             return self._all
-        path = Path.parse(text)
+        path = Path.parse(place.text)
         self._used.add(path)
         return self._by_path.get(path, self._all)
 
-    def of(self, kind: str, types: set[type], values: Any, place: Place) -> tf.DType | None:
+    def column_dtype(
+        self, kind: Kind, types: set[type], values: Sequence[object], place: Place
+    ) -> tf.DType | None:
         """Returns the dtype of a column; None if Arrow chooses it.
 
         Args:
@@ -74,13 +83,13 @@ class Dtypes:
         Raises:
             DTypeError: If the caller chose a dtype that the values do not fit.
         """
-        chosen = self.of_numbers(place.text, None)
-        own = {kinds.STRING: tf.string, kinds.BOOL: tf.bool}.get(kind)
+        chosen = self.chosen(place)
+        own = {Kind.STRING: tf.string, Kind.BOOL: tf.bool}.get(kind)
         if own is not None:
             if chosen not in (None, own) and chosen is not self._all:
                 raise _not_of(chosen, values, place)
             return own
-        if kind != kinds.NUMBER:
+        if kind is not Kind.NUMBER:
             return None
         if chosen is not None:
             if not _is_number(chosen):
@@ -88,8 +97,16 @@ class Dtypes:
             return chosen
         return _wide(types, values, place) if self.wide else _natural(types, values, place)
 
-    def array(self, values: Any, dtype: tf.DType, place: Place, wanted: bool) -> Any:
+    def array(
+        self, values: Sequence[object], dtype: tf.DType, place: Place, is_of_spec: bool
+    ) -> _Array:
         """Returns numbers as a NumPy array of a dtype.
+
+        Args:
+            values: The numbers.
+            dtype: The dtype.
+            place: Their place.
+            is_of_spec: Whether a spec says the dtype, for errors.
 
         Raises:
             DTypeError: If a number does not fit the dtype (also a TypeError).
@@ -98,36 +115,49 @@ class Dtypes:
         if isinstance(values, np.ndarray) and values.dtype == np_dtype:
             return values
         types = set(map(type, values))
-        if dtype.is_integer:
-            if not all(issubclass(cls, (int, np.integer)) for cls in types):
-                raise _not_held(values, dtype, place, wanted)
-            wide = np.uint64 if dtype == tf.uint64 else np.int64
-            try:
-                numbers = np.fromiter(values, wide, len(values))
-            except (OverflowError, ValueError):
-                raise _not_held(values, dtype, place, wanted) from None
-            low, high = _limits(dtype)
-            if numbers.size and not low <= numbers.min() <= numbers.max() <= high:
-                raise _not_held(values, dtype, place, wanted)
-            if wide is np.uint64 and any(value < 0 for value in values):
-                raise _not_held(values, dtype, place, wanted)
-            return numbers.astype(np_dtype)
-        if any(issubclass(cls, (complex, np.complexfloating)) for cls in types):
-            raise _not_held(values, dtype, place, wanted)
-        try:
-            numbers = np.fromiter(values, np.float64, len(values))
-        except (OverflowError, ValueError):
-            raise _not_held(values, dtype, place, wanted) from None
-        with np.errstate(over="ignore"):
-            narrow = numbers.astype(np_dtype)
-        if (np.isinf(narrow) & ~np.isinf(numbers)).any():
-            raise _not_held(values, dtype, place, wanted)
-        if not self._rounds and self.of_numbers(place.text, None) is None:
-            _expect_exact(values, types, narrow, place)
-        return narrow
+        made = (_integers if dtype.is_integer else _floats)(values, types, dtype)
+        if made is None:
+            raise _not_held(values, dtype, place, is_of_spec)
+        if dtype.is_floating and not self._rounds and self.chosen(place) is None:
+            _expect_exact(values, types, made, place)
+        return made
 
 
-def _expect_exact(values: Any, types: set[type], made: Any, place: Place) -> None:
+def _integers(
+    values: Sequence[Any], types: set[type], dtype: tf.DType
+) -> np.ndarray[Any, Any] | None:
+    """Returns numbers as an array of integers; None if the dtype does not hold all of them."""
+    if not all(issubclass(cls, (int, np.integer)) for cls in types):
+        return None
+    wide = np.uint64 if dtype == tf.uint64 else np.int64
+    try:
+        numbers = np.fromiter(values, wide, len(values))
+    except (OverflowError, ValueError):
+        return None
+    low, high = _limits(dtype)
+    if numbers.size and not low <= numbers.min() <= numbers.max() <= high:
+        return None
+    if wide is np.uint64 and any(value < 0 for value in values):
+        return None
+    return numbers.astype(dtype.as_numpy_dtype)
+
+
+def _floats(
+    values: Sequence[Any], types: set[type], dtype: tf.DType
+) -> np.ndarray[Any, Any] | None:
+    """Returns numbers as an array of floats; None if the dtype does not hold all of them."""
+    if any(issubclass(cls, (complex, np.complexfloating)) for cls in types):
+        return None
+    try:
+        numbers = np.fromiter(values, np.float64, len(values))
+    except (OverflowError, ValueError):
+        return None
+    with np.errstate(over="ignore"):
+        narrow = numbers.astype(dtype.as_numpy_dtype)
+    return None if (np.isinf(narrow) & ~np.isinf(numbers)).any() else narrow
+
+
+def _expect_exact(values: Sequence[object], types: set[type], made: _Array, place: Place) -> None:
     """Raises DTypeError if an integer of Python is another number in floats."""
     if not any(issubclass(cls, int) for cls in types):
         return
@@ -140,7 +170,7 @@ def _expect_exact(values: Any, types: set[type], made: Any, place: Place) -> Non
             raise DTypeError(place.at(index), expected, shown(value), fix)
 
 
-def _dtype(dtype: Any) -> tf.DType:
+def _dtype(dtype: DTypeLike) -> tf.DType:
     try:
         return tf.dtypes.as_dtype(dtype)
     except TypeError:
@@ -153,7 +183,7 @@ def _is_number(dtype: tf.DType) -> bool:
     return dtype.is_floating or dtype.is_integer or dtype.is_complex
 
 
-def _natural(types: set[type], values: Any, place: Place) -> tf.DType:
+def _natural(types: set[type], values: Sequence[Any], place: Place) -> tf.DType:
     """Returns the dtype that tf.ragged.constant gives to Python numbers; NumPy's keep theirs."""
     own = [np.dtype(cls) for cls in types if issubclass(cls, np.generic)]
     if own:
@@ -168,23 +198,19 @@ def _natural(types: set[type], values: Any, place: Place) -> tf.DType:
     try:
         numbers = np.fromiter((v for v in values if v is not None), np.int64)
     except OverflowError:
-        raise _not_held(values, tf.int64, place, wanted=False) from None
+        raise _not_held(values, tf.int64, place, is_of_spec=False) from None
     low, high = _limits(tf.int32)
     wide = numbers.size and (numbers.min() < low or numbers.max() > high)
     return tf.int64 if wide else tf.int32
 
 
-def _wide(types: set[type], values: Any, place: Place) -> tf.DType:
+def _wide(types: set[type], values: Sequence[Any], place: Place) -> tf.DType:
     """Returns int64 or float64 for Python's ints and floats, which must not lose digits."""
     dtype = tf.float64 if float in types else tf.int64
-    whole = [value for value in values if type(value) is int]
-    if not whole or (min(whole) >= -_EXACT and max(whole) <= _EXACT):
-        return dtype
     for index, value in enumerate(values):
-        if type(value) is not int:
+        if type(value) is not int or -_EXACT <= value <= _EXACT:
             continue
-        is_held = _fits(value, dtype) and (dtype.is_integer or int(float(value)) == value)
-        if not is_held:
+        if not _fits(value, dtype) or (dtype.is_floating and int(float(value)) != value):
             expected = f"a number that {dtype.name} can hold"
             fix = "Choose the type of the field with schema=, such as pa.float64()."
             raise DTypeError(place.at(index), expected, shown(value), fix)
@@ -197,34 +223,23 @@ def _limits(dtype: tf.DType) -> tuple[int, int]:
     return int(dtype.min), int(dtype.max)
 
 
-def _fits(value: Any, dtype: tf.DType) -> bool:
-    if dtype.is_integer:
-        whole = isinstance(value, (int, np.integer))
-        low, high = _limits(dtype)
-        return whole and low <= int(value) <= high
-    if isinstance(value, (complex, np.complexfloating)):
-        return False
-    try:
-        wide = float(value)
-    except OverflowError:
-        return False
-    with np.errstate(over="ignore"):
-        return bool(np.isinf(wide) or not np.isinf(np.array(wide).astype(dtype.as_numpy_dtype)))
+def _fits(value: object, dtype: tf.DType) -> bool:
+    convert = _integers if dtype.is_integer else _floats
+    return convert([value], {type(value)}, dtype) is not None
 
 
-def _not_held(values: Any, dtype: tf.DType, place: Place, wanted: bool) -> DTypeError:
+def _not_held(
+    values: Sequence[object], dtype: tf.DType, place: Place, is_of_spec: bool
+) -> DTypeError:
     index = next((i for i, v in enumerate(values) if v is not None and not _fits(v, dtype)), 0)
-    return DTypeError(
-        place.at(index),
-        f"a number that {dtype.name} can hold",
-        shown(values[index]),
-        "Round or scale the number, or change the spec."
-        if wanted
-        else "Choose the dtype of the field: dtype= or spec=.",
-    )
+    fix = "Choose the dtype of the field: dtype= or spec=."
+    if is_of_spec:
+        fix = "Round or scale the number, or change the spec."
+    expected = f"a number that {dtype.name} can hold"
+    return DTypeError(place.at(index), expected, shown(values[index]), fix)
 
 
-def _not_of(dtype: tf.DType, values: Any, place: Place) -> DTypeError:
+def _not_of(dtype: tf.DType, values: Sequence[object], place: Place) -> DTypeError:
     index = next(i for i, value in enumerate(values) if value is not None)
     fix = "Choose another dtype for this path."
     return DTypeError(place.at(index), f"{dtype.name}, as dtype= says", shown(values[index]), fix)

@@ -11,7 +11,8 @@ import sys
 import types
 import typing
 import uuid
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Collection, Iterable
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,18 @@ import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.schema import spec_from_schema
-from extensor._formats.python import kinds
+from extensor._formats.python.kinds import kind_of
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL, list_name, variant_name
 from extensor.errors import DTypeError, UnsupportedTypeError
 
-LEAVES: dict[Any, tf.DType] = {
+Hint = Any
+"""An annotation: a class, or what `typing` makes of classes, which has no type of its own."""
+
+Bound = dict[Any, dict[Any, Hint]]
+"""The types of the type variables of a class and of its bases, by class."""
+
+LEAVES: dict[type, tf.DType] = {
     bool: tf.bool,
     int: tf.int32,
     float: tf.float32,
@@ -34,7 +41,7 @@ LEAVES: dict[Any, tf.DType] = {
     bytearray: tf.string,
 }
 
-ARROW: dict[Any, pa.DataType] = {
+ARROW: dict[type, pa.DataType] = {
     datetime.datetime: pa.timestamp("us"),
     datetime.date: pa.date32(),
     datetime.time: pa.time64("us"),
@@ -43,36 +50,21 @@ ARROW: dict[Any, pa.DataType] = {
 }
 """The Arrow types of classes whose objects Arrow converts, in the units of `xt.struct.constant`."""
 
-INTEGERS: dict[Any, pa.DataType] = {
+INTEGERS: dict[type, pa.DataType] = {
     kind: pa.int32() if kind is datetime.date else pa.int64() for kind in ARROW if kind != uuid.UUID
 }
 """The Arrow types of the tensors of classes in `ARROW`, if these are integers."""
 
-KEPT: dict[Any, pa.DataType] = {**ARROW, bytes: pa.binary()}
+KEPT: dict[type, pa.DataType] = {**ARROW, bytes: pa.binary()}
 
 
-def arrow_note(hint: Any) -> pa.DataType | None:
+def arrow_note(hint: Hint) -> pa.DataType | None:
     """Returns the Arrow type in an annotation such as `Annotated[Decimal, pa.decimal64(9, 2)]`."""
     if get_origin(hint) is not typing.Annotated:
         return None
     inner, *notes = get_args(hint)
     found = [note for note in notes if isinstance(note, pa.DataType)]
     return found[0] if found else arrow_note(inner)
-
-
-def kind_of_arrow(arrow: pa.DataType) -> Any:
-    """Returns the class of the Python objects of times and decimals; None for other types."""
-    t = pa.types
-    for is_kind, kind in (
-        (t.is_decimal, decimal.Decimal),
-        (t.is_timestamp, datetime.datetime),
-        (t.is_date, datetime.date),
-        (t.is_time, datetime.time),
-        (t.is_duration, datetime.timedelta),
-    ):
-        if is_kind(arrow):
-            return kind
-    return None
 
 
 LISTS = (
@@ -85,8 +77,17 @@ LISTS = (
 UNIONS = (Union, types.UnionType)
 
 
-def annotated(hint: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
-    """Returns an annotation without its wrappers, and the dtype, sizes and spec in them."""
+class Unwrapped(NamedTuple):
+    """An annotation without the wrappers around it, and the dtype, sizes and spec in them."""
+
+    hint: Hint
+    dtype: tf.DType | None
+    sizes: tuple[int | None, ...] | None
+    spec: tf.TypeSpec | None
+
+
+def unwrapped(hint: Hint, dtype: tf.DType | None = None) -> Unwrapped:
+    """Returns an annotation without its wrappers; `dtype` counts if they have none."""
     sizes = spec = None
     while True:
         origin = get_origin(hint)
@@ -111,26 +112,31 @@ def annotated(hint: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
         elif hasattr(hint, "__value__") and type(hint).__name__ == "TypeAliasType":
             hint = hint.__value__
         else:
-            return hint, dtype, sizes, spec
+            return Unwrapped(hint, dtype, sizes, spec)
 
 
-def item_of(hint: Any, path: str) -> Any:
+def is_list_hint(hint: Hint) -> bool:
+    """Returns whether an annotation is a list, with or without the type of its items."""
+    return hint in LISTS or get_origin(hint) in LISTS
+
+
+def item_of(hint: Hint, path: str) -> Hint:
     """Returns the annotation of the items of a list."""
     arguments = [each for each in get_args(hint) if each is not Ellipsis]
     if get_origin(hint) in LISTS and arguments and all(a == arguments[0] for a in arguments):
         return arguments[0]
     expected = "a list with the type of its items, such as list[float]"
     fix = "Give all items one type; describe unlike items by a class with a field for each."
-    raise UnsupportedTypeError(path, expected, name_of(hint), fix)
+    raise UnsupportedTypeError(path, expected, hint_text(hint), fix)
 
 
-def is_class_with_fields(hint: Any) -> bool:
+def is_class_with_fields(hint: Hint) -> bool:
     """Returns whether an annotation is a class whose objects are records: `Box` or `Box[int]`."""
     cls = class_in(hint)
     return isinstance(cls, type) and names_of(cls) is not None
 
 
-def hints_of(hint: Any, path: str) -> dict[str, Any]:
+def hints_of(hint: Hint, path: str) -> dict[str, Hint]:
     """Returns the annotations of the fields of a class, by name.
 
     Args:
@@ -141,7 +147,7 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
     names = names_of(cls) if isinstance(cls, type) else None
     if names is None:
         expected = "a dataclass, TypedDict, NamedTuple, attrs or pydantic class"
-        received = repr(hint) if isinstance(hint, str) else name_of(hint)
+        received = repr(hint) if isinstance(hint, str) else hint_text(hint)
         raise DTypeError(path, expected, received, _fix_of_class(hint))
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -152,26 +158,22 @@ def hints_of(hint: Any, path: str) -> dict[str, Any]:
     hints = {name: _with_types(each, _types_for(name, cls, bound)) for name, each in hints.items()}
     missing = [name for name in names if name not in hints]
     if missing:
-        raise DTypeError(
-            f"{path}: {cls.__name__}.{missing[0]}",
-            "a field with an annotation",
-            "a field without one",
-            "Annotate it, such as `title: str`.",
-        )
-    may_miss: Any = getattr(cls, "__optional_keys__", ())  # of a TypedDict
+        place, fix = f"{path}: {cls.__name__}.{missing[0]}", "Annotate it, such as `title: str`."
+        raise DTypeError(place, "a field with an annotation", "a field without one", fix)
+    may_miss: Collection[str] = getattr(cls, "__optional_keys__", ())  # of a TypedDict
     return {name: _of_key(hints[name], name in may_miss) for name in names}
 
 
-def _fix_of_class(hint: Any) -> str:
+def _fix_of_class(hint: Hint) -> str:
     inner = [each for each in get_args(hint) if is_class_with_fields(each)]
     if len(inner) == 1:  # list[Recipe], Recipe | None, Annotated[Recipe, ...]
-        return f"Give the class: spec_from({name_of(inner[0])}); shape= says how many records."
+        return f"Give the class: spec_from({hint_text(inner[0])}); shape= says how many records."
     if not isinstance(hint, type) and names_of(type(hint)) is not None:
-        return f"Give the class of the object: spec_from({name_of(type(hint))})."
+        return f"Give the class of the object: spec_from({hint_text(type(hint))})."
     return "Give a class with annotated fields: decorate it with @dataclasses.dataclass."
 
 
-def _bound_types(hint: Any) -> dict[Any, dict[Any, Any]]:
+def _bound_types(hint: Hint) -> Bound:
     """Returns the types of the type variables of a generic class, and of each of its bases."""
     cls = class_in(hint)
     own = getattr(cls, "__pydantic_generic_metadata__", {})  # Box[int] is a class in pydantic
@@ -189,19 +191,19 @@ def _bound_types(hint: Any) -> dict[Any, dict[Any, Any]]:
     return found
 
 
-def _types_for(name: str, cls: Any, bound: dict[Any, dict[Any, Any]]) -> dict[Any, Any]:
+def _types_for(name: str, cls: type, bound: Bound) -> dict[Any, Hint]:
     """Returns the types of type variables in the annotation of a field of a class."""
     if not is_typed_dict(cls):
         for base in cls.__mro__:  # the class that has the annotation: others may reuse a variable
             if name in inspect.get_annotations(base):
                 return bound.get(base, {})
-    merged: dict[Any, Any] = {}
+    merged: dict[Any, Hint] = {}
     for given in bound.values():
         merged = {**given, **merged}
     return merged
 
 
-def _with_types(hint: Any, bound: dict[Any, Any]) -> Any:
+def _with_types(hint: Hint, bound: dict[Any, Hint]) -> Hint:
     """Returns an annotation with types in the place of type variables."""
     if isinstance(hint, typing.TypeVar):
         return bound.get(hint, hint)
@@ -211,7 +213,7 @@ def _with_types(hint: Any, bound: dict[Any, Any]) -> Any:
     return hint[tuple(bound.get(variable, variable) for variable in variables)]
 
 
-def _of_key(hint: Any, may_miss: bool) -> Any:
+def _of_key(hint: Hint, may_miss: bool) -> Hint:
     """Returns the annotation of a field; that of a key that may be missing is nullable."""
     kind = getattr(get_origin(hint), "__name__", None)
     if kind == "NotRequired":
@@ -221,7 +223,7 @@ def _of_key(hint: Any, may_miss: bool) -> Any:
     return typing.Union[hint, None] if may_miss else hint  # noqa: UP007
 
 
-def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
+def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Hint]:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         try:
@@ -233,34 +235,33 @@ def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
     raise DTypeError(f"{path}: {cls.__name__}", expected, f"{error}", fix) from error
 
 
-def name_of(hint: Any) -> str:
+def hint_text(hint: Hint) -> str:
     """Returns an annotation as text."""
     if isinstance(hint, type) and not get_args(hint):
         return hint.__name__
     if is_class_with_fields(hint):
-        return f"{class_in(hint).__name__}[{', '.join(map(name_of, get_args(hint)))}]"
+        return f"{class_in(hint).__name__}[{', '.join(map(hint_text, get_args(hint)))}]"
     return str(hint)
 
 
-def kinds_in(hint: Any) -> tuple[list[Any], bool]:
-    """Returns the types in a union without None, and whether None is in it."""
-    arguments = get_args(hint)
-    kinds = [each for each in arguments if each is not type(None)]
-    return kinds, len(kinds) < len(arguments)
+def type_beside_none(hint: Hint) -> Hint:
+    """Returns T of the annotation `T | None`; None for other unions."""
+    found = [each for each in get_args(hint) if each is not type(None)]
+    return found[0] if len(found) == 1 and type(None) in get_args(hint) else None
 
 
-def one_type(values: Any, path: str) -> Any:
+def _one_type(values: Iterable[object], path: str) -> type:
     """Returns the type of values, such as those of a Literal."""
-    kinds = {type(value) for value in values}
+    found = {type(value) for value in values}
     for kind in (bool, int, str, bytes, float):
-        if kinds and all(issubclass(each, kind) for each in kinds):
+        if found and all(issubclass(each, kind) for each in found):
             return kind
-    received = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no values"
+    received = ", ".join(sorted(each.__name__ for each in found)) or "no values"
     fix = "Give all values one type."
     raise UnsupportedTypeError(path, "values of one type, such as strings", received, fix)
 
 
-def dtype_of(hint: Any, path: str) -> tf.DType:
+def dtype_of(hint: Hint, path: str) -> tf.DType:
     """Returns the dtype of a type of single values."""
     if hint in LEAVES:
         return LEAVES[hint]
@@ -277,10 +278,10 @@ def dtype_of(hint: Any, path: str) -> tf.DType:
         fix = "Give the scale: Annotated[Decimal, pa.decimal128(10, 2)]."
     if isinstance(hint, typing.TypeVar):
         fix = f"Give the generic class its types, such as int for {hint}: spec_from(Box[int])."
-    raise UnsupportedTypeError(path, "a type that tensors can hold", name_of(hint), fix)
+    raise UnsupportedTypeError(path, "a type that tensors can hold", hint_text(hint), fix)
 
 
-def variants_in(hint: Any, path: str) -> dict[str, Any]:
+def variants_in(hint: Hint, path: str) -> dict[str, Hint]:
     """Returns the types in a union by the names of the variants; None is `null`, and last.
 
     Records of one class are `record`; several classes have their own names.
@@ -289,31 +290,32 @@ def variants_in(hint: Any, path: str) -> dict[str, Any]:
         UnsupportedTypeError: If values do not show which of two types they have (also a
             TypeError).
     """
-    found_kinds, has_none = kinds_in(hint)
-    records = [each for each in found_kinds if is_class_with_fields(annotated(each, None)[0])]
-    found: dict[str, Any] = {}
-    for each in found_kinds:
-        is_one_of_many = len(records) > 1 and each in records
-        hint_of_one = annotated(each, None)[0]
-        name = class_in(hint_of_one).__name__ if is_one_of_many else _variant_name(each, path)
+    members = [each for each in get_args(hint) if each is not type(None)]
+    records = [each for each in members if is_class_with_fields(unwrapped(each).hint)]
+    found: dict[str, Hint] = {}
+    for each in members:
+        if len(records) > 1 and each in records:
+            name = class_in(unwrapped(each).hint).__name__
+        else:
+            name = _variant_name(each, path)
         if name in found:
             raise UnsupportedTypeError(
                 path,
                 "a union of types that a value shows: numbers, text, records, ...",
-                f"{name_of(found[name])} | {name_of(each)}",
+                f"{hint_text(found[name])} | {hint_text(each)}",
                 "Wrap one of them in a class with a field, or join them: list[int | str].",
             )
         found[name] = each
-    return {**found, NULL: type(None)} if has_none else found
+    return {**found, NULL: type(None)} if type(None) in get_args(hint) else found
 
 
-def _variant_name(hint: Any, path: str) -> str:
+def _variant_name(hint: Hint, path: str) -> str:
     """Returns the name that `xt.struct.constant` gives to the variant of such values."""
     depth = 0
-    hint, dtype, _, spec = annotated(hint, None)
-    while spec is None and (hint in LISTS or get_origin(hint) in LISTS):
+    hint, dtype, _, spec = unwrapped(hint)
+    while spec is None and is_list_hint(hint):
         depth += 1
-        hint, _, _, spec = annotated(item_of(hint, path), None)
+        hint, _, _, spec = unwrapped(item_of(hint, path))
     if depth:
         return list_name(depth)
     if is_class_with_fields(hint):
@@ -322,15 +324,14 @@ def _variant_name(hint: Any, path: str) -> str:
         return "other"
     hint = value_type(hint, path)
     dtype = dtype or dtype_of(hint, path)
-    return variant_name(
-        kinds.kind_of(hint, ()), {hint} if dtype.is_integer else {dtype.as_numpy_dtype}
-    )
+    classes = {hint} if dtype.is_integer else {dtype.as_numpy_dtype}
+    return variant_name(kind_of(hint, ()), classes)
 
 
-def value_type(hint: Any, path: str) -> Any:
+def value_type(hint: Hint, path: str) -> Hint:
     """Returns the type of the values of a Literal or an Enum; other types as they are."""
     if get_origin(hint) is Literal:
-        return one_type(get_args(hint), path)
+        return _one_type(get_args(hint), path)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return one_type([member.value for member in hint], path)
+        return _one_type([member.value for member in hint], path)
     return hint

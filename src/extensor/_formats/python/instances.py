@@ -15,42 +15,44 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields
 from extensor._formats.python.hints import (
     ARROW,
     INTEGERS,
     LISTS,
     UNIONS,
-    annotated,
+    Hint,
+    hint_text,
     hints_of,
-    kinds_in,
-    name_of,
+    type_beside_none,
+    unwrapped,
     variants_in,
 )
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL
+from extensor._formats.python.wanted import variant_types
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_union
 from extensor._struct.metadata import Metadata
+from extensor._struct.tensor import StructuredTensor
 from extensor._struct.to_python import expect_values, to_py
 from extensor.errors import DTypeError, FieldError
 
 _TAG = "\0"
 
 
-def to_objects(records: Any, cls: type) -> Any:
+def to_objects(records: StructuredTensor, cls: type) -> Any:
     """Returns records as objects of a class, in nested lists for dimensions.
 
     See `StructuredTensor.to_objects`.
     """
     hints_of(cls, "to_objects")
     expect_values(records, "to_objects")
-    return _object(to_py(_tagged(records)), cls, name_of(cls))
+    return _object(to_py(_tagged(records)), cls, hint_text(cls))
 
 
-def _tagged(value: Any, arrow: Any = None) -> Any:
+def _tagged(value: Any, arrow: pa.DataType | None = None) -> Any:
     """Returns a value with each row of a union in a record, whose field names the variant.
 
     Args:
@@ -58,7 +60,7 @@ def _tagged(value: Any, arrow: Any = None) -> Any:
         arrow: The Arrow type of the field, if it is known.
     """
     if is_union(value):
-        types = _variant_types(arrow)
+        types = variant_types(arrow)
         rows = {name: _row(name, part, types.get(name)) for name, part in value.variants.items()}
         return value.of_parts(value.codes, rows, value.names)
     if isinstance(value, DenseStructuredTensor):
@@ -67,16 +69,7 @@ def _tagged(value: Any, arrow: Any = None) -> Any:
     return map_inside(value, lambda part, _: _tagged(part, arrow))
 
 
-def _variant_types(arrow: Any) -> dict[str, pa.DataType]:
-    """Returns the Arrow types of the variants of a union, by name, as far as they are known."""
-    while hasattr(arrow, "value_type"):
-        arrow = arrow.value_type
-    if arrow is None or not pa.types.is_union(arrow):
-        return {}
-    return {field.name: field.type for field in inner_fields(arrow)}
-
-
-def _row(name: str, part: Any, arrow: Any) -> DenseStructuredTensor:
+def _row(name: str, part: Any, arrow: pa.DataType | None) -> DenseStructuredTensor:
     """Returns the rows of a variant as records."""
     name = _TAG + name
     records = DenseStructuredTensor._of_parts(1, {name: _tagged(part, arrow)})
@@ -86,7 +79,7 @@ def _row(name: str, part: Any, arrow: Any) -> DenseStructuredTensor:
     return records._with_metadata(Metadata({name: kept}))
 
 
-def _untagged(plain: Any) -> tuple[Any, str | None]:
+def _untagged(plain: object) -> tuple[object, str | None]:
     """Returns a value, and the name of its variant if it is a row of a union."""
     if isinstance(plain, dict) and len(cast("Any", plain)) == 1:
         [(name, value)] = cast("Any", plain).items()
@@ -95,18 +88,16 @@ def _untagged(plain: Any) -> tuple[Any, str | None]:
     return plain, None
 
 
-def _object(plain: Any, hint: Any, path: str) -> Any:
+def _object(plain: object, hint: Hint, path: str) -> object:
     """Returns plain Python data as objects of an annotation's classes."""
-    hint = annotated(hint, None)[0]
+    hint = unwrapped(hint).hint
     plain, variant = _untagged(plain)
     if plain is None:
         return None
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in UNIONS:
-        found, has_none = kinds_in(hint)
-        if len(found) == 1 and has_none:
-            return _object(plain, found[0], path)
-        return _object(plain, _hint_of_variant(variant, hint, path), path)
+        one = type_beside_none(hint) or _hint_of_variant(variant, hint, path)
+        return _object(plain, one, path)
     if isinstance(plain, list) and origin not in LISTS:
         items: list[Any] = plain
         return [_object(item, hint, path) for item in items]
@@ -119,7 +110,7 @@ def _object(plain: Any, hint: Any, path: str) -> Any:
     return _leaf(plain, hint)
 
 
-def _hint_of_variant(variant: str | None, hint: Any, path: str) -> Any:
+def _hint_of_variant(variant: str | None, hint: Hint, path: str) -> Hint:
     """Returns the type in a union that the values of a variant have."""
     hints = variants_in(hint, path)
     if variant in hints:
@@ -134,7 +125,7 @@ def _hint_of_variant(variant: str | None, hint: Any, path: str) -> Any:
     )
 
 
-def _leaf(plain: Any, hint: Any) -> Any:
+def _leaf(plain: object, hint: Hint) -> object:
     origin = get_origin(hint)
     if origin is Literal:
         hint = type(get_args(hint)[0])
@@ -156,23 +147,23 @@ def _leaf(plain: Any, hint: Any) -> Any:
     return plain
 
 
-def _instance(plain: Mapping[str, Any], cls: Any, path: str) -> Any:
+def _instance(plain: Mapping[str, object], cls: Hint, path: str) -> object:
     hints = _cached_hints(cls, path)
     if set(plain) != set(hints):
-        expected = f"the fields of {name_of(cls)}: {', '.join(hints)}"
+        expected = f"the fields of {hint_text(cls)}: {', '.join(hints)}"
         fix = "Choose the fields with with_only, or make a class with spec.python_class()."
         raise FieldError(path, expected, ", ".join(plain) or "no fields", fix)
     values = {name: _object(plain[name], hint, f"{path}.{name}") for name, hint in hints.items()}
-    return _maker(cls)(values)
+    return _constructor(cls)(values)
 
 
 @functools.lru_cache(maxsize=256)
-def _cached_hints(cls: Any, path: str) -> dict[str, Any]:
+def _cached_hints(cls: Hint, path: str) -> dict[str, Hint]:
     return hints_of(cls, path)
 
 
 @functools.lru_cache(maxsize=256)
-def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
+def _constructor(cls: Hint) -> Callable[[dict[str, object]], object]:
     """Returns a function from the values of the fields to an object."""
     cls = class_in(cls)
     if is_typed_dict(cls):
@@ -181,7 +172,7 @@ def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
     if not later and all(name == argument for name, argument in names.items()):
         return lambda values: cls(**values)
 
-    def make(values: dict[str, Any]) -> Any:
+    def make(values: dict[str, object]) -> object:
         made = cls(**{argument: values[name] for name, argument in names.items()})
         for name in later:
             object.__setattr__(made, name, values[name])  # the class may be frozen
@@ -190,7 +181,7 @@ def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
     return make
 
 
-def _arguments(cls: Any) -> tuple[dict[str, str], list[str]]:
+def _arguments(cls: type) -> tuple[dict[str, str], list[str]]:
     """Returns the argument of the constructor for each field, and the fields without one."""
     described = getattr(cls, "__attrs_attrs__", None)
     if described is not None:  # an attrs class drops the underscores of private names

@@ -6,121 +6,125 @@ import datetime
 import decimal
 import enum
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._formats.python.objects import is_object_class
+from extensor._formats.python.objects import names_of
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.symbolic import is_symbolic
 
-RECORD, LIST, STRING, BOOL, NUMBER, TENSOR, OTHER = (
-    "a record",
-    "a list",
-    "a string",
-    "a bool",
-    "a number",
-    "a tensor",
-    "a value of another type",
-)
-DATE, DATETIME, TIME, DURATION, DECIMAL, UUID = (
-    "a date",
-    "a datetime",
-    "a time",
-    "a duration",
-    "a decimal",
-    "a UUID",
-)
 
-MEASURES: dict[type, str] = {
+class Kind(enum.Enum):
+    """A kind of Python values, as errors name it. Its name is that of the variant of a union."""
+
+    RECORD = "a record"
+    LIST = "a list"
+    STRING = "a string"
+    BOOL = "a bool"
+    NUMBER = "a number"
+    TENSOR = "a tensor"
+    DATE = "a date"
+    DATETIME = "a datetime"
+    TIME = "a time"
+    DURATION = "a duration"
+    DECIMAL = "a decimal"
+    UUID = "a UUID"
+    NULL = "null"
+    OTHER = "a value of another type"
+
+
+def _is_uuid(arrow: pa.DataType) -> bool:
+    return getattr(arrow, "extension_name", "") == "arrow.uuid"
+
+
+_OF_ARROW: tuple[tuple[tuple[type, ...], Kind, Callable[[pa.DataType], bool]], ...] = (
     # A datetime is a date too.
-    datetime.datetime: DATETIME,
-    np.datetime64: DATETIME,
-    datetime.date: DATE,
-    datetime.time: TIME,
-    datetime.timedelta: DURATION,
-    np.timedelta64: DURATION,
-    decimal.Decimal: DECIMAL,
-    uuid.UUID: UUID,
-}
-"""The kinds of values that Arrow converts, by class."""
-
-_ARROW_KINDS: tuple[tuple[Any, str], ...] = (
-    (pa.types.is_timestamp, DATETIME),
-    (pa.types.is_date, DATE),
-    (pa.types.is_time, TIME),
-    (pa.types.is_duration, DURATION),
-    (pa.types.is_decimal, DECIMAL),
+    ((datetime.datetime, np.datetime64), Kind.DATETIME, pa.types.is_timestamp),
+    ((datetime.date,), Kind.DATE, pa.types.is_date),
+    ((datetime.time,), Kind.TIME, pa.types.is_time),
+    ((datetime.timedelta, np.timedelta64), Kind.DURATION, pa.types.is_duration),
+    ((decimal.Decimal,), Kind.DECIMAL, pa.types.is_decimal),
+    ((uuid.UUID,), Kind.UUID, _is_uuid),
 )
+"""The classes whose values Arrow converts, their kind, and which Arrow types have such values."""
 
-_KINDS: dict[type, str] = {
-    dict: RECORD,
-    list: LIST,
-    tuple: LIST,
-    str: STRING,
-    bytes: STRING,
-    bool: BOOL,
-    int: NUMBER,
-    float: NUMBER,
-    complex: NUMBER,
+_OF_PYTHON: dict[type, Kind] = {
+    dict: Kind.RECORD,
+    list: Kind.LIST,
+    tuple: Kind.LIST,
+    str: Kind.STRING,
+    bytes: Kind.STRING,
+    bool: Kind.BOOL,
+    int: Kind.NUMBER,
+    float: Kind.NUMBER,
+    complex: Kind.NUMBER,
 }
 
 
-def kind_of(cls: type, values: Iterable[Any]) -> str:
+def kind_of(cls: type, values: Collection[object]) -> Kind:
     """Returns the kind of the values of a class.
 
     Args:
         cls: The class.
         values: The column, for classes whose values differ in kind.
     """
-    found = _KINDS.get(cls)
+    found = _OF_PYTHON.get(cls)
     if found is not None:
         return found
     if hasattr(cls, "__tf_type_spec__"):
-        return TENSOR
-    if issubclass(cls, Mapping) or is_object_class(cls):
-        return RECORD
+        return Kind.TENSOR
+    if issubclass(cls, Mapping) or names_of(cls) is not None:
+        return Kind.RECORD
     if issubclass(cls, enum.Enum):
-        return OTHER  # `plain` replaces members by their values
+        return Kind.OTHER  # `plain` replaces members by their values
     if issubclass(cls, (str, bytes, bytearray, memoryview)):
-        return STRING
+        return Kind.STRING
     if issubclass(cls, (bool, np.bool_)):
-        return BOOL
-    for measure, kind in MEASURES.items():
-        if issubclass(cls, measure):
+        return Kind.BOOL
+    for classes, kind, _ in _OF_ARROW:
+        if issubclass(cls, classes):
             return kind
     if issubclass(cls, np.generic):
-        return NUMBER if _is_number(cls) else OTHER
+        return Kind.NUMBER if _is_number(cls) else Kind.OTHER
     if issubclass(cls, (int, float, complex)):
-        return NUMBER
+        return Kind.NUMBER
     example = next(value for value in values if type(value) is cls)
     if is_tensor_like(example) or isinstance(example, tf.Variable) or is_symbolic(example):
-        return TENSOR
-    if issubclass(cls, (np.ndarray, Sequence)):
-        return LIST
-    return OTHER
+        return Kind.TENSOR
+    return Kind.LIST if issubclass(cls, (np.ndarray, Sequence)) else Kind.OTHER
 
 
-def of_arrow(arrow: pa.DataType) -> str | None:
-    """Returns the kind of the Python values of an Arrow type, if it is in `MEASURES`."""
-    for is_kind, kind in _ARROW_KINDS:
-        if is_kind(arrow):
-            return kind
-    return UUID if getattr(arrow, "extension_name", "") == "arrow.uuid" else None
+def kind_of_value(value: object) -> Kind:
+    """Returns the kind of a value."""
+    return kind_of(type(value), [value])
 
 
-def converts(kind: str, arrow: pa.DataType) -> bool:
-    """Returns whether Python values of a kind are converted to an Arrow type in `MEASURES`.
+def kind_of_arrow(arrow: pa.DataType | None) -> Kind | None:
+    """Returns the kind of the Python values of an Arrow type, if Arrow converts such values."""
+    if arrow is None:
+        return None
+    return next((kind for _, kind, is_type in _OF_ARROW if is_type(arrow)), None)
+
+
+def class_of_arrow(arrow: pa.DataType) -> type | None:
+    """Returns the class of the Python values of an Arrow type, as `kind_of_arrow`."""
+    return next((classes[0] for classes, _, is_type in _OF_ARROW if is_type(arrow)), None)
+
+
+def converts(kind: Kind, arrow: pa.DataType | None) -> bool:
+    """Returns whether values of a kind are converted to an Arrow type of times, decimals or UUIDs.
 
     Numbers are decimals too, and dates are timestamps without a zone.
     """
-    own = of_arrow(arrow)
-    if own == DATETIME and kind == DATE:
+    own = kind_of_arrow(arrow)
+    if arrow is None or own is None:
+        return False
+    if own is Kind.DATETIME and kind is Kind.DATE:
         return arrow.tz is None
-    return kind == own or (kind, own) == (NUMBER, DECIMAL)
+    return kind is own or (kind, own) == (Kind.NUMBER, Kind.DECIMAL)
 
 
 def _is_number(cls: type) -> bool:
@@ -131,7 +135,7 @@ def _is_number(cls: type) -> bool:
     return dtype.is_floating or dtype.is_integer or dtype.is_complex
 
 
-def plain(values: Any, types: set[type]) -> tuple[Any, set[type]]:
+def plain(values: Sequence[object], types: set[type]) -> tuple[Sequence[object], set[type]]:
     """Returns a column with members of enums, and arrays without dimensions, replaced by values.
 
     Days, hours and minutes of NumPy are replaced by what Arrow has, and times that are none (NaT)
@@ -141,11 +145,11 @@ def plain(values: Any, types: set[type]) -> tuple[Any, set[type]]:
         values: The column.
         types: The types in the column.
     """
-    arrays = np.ndarray in types and any(
+    has_arrays = np.ndarray in types and any(
         type(value) is np.ndarray and not value.ndim for value in values
     )
     replaced_kinds = (enum.Enum, np.datetime64, np.timedelta64)
-    if not arrays and not any(
+    if not has_arrays and not any(
         issubclass(cls, replaced_kinds) or cls.__name__ == "NaTType" for cls in types
     ):
         return values, types
@@ -153,7 +157,7 @@ def plain(values: Any, types: set[type]) -> tuple[Any, set[type]]:
     return replaced, set(map(type, replaced))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, enum.Enum):
         return value.value
     if type(value) is np.ndarray and not value.ndim:
@@ -161,21 +165,17 @@ def _plain(value: Any) -> Any:
     if type(value).__name__ == "NaTType":  # of pandas, which need not be installed
         return None
     if isinstance(value, (np.datetime64, np.timedelta64)):
-        return _numpy_time(value)
+        return _time_of_numpy(value)
     return value
 
 
-def _numpy_time(value: Any) -> Any:
+def _time_of_numpy(value: np.datetime64 | np.timedelta64) -> object:
     """Returns a time of NumPy in a unit of Arrow, a date as one of Python, and None for NaT."""
     if np.isnat(value):
         return None
     unit = np.datetime_data(value.dtype)[0]
-    if isinstance(value, np.datetime64):
-        return (
-            value.astype("M8[s]")
-            if unit in ("h", "m")
-            else value.item()
-            if unit in "YMWD"
-            else value
-        )
-    return value.astype("m8[s]") if unit in ("W", "D", "h", "m") else value
+    if isinstance(value, np.datetime64) and unit in "YMWD":
+        return value.item()
+    if unit in ("W", "D", "h", "m"):
+        return value.astype("M8[s]" if isinstance(value, np.datetime64) else "m8[s]")
+    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from extensor.errors import (
 )
 
 
-def strings(values: Any, types: set[type], place: Place) -> pa.Array:
+def strings(values: Sequence[Any], types: set[type], place: Place) -> pa.Array:
     """Returns a column of str or of bytes."""
     text = all(issubclass(cls, str) for cls in types)
     if not types <= {str, bytes}:
@@ -40,13 +41,13 @@ def strings(values: Any, types: set[type], place: Place) -> pa.Array:
         return pa.array(values, pa.large_string() if text else pa.large_binary())
 
 
-def uuids(values: Any, place: Place) -> pa.Array:
+def uuids(values: Sequence[Any], place: Place) -> pa.Array:
     """Returns a column of UUIDs, given as text or as 16 bytes, as bytes.
 
     Raises:
         DTypeError: If a text is no UUID (also a TypeError).
     """
-    made: list[Any] = []
+    made: list[bytes | None] = []
     for index, value in enumerate(values):
         try:
             made.append(uuid.UUID(value).bytes if isinstance(value, str) else value)
@@ -56,7 +57,7 @@ def uuids(values: Any, place: Place) -> pa.Array:
     return pa.array(made, pa.binary())
 
 
-def by_arrow(values: Any, place: Place) -> pa.Array:
+def by_arrow(values: Sequence[Any], place: Place) -> pa.Array:
     """Returns values of other types (dates, decimals) as Arrow converts them."""
     problem = "Arrow would make a list of it"
     expect_one_zone(values, None, place)
@@ -74,7 +75,7 @@ def by_arrow(values: Any, place: Place) -> pa.Array:
     raise UnsupportedTypeError(place.at(index), expected, shown(values[index]), fix)
 
 
-def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
+def of_type(values: Sequence[Any], arrow: pa.DataType, place: Place) -> pa.Array:
     """Returns times, decimals or UUIDs as an array of an Arrow type, without loss.
 
     Raises:
@@ -98,7 +99,7 @@ def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
         raise DTypeError(place.at(index), expected, shown(value), fix) from error
 
 
-def _expect_times_without_zone(values: Any, place: Place) -> None:
+def _expect_times_without_zone(values: Sequence[object], place: Place) -> None:
     """Raises DTypeError for a time of day with a zone, which Arrow would leave out."""
     if datetime.time not in set(map(type, values)):
         return
@@ -109,7 +110,7 @@ def _expect_times_without_zone(values: Any, place: Place) -> None:
             raise DTypeError(place.at(index), expected, shown(value), fix)
 
 
-def _with_nanoseconds(values: Any, array: pa.Array) -> pa.Array:
+def _with_nanoseconds(values: Sequence[Any], array: pa.Array) -> pa.Array:
     """Returns times of pandas, of which Arrow made an array of microseconds, with all digits."""
     arrow = array.type
     if not pa.types.is_timestamp(arrow) and not pa.types.is_duration(arrow):
@@ -129,7 +130,7 @@ def _with_nanoseconds(values: Any, array: pa.Array) -> pa.Array:
     return pa.array(values, pa.timestamp("ns", arrow.tz) if is_timestamp else pa.duration("ns"))
 
 
-def _decimal(value: Any) -> Any:
+def _decimal(value: object) -> object:
     """Returns a number as a Decimal: of a float, the digits that Python prints."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -138,17 +139,17 @@ def _decimal(value: Any) -> Any:
     return decimal.Decimal(value) if isinstance(value, int) else value
 
 
-def _datetime(value: Any) -> Any:
+def _datetime(value: object) -> object:
     """Returns a date as the datetime at which it begins."""
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return datetime.datetime.combine(value, datetime.time())
     return value
 
 
-def converted(values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
+def converted(values: Sequence[Any], dtype: tf.DType, place: Place) -> tf.Tensor:
     """Returns a column of numbers as a tensor, of a dtype that Arrow lacks."""
 
-    def convert(given: Any) -> Any:
+    def convert(given: list[Any]) -> tf.Tensor:
         return cast_value(tf.TensorSpec([len(given)], dtype), given, place.text)
 
     try:
@@ -158,7 +159,7 @@ def converted(values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
         raise DTypeError(place.at(index), dtype.name, shown(value), error.fix) from error
 
 
-def stacked(values: Any, place: Place) -> Any:
+def stacked(values: Sequence[Any], place: Place) -> tf.Tensor | tf.RaggedTensor:
     """Returns tensors, one for each record, as one tensor or RaggedTensor."""
     try:
         if any(isinstance(v, tf.RaggedTensor) for v in values):

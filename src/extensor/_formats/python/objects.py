@@ -13,12 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 
-def is_object_class(cls: type) -> bool:
-    """Returns whether the objects of a class are records: whether `names_of` knows its fields."""
-    return names_of(cls) is not None
-
-
-def as_dict(value: Any) -> Mapping[Any, Any]:
+def as_dict(value: object) -> Mapping[Any, Any]:
     """Returns a record as a dict of its fields. The values of the fields stay as they are."""
     if isinstance(value, Mapping):
         return cast("Any", value if type(value) is dict else dict(cast("Any", value)))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from extensor._arrow.null_policy import text_of
 from extensor._path import quoted
+
+Offsets = np.ndarray[Any, Any]
+"""Where the items of each list begin in the list of all items, and their number."""
 
 _shown = reprlib.Repr()
 _shown.maxstring = _shown.maxother = 40
@@ -38,9 +41,9 @@ class Place:
         text: str = "",
         names: tuple[str, ...] = (),
         parent: Place | None = None,
-        offsets: Any = None,
+        offsets: Offsets | None = None,
         is_collection: bool = False,
-        indices: Any = None,
+        indices: Sequence[int] | Offsets | None = None,
         name_of: Callable[[int], str] | None = None,
     ) -> None:
         self.text = text
@@ -56,15 +59,15 @@ class Place:
         text = f"{self.text}.{quoted(name)}" if self.text else quoted(name)
         return Place(text, (*self.names, name), self)
 
-    def items(self, offsets: Any) -> Place:
+    def items(self, offsets: Offsets | None) -> Place:
         """Returns the place of the items of lists with these offsets."""
         return Place(f"{self.text}[*]", self.names, self, offsets)
 
-    def records(self, offsets: Any) -> Place:
+    def records(self, offsets: Offsets) -> Place:
         """Returns the place of the items of lists of the collection itself."""
         return Place("", (), self, offsets, is_collection=True)
 
-    def chosen(self, indices: Any) -> Place:
+    def chosen(self, indices: Sequence[int] | Offsets) -> Place:
         """Returns the place of the values at these positions."""
         return Place(self.text, self.names, self, indices=indices)
 
@@ -120,7 +123,7 @@ class Place:
         return f"record {numbers[0] if len(numbers) == 1 else numbers}" if numbers else ""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Returns a value as short text: its type and, if it is plain Python, its repr."""
     if value is None:
         return "null"

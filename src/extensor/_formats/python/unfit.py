@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from extensor._arrow.found_nulls import choose
-from extensor._formats.python import kinds
+from extensor._formats.python.kinds import Kind, kind_of_value
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Fields, Leaf, Lists
 from extensor.errors import DTypeError, ExtensorError, FieldError, NullError, StructureError
 
 
-def no_null(index: int, values: Any, place: Place) -> NullError:
+def null_error(index: int, values: Sequence[object], place: Place) -> NullError:
     """Returns the error for the nulls in a column, of which the first has this index."""
     given = [value for value in values if value is not None]
     count = len(values) - len(given)
@@ -30,9 +32,9 @@ def choose_nulls(place: Place) -> str:
     return choose({place.key: "mask"})
 
 
-def expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
+def expect_one_zone(values: Sequence[object], arrow: pa.DataType | None, place: Place) -> None:
     """Raises for datetimes with and without a zone in one column, which Arrow takes for UTC."""
-    first = getattr(arrow, "tz", None) is not None if arrow is not None else None
+    first = None if arrow is None else getattr(arrow, "tz", None) is not None
     for index, value in enumerate(values):
         if isinstance(value, datetime.datetime):
             has_zone = value.utcoffset() is not None
@@ -45,12 +47,13 @@ def expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
                 raise DTypeError(place.at(index), expected, f"{texts[has_zone]} ({value})", fix)
 
 
-def first_of(values: Any, types: set[type]) -> int:
+def first_of(values: Sequence[object], types: Collection[type]) -> int:
+    """Returns the index of the first value of some types."""
     return next(i for i, value in enumerate(values) if type(value) in types)
 
 
-def first_failing(values: Any, convert: Callable[[Any], Any]) -> tuple[int, Any]:
-    """Returns the index and the value of the first value that `convert` refuses."""
+def first_failing(values: Sequence[Any], convert: Callable[[Any], object]) -> tuple[int, object]:
+    """Returns the index and the value of the first value for which `convert` raises."""
     for index, value in enumerate(values):
         try:
             convert(value)
@@ -59,30 +62,46 @@ def first_failing(values: Any, convert: Callable[[Any], Any]) -> tuple[int, Any]
     return 0, values[0]
 
 
-def listed_keys(record: Mapping[Any, Any]) -> str:
+def missing_key_error(
+    records: Sequence[Mapping[Any, Any] | None], names: Sequence[str], place: Place
+) -> NullError:
+    """Returns the error for records of which some lack a field, where no null may be."""
+    known = set(names)
+    lacking = next(i for i, v in enumerate(records) if v is not None and known - set(v))
+    lacks = records[lacking] or {}
+    missing = next(name for name in names if name not in lacks)
+    having = next(i for i, v in enumerate(records) if v is not None and missing in v)
+    has = records[having] or {}
+    other, at = place.record(having), place.field(missing)
+    whose = "another item" if other == place.record(lacking) else other
+    count = sum(v is not None and missing not in v for v in records)
+    first = f", the first of {count} without the key" if count > 1 else ""
+    expected = f"a value, as {whose} has ({shown(has[missing])})"
+    received = f"a record with {_listed_keys(lacks)}{first}; {whose} has {_listed_keys(has)}"
+    fix = "Give all records the same keys. A missing key is a null. " + choose_nulls(at)
+    return NullError(at.at(lacking), expected, received, fix)
+
+
+def _listed_keys(record: Mapping[Any, Any]) -> str:
     names = list(map(repr, itertools.islice(record, 5)))
     more = ", ..." if len(record) > 5 else ""
     return f"the keys {', '.join(names)}{more}" if names else "no keys"
 
 
-def other_fields(
-    names: Iterable[str], value: Iterable[Any], missing: Sequence[str], at: str
+def fields_error(
+    names: Collection[str], keys: Collection[object], missing: Sequence[str], at: str
 ) -> FieldError:
     """Returns the error for a dict whose keys are not the fields of records."""
-    names = list(names)
-    keys = list(map(str, value))
-    unknown = [key for key in keys if key not in names]
-    wrong = [f"unknown: {_listed(unknown, 5)}"] if unknown else []
-    if missing:
-        wrong.insert(0, f"missing: {_listed(missing, 5)}")
+    given = list(map(str, keys))
+    unknown = [key for key in given if key not in names]
+    wrong = [f"missing: {_listed(missing, 5)}"] if missing else []
+    wrong += [f"unknown: {_listed(unknown, 5)}"] if unknown else []
     text = "; ".join(wrong)
-    return FieldError(
-        at,
-        f"the fields {_listed(names, 20)}",
-        _listed(keys, 20) or "an empty dict",
-        f"Give exactly these fields. {text[:1].upper()}{text[1:]}."
-        + (' extra="ignore" leaves unknown fields out.' if unknown else ""),
-    )
+    fix = f"Give exactly these fields. {text[:1].upper()}{text[1:]}."
+    if unknown:
+        fix += ' extra="ignore" leaves unknown fields out.'
+    expected = f"the fields {_listed(list(names), 20)}"
+    return FieldError(at, expected, _listed(given, 20) or "an empty dict", fix)
 
 
 def _listed(names: Sequence[str], count: int) -> str:
@@ -90,40 +109,27 @@ def _listed(names: Sequence[str], count: int) -> str:
     return ", ".join(names[:count]) + more
 
 
-def wanted_text(wanted: Any) -> str:
-    if isinstance(wanted, Fields):
-        return "a record, as a dict"
-    if isinstance(wanted, Lists):
-        return "a list"
-    return wanted.dtype.name if wanted.arrow is None else str(wanted.arrow)
-
-
-def unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
+def kind_error(value: object, wanted: Fields | Lists | Leaf, at: str) -> ExtensorError:
     """Returns the error for a value of another kind than the spec wants."""
-    if isinstance(wanted, Leaf) and kinds.kind_of(type(value), [value]) not in (
-        kinds.LIST,
-        kinds.RECORD,
-    ):
-        fix = f"Give values that convert to {wanted_text(wanted)}, or change the spec."
-        return DTypeError(at, wanted_text(wanted), shown(value), fix)
+    if isinstance(wanted, Leaf) and kind_of_value(value) not in (Kind.LIST, Kind.RECORD):
+        fix = f"Give values that convert to {wanted.text}, or change the spec."
+        return DTypeError(at, wanted.text, shown(value), fix)
     fix = "Nest one list for each dimension, and write records as dicts."
-    return StructureError(at, wanted_text(wanted), shown(value), fix)
+    return StructureError(at, wanted.text, shown(value), fix)
 
 
-def conflict(
-    values: Any, groups: list[set[type]], place: Place, of_format: bool
+def conflict_error(
+    values: Sequence[object], groups: Collection[set[type]], place: Place, is_of_format: bool
 ) -> StructureError | DTypeError:
     """Returns the error for values of different kinds in one column."""
     first, second = sorted(first_of(values, types) for types in groups)[:2]
     one, other = place.record(first), place.record(second)
     where = f", as in {one}" if one != other else ""
-    kind, its = (kinds.kind_of(type(values[i]), [values[i]]) for i in (first, second))
-    nested = {kind, its} & {kinds.LIST, kinds.RECORD}
-    make = StructureError if nested else DTypeError
-    return make(
-        place.at(second),
-        f"{kind}{where} ({shown(values[first])})",
-        f"{its} ({shown(values[second])})",
-        'Give all records one type, or keep both: conflicts="union"'
-        + ("." if nested or of_format else "; dtype= or spec= fixes the type of the field."),
-    )
+    kind, its = (kind_of_value(values[i]) for i in (first, second))
+    is_nested = bool({kind, its} & {Kind.LIST, Kind.RECORD})
+    make = StructureError if is_nested else DTypeError
+    expected = f"{kind.value}{where} ({shown(values[first])})"
+    received = f"{its.value} ({shown(values[second])})"
+    fix = 'Give all records one type, or keep both: conflicts="union"'
+    fix += "." if is_nested or is_of_format else "; dtype= or spec= fixes the type of the field."
+    return make(place.at(second), expected, received, fix)

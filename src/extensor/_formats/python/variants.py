@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._formats.python import kinds
+from extensor._formats.python.kinds import Kind, kind_of_arrow, kind_of_value
 from extensor._formats.python.objects import as_dict
-from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists
+from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, Wanted
 
 NULL = "null"
 """The name of the variant of None."""
-
-_NAMES = {
-    kinds.RECORD: "record",
-    kinds.STRING: "string",
-    kinds.BOOL: "bool",
-    kinds.DATE: "date",
-    kinds.DATETIME: "datetime",
-    kinds.TIME: "time",
-    kinds.DURATION: "duration",
-    kinds.DECIMAL: "decimal",
-    kinds.UUID: "uuid",
-    kinds.TENSOR: "tensor",
-    kinds.OTHER: "other",
-}
 
 
 def list_name(depth: int) -> str:
@@ -35,12 +20,12 @@ def list_name(depth: int) -> str:
     return "list" if depth < 2 else f"list{depth}"
 
 
-def variant_name(kind: str, types: set[Any]) -> str:
+def variant_name(kind: Kind, types: Iterable[type]) -> str:
     """Returns the name of the variant of values of a kind and of types; lists are `list`."""
-    return _number_name(types) if kind == kinds.NUMBER else _NAMES.get(kind, "list")
+    return _number_name(types) if kind is Kind.NUMBER else kind.name.lower()
 
 
-def names_of(values: Any, by_kind: Mapping[str, set[type]]) -> list[str | None]:
+def variant_names(values: Sequence[object], by_kind: Mapping[Kind, set[type]]) -> list[str | None]:
     """Returns for each value of a column the name of its variant; None for a null.
 
     Numbers have one variant, `int`, `float` or `complex`: the type that holds all of them. Lists
@@ -54,37 +39,30 @@ def names_of(values: Any, by_kind: Mapping[str, set[type]]) -> list[str | None]:
     for kind, types in by_kind.items():
         names.update(dict.fromkeys(types, variant_name(kind, types)))
     found = [names.get(type(value)) for value in values]
-    if kinds.LIST in by_kind:
-        lists = [i for i, value in enumerate(values) if type(value) in by_kind[kinds.LIST]]
+    if Kind.LIST in by_kind:
+        lists = [i for i, value in enumerate(values) if type(value) in by_kind[Kind.LIST]]
         for i, depth in zip(lists, _depths([values[i] for i in lists]), strict=True):
             found[i] = list_name(depth)
     return found
 
 
-def _number_name(types: set[type]) -> str:
-    for name, classes in (
-        ("complex", (complex, np.complexfloating)),
-        ("float", (float, np.floating)),
-    ):
-        if any(issubclass(cls, classes) for cls in types):
-            return name
-    return "int"
+def _number_name(types: Iterable[type]) -> str:
+    if any(issubclass(cls, (complex, np.complexfloating)) for cls in types):
+        return "complex"
+    return "float" if any(issubclass(cls, (float, np.floating)) for cls in types) else "int"
 
 
-def _depths(lists: list[Any]) -> list[int]:
+def _depths(lists: Sequence[object]) -> list[int]:
     """Returns the depth of each list of a column; an empty list has that of another one."""
     found = [_depth(each) for each in lists]
     exact = sorted({each[0] for each in found if each is not None and each[1]})
     if None in found or not exact:
         return [1] * len(lists)
-    return [
-        next((e for e in exact if e >= each[0]), each[0])
-        for each in found
-        if each is not None
-    ]  # fmt: skip
+    least = [each[0] for each in found if each is not None]
+    return [next((depth for depth in exact if depth >= each), each) for each in least]
 
 
-def _depth(value: Any) -> tuple[int, bool] | None:
+def _depth(value: object) -> tuple[int, bool] | None:
     """Returns the depth of nested lists, and whether it is exact and not a lower bound.
 
     Returns:
@@ -92,82 +70,67 @@ def _depth(value: Any) -> tuple[int, bool] | None:
     """
     if isinstance(value, np.ndarray):
         return value.ndim, True
-    if kinds.kind_of(type(value), [value]) != kinds.LIST:
+    if kind_of_value(value) is not Kind.LIST or not isinstance(value, Iterable):
         return 0, True
-    inner = {_depth(item) for item in value if item is not None}
-    if None in inner:
-        return None
-    depths: Any = inner
+    found = [_depth(item) for item in value if item is not None]
+    depths = {each for each in found if each is not None}
     exact = {depth for depth, is_exact in depths if is_exact}
     least = max((depth for depth, _ in depths), default=0)
-    if len(exact) > 1 or any(depth < least for depth in exact):
+    if None in found or len(exact) > 1 or any(depth < least for depth in exact):
         return None
     return least + 1, bool(exact)
 
 
-def variant_of(value: Any, variants: Mapping[str, Any]) -> str | None:
-    """Returns the name of the variant of a spec that holds a value; None if there is none.
+def variant_of(value: object, wanted: Variants) -> str | None:
+    """Returns the name of the variant of a union that holds a value; None if there is none.
 
     Args:
         value: The value.
-        variants: What the spec wants of the rows of each variant.
+        wanted: What the spec wants of the rows of each variant.
     """
-    fits = [(_misfit(value, name, wanted), name) for name, wanted in variants.items()]
-    best = min((each for each in fits if each[0] is not None), key=lambda each: each[0] or 0,
-               default=None)  # fmt: skip
-    return None if best is None else best[1]
+    misfits = {name: _misfit(value, name, each) for name, each in wanted.variants.items()}
+    fits = {name: misfit for name, misfit in misfits.items() if misfit is not None}
+    return min(fits, key=fits.__getitem__, default=None)
 
 
-def _misfit(value: Any, name: str, wanted: Any) -> int | None:
+def _misfit(value: object, name: str, wanted: Wanted) -> int | None:
     """Returns how badly a value fits a variant, from 0; None if it does not fit."""
     if value is None:
         return None if not wanted.nullable else 0 if name == NULL else 1
-    if name == NULL and wanted.nullable and _is_of_none(wanted):
-        return None
-    if isinstance(wanted, Cast):
+    if name == NULL and wanted.nullable and isinstance(wanted, Leaf) and wanted.dtype == tf.float32:
+        return None  # the variant of None
+    if isinstance(wanted, (Cast, Variants)):
         return 9
-    kind = kinds.kind_of(type(value), [value])
+    kind = kind_of_value(value)
     if isinstance(wanted, Fields):
-        return None if kind != kinds.RECORD else 0 if _has(value, wanted) else 1
+        return None if kind is not Kind.RECORD else 0 if _has_fields(value, wanted) else 1
     if isinstance(wanted, Lists):
-        if kind != kinds.LIST:
+        if kind is not Kind.LIST:
             return None
         depth = _depth(value)
-        known = depth is not None and depth[1]
-        return 1 if not known or depth is None else abs(depth[0] - _wanted_depth(wanted))
-    if wanted.arrow is not None and kinds.of_arrow(wanted.arrow) == kind:
+        return abs(depth[0] - _wanted_depth(wanted)) if depth is not None and depth[1] else 1
+    if kind is kind_of_arrow(wanted.arrow):
         return 0
     if wanted.dtype == tf.string:
-        return 0 if kind == kinds.STRING else None
+        return 0 if kind is Kind.STRING else None
     if wanted.dtype == tf.bool:
-        return 0 if kind == kinds.BOOL else None
-    if kind != kinds.NUMBER:
-        return None
-    return _misfit_of_number(value, wanted)
+        return 0 if kind is Kind.BOOL else None
+    return _misfit_of_number(type(value), wanted) if kind is Kind.NUMBER else None
 
 
-def _is_of_none(wanted: Any) -> bool:
-    """Returns whether a nullable variant has the type of the variant of None."""
-    return isinstance(wanted, Leaf) and wanted.dtype == tf.float32
-
-
-def _misfit_of_number(value: Any, wanted: Any) -> int | None:
-    own = ("int", "float", "complex").index(_number_name({type(value)}))
-    dtype = wanted.dtype
-    other = 2 if dtype.is_complex else 1 if dtype.is_floating else 0
+def _misfit_of_number(cls: type, wanted: Leaf) -> int | None:
+    own = ("int", "float", "complex").index(_number_name({cls}))
+    other = 2 if wanted.dtype.is_complex else 1 if wanted.dtype.is_floating else 0
     if other < own:
         return None
     return other - own + (0 if wanted.arrow is None else 3)
 
 
-def _has(value: Any, wanted: Fields) -> bool:
-    keys = set(as_dict(value))
+def _has_fields(value: object, wanted: Fields) -> bool:
+    names = set(as_dict(value))
     needed = {name for name, each in wanted.fields.items() if not each.nullable}
-    return needed <= keys <= set(wanted.fields)
+    return needed <= names <= set(wanted.fields)
 
 
-def _wanted_depth(wanted: Any) -> int:
-    depth = 0
-    while isinstance(wanted, Lists):
-        depth, wanted = depth + 1, wanted.items
-    return depth
+def _wanted_depth(wanted: Wanted) -> int:
+    return 1 + _wanted_depth(wanted.items) if isinstance(wanted, Lists) else 0

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar, Union
 
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.arrow_type import inner_fields, is_list
 from extensor._arrow.times_of_text import is_time
-from extensor._formats.python import kinds
-from extensor._struct.masked import is_union
+from extensor._formats.python.kinds import kind_of_arrow
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
-from extensor._tf import stacked, unstacked
+from extensor._tf import unstacked
+
+Wanted = Union["Fields", "Lists", "Leaf", "Variants", "Cast"]
+"""What is wanted of a column."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +35,20 @@ class Lists:
         nullable: Whether a list may be null.
     """
 
-    items: Any
+    items: Wanted
     dense: bool
     size: int | None
     nullable: bool = False
+    text: ClassVar[str] = "a list"
 
 
 @dataclass(frozen=True)
 class Fields:
     """Records with exactly these fields."""
 
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Wanted]
     nullable: bool = False
+    text: ClassVar[str] = "a record, as a dict"
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,18 @@ class Leaf:
     """
 
     dtype: tf.DType
-    arrow: Any = None
+    arrow: pa.DataType | None = None
     nullable: bool = False
 
     @property
     def is_time(self) -> bool:
         """Whether the values are timestamps, dates or times."""
         return self.arrow is not None and is_time(self.arrow)
+
+    @property
+    def text(self) -> str:
+        """What is wanted, for errors."""
+        return self.dtype.name if self.arrow is None else str(self.arrow)
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,7 @@ class Variants:
         variants: What is wanted of the rows of each variant, by name.
     """
 
-    variants: Mapping[str, Any]
+    variants: Mapping[str, Wanted]
 
     @property
     def nullable(self) -> bool:
@@ -91,16 +101,19 @@ class Cast:
         nullable: False: the spec decides what a null is.
     """
 
-    spec: Any
+    spec: tf.TypeSpec
     nullable: bool = False
 
 
-def collection_levels(spec: StructuredTensorSpec) -> Any:
-    """Returns what is wanted of a collection of records: Lists for each dimension, or Fields."""
-    return _levels(spec, 0)
+def wanted_records(spec: StructuredTensorSpec, outer: int = 0) -> Wanted:
+    """Returns what is wanted of records: Fields, in Lists for the dimensions from `outer` on."""
+    record = spec._record
+    types: Mapping[str, pa.DataType] = getattr(record, "arrow_types", {})
+    fields = {n: _wanted(s, record.rank, types.get(n)) for n, s in record.field_specs.items()}
+    return _in_lists(Fields(fields), spec, outer, spec.rank)
 
 
-def _field(spec: Any, outer: int, arrow: Any) -> Any:
+def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
     """Returns what is wanted of a field.
 
     Args:
@@ -108,44 +121,29 @@ def _field(spec: Any, outer: int, arrow: Any) -> Any:
         outer: The rank of the records that have the field.
         arrow: The Arrow type of the field, or None.
     """
-    from extensor._types.masked.spec import MaskedSpec
-    from extensor._types.union.spec import UnionSpec
-
-    if isinstance(spec, MaskedSpec):
-        wanted = _field(spec.values, outer, arrow)
+    if is_masked(spec):
         rank = spec.mask.shape.rank
-        return Cast(_element(spec, outer)) if rank is None else _masked(wanted, rank - outer)
+        if rank is None:
+            return Cast(value_spec(spec, outer))
+        return _with_nulls(_wanted(spec.values, outer, arrow), rank - outer)
     if isinstance(spec, StructuredTensorSpec):
-        return _levels(spec, outer)
-    if isinstance(spec, UnionSpec):
-        return _union(spec, outer, arrow)
-    plain = isinstance(spec, tf.TensorSpec) or (
+        return wanted_records(spec, outer)
+    if is_union(spec):
+        types = variant_types(arrow)
+        rows = {name: _wanted(each, 1, types.get(name)) for name, each in spec.variants.items()}
+        return _in_lists(Variants(rows), spec, outer, spec.shape.rank)
+    is_plain = isinstance(spec, tf.TensorSpec) or (
         isinstance(spec, tf.RaggedTensorSpec) and spec.flat_values_spec is None
     )
-    if not plain or spec.shape.rank is None:
-        return Cast(_element(spec, outer))
-    kept = _measure(arrow)
-    # A decimal of many digits is several integers.
-    is_wide = kept is not None and pa.types.is_decimal(kept) and kept.precision > 18
-    return _in_lists(Leaf(spec.dtype, kept), spec, outer, spec.shape.rank - is_wide)
+    if not is_plain or spec.shape.rank is None:
+        return Cast(value_spec(spec, outer))
+    kept = item_type(arrow)
+    if kind_of_arrow(kept) is None:
+        kept = None
+    return _in_lists(Leaf(spec.dtype, kept), spec, outer, rank_of_values(spec, kept))
 
 
-def _union(spec: Any, outer: int, arrow: Any) -> Any:
-    while arrow is not None and not pa.types.is_union(arrow) and inner_fields(arrow):
-        arrow = inner_fields(arrow)[0].type
-    kept = {} if arrow is None else {each.name: each.type for each in inner_fields(arrow)}
-    rows = {name: _field(each, 1, kept.get(name)) for name, each in spec.variants.items()}
-    return _in_lists(Variants(rows), spec, outer, spec.shape.rank)
-
-
-def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
-    record: Any = spec._record
-    kept = getattr(record, "arrow_types", {})
-    fields = {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
-    return _in_lists(Fields(fields), spec, outer, spec.rank)
-
-
-def _in_lists(wanted: Any, spec: Any, outer: int, rank: int) -> Any:
+def _in_lists(wanted: Wanted, spec: tf.TypeSpec, outer: int, rank: int) -> Wanted:
     """Returns what is wanted, in lists for the dimensions of a spec from `outer` to `rank`."""
     cuts = ragged_dimensions(spec)
     for axis in reversed(range(outer, rank)):
@@ -153,7 +151,13 @@ def _in_lists(wanted: Any, spec: Any, outer: int, rank: int) -> Any:
     return wanted
 
 
-def ragged_dimensions(spec: Any) -> int:
+def _with_nulls(wanted: Wanted, depth: int) -> Wanted:
+    if depth <= 0 or not isinstance(wanted, Lists):
+        return replace(wanted, nullable=True)
+    return replace(wanted, items=_with_nulls(wanted.items, depth - 1))
+
+
+def ragged_dimensions(spec: tf.TypeSpec) -> int:
     """Returns the number of ragged dimensions; they follow the first dimension."""
     spec = spec.codes if is_union(spec) else spec
     if isinstance(spec, tf.RaggedTensorSpec):
@@ -165,26 +169,34 @@ def ragged_dimensions(spec: Any) -> int:
     return count
 
 
-def _measure(arrow: Any) -> Any:
-    """Returns an Arrow type whose Python values are objects, such as a timestamp, or None."""
-    while arrow is not None and inner_fields(arrow):
-        arrow = inner_fields(arrow)[0].type
-    return None if arrow is None or kinds.of_arrow(arrow) is None else arrow
+def rank_of_values(spec: tf.TypeSpec, arrow: pa.DataType | None) -> int:
+    """Returns the rank of a field's tensor, without the integers of one value.
+
+    Args:
+        spec: The spec of the tensor.
+        arrow: The Arrow type of a value: a decimal of many digits is several integers.
+    """
+    is_wide = arrow is not None and pa.types.is_decimal(arrow) and arrow.precision > 18
+    return spec.shape.rank - is_wide
 
 
-def _masked(wanted: Any, depth: int) -> Any:
-    if depth <= 0 or not isinstance(wanted, Lists):
-        return replace(wanted, nullable=True)
-    return replace(wanted, items=_masked(wanted.items, depth - 1))
-
-
-def _element(spec: Any, outer: int) -> Any:
-    """Returns the spec of the value of one record."""
+def value_spec(spec: tf.TypeSpec, outer: int) -> tf.TypeSpec:
+    """Returns the spec of the value of one record, of records of rank `outer`."""
     for _ in range(outer):
         spec = unstacked(spec)
     return spec
 
 
-def column_spec(wanted: Cast, count: int) -> Any:
-    """Returns the spec of the values of `count` records in one dimension."""
-    return stacked(wanted.spec, count)
+def item_type(arrow: pa.DataType | None) -> pa.DataType | None:
+    """Returns the type of the items of nested lists; other types, and None, as they are."""
+    while arrow is not None and is_list(arrow):
+        arrow = arrow.value_type
+    return arrow
+
+
+def variant_types(arrow: pa.DataType | None) -> dict[str, pa.DataType]:
+    """Returns the types of the variants of a union, or of lists of one, by name, if known."""
+    union = item_type(arrow)
+    if union is None or not pa.types.is_union(union):
+        return {}
+    return {field.name: field.type for field in inner_fields(union)}
