@@ -15,7 +15,7 @@ from extensor._formats import arrow
 from extensor._formats.json import write as json
 from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
-from extensor._formats.tfrecord.stream import message_for
+from extensor._formats.tfrecord.layout import message_for
 from extensor._struct.tensor import StructuredTensor
 
 

@@ -15,6 +15,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BufferedReader
 from typing import Any
 
 import numpy as np
@@ -251,14 +252,16 @@ def write_tfrecord(
             raise StructureError("write_tfrecord", expected, "0 batches", fix)
 
 
-def expect_message(message: Any) -> None:
+def expect_message(message: object) -> None:
     """Raises a DTypeError if an argument `message` is not the name of a message."""
     if message not in (None, EXAMPLE, SEQUENCE):
         fix = "Leave it out for the default."
         raise DTypeError("message", f'"{EXAMPLE}" or "{SEQUENCE}"', repr(message)[:80], fix)
 
 
-def message_of(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[str, Any]:
+def message_of(
+    serialized: tf.Tensor, name_of: Callable[[int], str]
+) -> tuple[str, np.ndarray[Any, Any]]:
     """Returns which message records are, and the numbers of those without feature lists.
 
     An Example is a SequenceExample without feature lists.
@@ -281,7 +284,7 @@ def message_of(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[st
     return (SEQUENCE, np.flatnonzero(~has_lists)) if has_lists.any() else (EXAMPLE, none)
 
 
-def _feature_list_sizes(serialized: tf.Tensor) -> Any:
+def _feature_list_sizes(serialized: tf.Tensor) -> tf.Tensor | None:
     """Returns how many feature lists each record has, or None if a record is not a message."""
     try:
         return tf.io.decode_proto(
@@ -407,7 +410,7 @@ def _is_plain(path: str) -> bool:
     return True
 
 
-def _decompressed(source: Any, path: str) -> Iterator[bytes]:
+def _decompressed(source: BufferedReader, path: str) -> Iterator[bytes]:
     is_gzip = source.peek(1)[:1] == b"\x1f"
     try:
         if is_gzip:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.arrow_type import inner_fields, is_list
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -16,10 +18,33 @@ from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 
-_INT64 = (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.bool)
-_FLOAT = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+_INTEGERS = (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.bool)
+_FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+_STORED: dict[tf.DType, tf.DType] = {
+    **dict.fromkeys(_INTEGERS, tf.int64),
+    **dict.fromkeys(_FLOATS, tf.float32),
+    tf.string: tf.string,
+}
+"""The dtype of the feature that stores a field, by the dtype of the field."""
 
 EXAMPLE, SEQUENCE = "Example", "SequenceExample"
+
+
+def message_for(schema: pa.Schema) -> str:
+    """Returns the message that can hold records of a schema.
+
+    >>> from extensor._formats.tfrecord.layout import message_for
+    >>> import pyarrow as pa
+    >>> message_for(pa.schema({"words": pa.list_(pa.list_(pa.string()))}))
+    'SequenceExample'
+    """
+    return SEQUENCE if _ragged_dimensions(pa.struct(list(schema))) > 1 else EXAMPLE
+
+
+def _ragged_dimensions(arrow: pa.DataType) -> int:
+    inner = max((_ragged_dimensions(field.type) for field in inner_fields(arrow)), default=0)
+    # A list of a fixed size is a dense dimension.
+    return inner + (is_list(arrow) and not pa.types.is_fixed_size_list(arrow))
 
 
 @dataclass(frozen=True)
@@ -52,6 +77,16 @@ class Leaf:
     def size(self) -> int:
         """How many numbers or strings are in a value."""
         return math.prod(self.dims)
+
+
+@dataclass
+class Column:
+    """The values of a field: without lists, the splits of the lists, and which are not null."""
+
+    leaf: Leaf
+    values: Any
+    splits: list[tf.Tensor]
+    mask: tf.Tensor | None
 
 
 def layout(
@@ -130,7 +165,12 @@ def _leaves(
 
 
 def _leaf(
-    path: Path, key: str, spec: Any, outer: tf.DType | None, message: str, is_in_context: bool
+    path: Path,
+    key: str,
+    spec: tf.TypeSpec,
+    outer: tf.DType | None,
+    message: str,
+    is_in_context: bool,
 ) -> Leaf:
     values, is_null = spec, False
     while is_masked(values):
@@ -142,20 +182,11 @@ def _leaf(
         expected = f"numbers, strings, and lists of them, which are all that a {message} stores"
         fix = "Leave the field out, or write Parquet."
         raise UnsupportedTypeError(path, expected, type(values).__qualname__, fix)
-    dtype = values.dtype
-    stored = (
-        tf.int64
-        if dtype in _INT64
-        else tf.float32
-        if dtype in _FLOAT
-        else tf.string
-        if dtype == tf.string
-        else None
-    )
+    stored = _STORED.get(values.dtype)
     if stored is None:
         expected = "integers that fit into int64, floats, bools or strings"
         fix = f"A {message} stores int64, float32 and bytes. Convert the field."
-        raise DTypeError(path, expected, f"dtype {dtype.name}", fix)
+        raise DTypeError(path, expected, f"dtype {values.dtype.name}", fix)
     ragged_rank = values.ragged_rank if is_ragged else 0
     shape, splits = values.shape, values.row_splits_dtype if is_ragged else outer or tf.int64
     dims = shape[1 + ragged_rank :] if shape.rank is not None else shape
@@ -164,31 +195,24 @@ def _leaf(
         raise StructureError(path, "dimensions of a known size, or lists", f"shape {shape}", fix)
     if math.prod(dims.as_list()) == 0 or (outer and is_null and message == EXAMPLE):
         # A value without numbers looks like a missing one.
-        raise StructureError(
-            path,
-            "values of at least one number"
-            if not is_null
-            else "lists without nulls among their items",
-            f"shape {shape}" if not is_null else "a mask",
-            "Leave the field out, or fill its nulls.",
-        )
+        expected, received = "values of at least one number", f"shape {shape}"
+        if is_null:
+            expected, received = "lists without nulls among their items", "a mask"
+        fix = "Leave the field out, or fill its nulls."
+        raise StructureError(path, expected, received, fix)
     lists = ragged_rank + (outer is not None)
     limit = 1 if message == EXAMPLE or is_in_context else 2
     if lists > limit:
-        raise StructureError(
-            path,
-            "at most one list around a value, which is all that an Example stores"
-            if limit == 1
-            else "at most two lists around a value",
-            f"{lists} lists",
-            "Use xt.to_tf_sequence_example and xt.from_tf_sequence_example."
-            if limit == 1 and lists == 2
-            else "Write Parquet.",
-        )
+        expected, fix = "at most two lists around a value", "Write Parquet."
+        if limit == 1:
+            expected = "at most one list around a value, which is all that an Example stores"
+        if limit == 1 and lists == 2:
+            fix = "Use xt.to_tf_sequence_example and xt.from_tf_sequence_example."
+        raise StructureError(path, expected, f"{lists} lists", fix)
     return Leaf(
         path=path,
         key=key,
-        dtype=dtype,
+        dtype=values.dtype,
         stored=stored,
         dims=tuple(dims.as_list()),
         lists=lists,

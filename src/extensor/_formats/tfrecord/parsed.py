@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.null_policy import Fill, Nulls
 from extensor._arrow.wanted_table import WantedTable
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Leaf, layout
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Leaf, layout
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -74,11 +75,8 @@ def from_tf_example(
     >>> xt.from_tf_example(serialized, xt.spec_of(recipes)).to_py()
     [{'title': 'Tea', 'minutes': [5, 2]}, {'title': 'Toast', 'minutes': []}]
     """
-    whole, strings = WantedTable(columns, schema, nulls, row_splits_dtype), _strings(serialized)
-    # In a graph, "auto" is an error: no data is known.
-    wanted = whole if tf.is_symbolic_tensor(strings) else with_nullable(whole, whole.schema)
-    spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return whole.settled(Parser(spec, EXAMPLE, wanted.nulls, keys).records(strings))
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    return _records(serialized, EXAMPLE, wanted, schema, row_splits_dtype, keys, ())
 
 
 def from_tf_sequence_example(
@@ -118,11 +116,24 @@ def from_tf_sequence_example(
     >>> xt.from_tf_sequence_example(serialized, xt.spec_of(recipes)).to_py()
     [{'title': 'Tea', 'words': [['boil'], ['pour', 'wait']]}]
     """
-    whole, strings = WantedTable(columns, schema, nulls, row_splits_dtype), _strings(serialized)
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    return _records(serialized, SEQUENCE, wanted, schema, row_splits_dtype, keys, context)
+
+
+def _records(
+    serialized: TensorLike,
+    message: str,
+    whole: WantedTable,
+    schema: SchemaLike,
+    row_splits_dtype: DTypeLike | None,
+    keys: Mapping[PathLike, str] | None,
+    context: Iterable[PathLike],
+) -> StructuredTensor:
+    strings = _strings(serialized)
     # In a graph, "auto" is an error: no data is known.
     wanted = whole if tf.is_symbolic_tensor(strings) else with_nullable(whole, whole.schema)
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return whole.settled(Parser(spec, SEQUENCE, wanted.nulls, keys, context).records(strings))
+    return whole.settled(Parser(spec, message, wanted.nulls, keys, context).records(strings))
 
 
 def with_nullable(wanted: WantedTable, schema: pa.Schema | None) -> WantedTable:
@@ -144,7 +155,9 @@ def _outside_lists(fields: Iterable[pa.Field], outer: tuple[str, ...]) -> Iterat
             yield str(Path(*outer, field.name))
 
 
-def wanted_spec(wanted: WantedTable, schema: Any, row_splits_dtype: Any) -> StructuredTensorSpec:
+def wanted_spec(
+    wanted: WantedTable, schema: SchemaLike, row_splits_dtype: DTypeLike | None
+) -> StructuredTensorSpec:
     """Returns the spec of any number of records to read."""
     # A spec without `columns` is kept, because Arrow has no bfloat16 and no names of dimensions.
     if not isinstance(schema, StructuredTensorSpec) or wanted.columns is not None:
@@ -160,7 +173,7 @@ class Parser:
         self,
         spec: StructuredTensorSpec,
         message: str,
-        nulls: Any,
+        nulls: NullsLike,
         keys: Mapping[PathLike, str] | None = None,
         context: Iterable[PathLike] = (),
     ) -> None:
@@ -198,7 +211,7 @@ class Parser:
                 return number
         return None
 
-    def _parsed(self, serialized: tf.Tensor, leaves: list[Leaf]) -> dict[str, Any]:
+    def _parsed(self, serialized: tf.Tensor, leaves: list[Leaf]) -> dict[str, tf.Tensor]:
         if self._message == EXAMPLE:
             return tf.io.parse_example(
                 serialized, {leaf.key: self._feature(leaf) for leaf in leaves}
@@ -216,9 +229,11 @@ class Parser:
             return _ragged(leaf)
         return tf.io.FixedLenFeature(leaf.dims, leaf.stored, self._defaults.get(leaf.path))
 
-    def _column(self, leaf: Leaf, parsed: Any, name_of: Any) -> _Column:
+    def _column(
+        self, leaf: Leaf, parsed: tf.Tensor | tf.RaggedTensor, name_of: Callable[[int], str]
+    ) -> Column:
         """Returns the values of a field, of the feature that was parsed."""
-        splits: list[Any] = []
+        splits: list[tf.Tensor] = []
         mask = None
         if isinstance(parsed, tf.RaggedTensor):
             while isinstance(parsed, tf.RaggedTensor):
@@ -228,13 +243,15 @@ class Parser:
                 parsed, mask = self._single(leaf, parsed, splits.pop(), name_of)
             elif leaf.dims:
                 even = splits[-1] % leaf.size == 0
-                parsed = _checked(parsed, even, _wrong_size(leaf, f"multiples of {leaf.size}"))
+                parsed = checked(parsed, even, _wrong_size(leaf, f"multiples of {leaf.size}"))
                 splits[-1] //= leaf.size
             if leaf.dims:
                 parsed = tf.reshape(parsed, [-1, *leaf.dims])
-        return _Column(_converted(leaf, parsed), splits, mask)
+        return Column(leaf, _converted(leaf, parsed), splits, mask)
 
-    def _single(self, leaf: Leaf, values: Any, splits: Any, name_of: Any) -> tuple[Any, Any]:
+    def _single(
+        self, leaf: Leaf, values: tf.Tensor, splits: tf.Tensor, name_of: Callable[[int], str]
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Returns the values of a feature that has one, or none if it may be null, in each row."""
         lengths = splits[1:] - splits[:-1]
         is_there = tf.equal(lengths, leaf.size)
@@ -243,10 +260,10 @@ class Parser:
             error = _wrong_size(leaf, str(leaf.size))
             if not leaf.lists and tf.executing_eagerly():
                 error = _single_error(leaf, lengths.numpy(), name_of)
-            return _checked(values, is_there, error), None
+            return checked(values, is_there, error), None
         is_missing = tf.equal(lengths, 0)
         error = _wrong_size(leaf, f"0 or {leaf.size}")
-        values = _checked(values, is_there | is_missing, error)
+        values = checked(values, is_there | is_missing, error)
         # Row i of the feature is at splits[i]; a missing one is the value after all others.
         rows = tf.reshape(values, [-1, leaf.size])
         if default is None:
@@ -256,7 +273,7 @@ class Parser:
         rows = tf.gather(rows, tf.where(is_there, splits[:-1] // leaf.size, last))
         return tf.reshape(rows, [-1]), is_there if leaf.is_masked else None
 
-    def _value(self, spec: Any, path: Path, columns: dict[Path, _Column]) -> Any:
+    def _value(self, spec: tf.TypeSpec, path: Path, columns: dict[Path, Column]) -> Any:
         if isinstance(spec, DenseStructuredTensorSpec):
             # The components are ordered by name.
             return spec.from_components(
@@ -269,14 +286,11 @@ class Parser:
             inside = [p for p in self._leaves if p.names[: len(path)] == path.names]
             splits = columns[inside[0]].splits[0]
             for other in inside[1:]:
-                error = StructureError(
-                    other,
-                    f"as many values in each record as {inside[0]}, in a list of records",
-                    "another number",
-                    "Read lists of different lengths as fields of their own.",
-                )
+                expected = f"as many values in each record as {inside[0]}, in a list of records"
+                fix = "Read lists of different lengths as fields of their own."
+                error = StructureError(other, expected, "another number", fix)
                 same = tf.reduce_all(tf.equal(splits, columns[other].splits[0]))
-                splits = _checked(splits, same, error)
+                splits = checked(splits, same, error)
             for p in inside:
                 columns[p].splits.pop(0)
             return spec.from_components(
@@ -337,18 +351,7 @@ class Parser:
 _UNPARSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError, UnicodeDecodeError)
 
 
-class _Column:
-    """The values of a field: without lists, the splits of the lists, and which are not null."""
-
-    __slots__ = ("mask", "splits", "values")
-
-    def __init__(self, values: Any, splits: list[Any], mask: Any) -> None:
-        self.values = values
-        self.splits = splits
-        self.mask = mask
-
-
-def _strings(serialized: Any) -> tf.Tensor:
+def _strings(serialized: TensorLike) -> tf.Tensor:
     try:
         strings = tf.convert_to_tensor(serialized, tf.string)
     except (TypeError, ValueError) as error:
@@ -377,10 +380,10 @@ def _arrow_type(leaf: Leaf) -> pa.DataType:
     return pa.list_(arrow) if leaf.lists else arrow
 
 
-def _defaults(leaves: Mapping[Path, Leaf], nulls: Any) -> dict[Path, Any]:
+def _defaults(leaves: Mapping[Path, Leaf], nulls: NullsLike) -> dict[Path, np.ndarray[Any, Any]]:
     """Returns the values in place of features that are missing."""
     policies = Nulls(nulls)
-    defaults: dict[Path, Any] = {}
+    defaults: dict[Path, np.ndarray[Any, Any]] = {}
     for path, leaf in leaves.items():
         policy = policies.at((path.names, 0), _arrow_type(leaf))
         if leaf.lists:
@@ -397,7 +400,7 @@ def _defaults(leaves: Mapping[Path, Leaf], nulls: Any) -> dict[Path, Any]:
     return defaults
 
 
-def _converted(leaf: Leaf, values: Any) -> Any:
+def _converted(leaf: Leaf, values: tf.Tensor) -> tf.Tensor:
     """Returns values of the dtype of the field, which must be able to hold them."""
     if leaf.dtype == leaf.stored:
         return values
@@ -410,29 +413,25 @@ def _converted(leaf: Leaf, values: Any) -> Any:
         fits = tf.equal(values, 0) | tf.equal(values, 1)
     else:
         fits = (values >= leaf.dtype.min) & (values <= leaf.dtype.max)
-    error = StructureError(
-        leaf.path,
-        "the numbers 0 and 1"
-        if leaf.dtype == tf.bool
-        else f"numbers that fit into {leaf.dtype.name}",
-        "other numbers",
-        f"Read the field as {leaf.stored.name}.",
-    )
-    return _checked(converted, fits, error)
+    expected = f"numbers that fit into {leaf.dtype.name}"
+    if leaf.dtype == tf.bool:
+        expected = "the numbers 0 and 1"
+    fix = f"Read the field as {leaf.stored.name}."
+    return checked(converted, fits, StructureError(leaf.path, expected, "other numbers", fix))
 
 
-def _checked(values: Any, holds: Any, error: ExtensorError) -> Any:
+def checked(values: Any, holds: tf.Tensor, error: ExtensorError) -> Any:
     """Returns values after a check; in a graph, the check is an op."""
     holds = tf.reduce_all(holds)
     if not tf.executing_eagerly():
         with tf.control_dependencies([tf.debugging.Assert(holds, [str(error)])]):
-            return tf.identity(values)
+            return tf.nest.map_structure(tf.identity, values, expand_composites=True)
     if not holds:
         raise error
     return values
 
 
-def _mask(values: Any, spec: Any, mask: Any) -> Any:
+def _mask(values: Any, spec: tf.TypeSpec, mask: tf.Tensor | None) -> tf.Tensor | tf.RaggedTensor:
     """Returns the mask of a field. Lists and their items are never null."""
     if isinstance(spec, tf.RaggedTensorSpec):
         return tf.ones_like(values, tf.bool)
@@ -460,7 +459,9 @@ def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> 
     )
 
 
-def _single_error(leaf: Leaf, lengths: Any, name_of: Callable[[int], str]) -> ExtensorError:
+def _single_error(
+    leaf: Leaf, lengths: np.ndarray[Any, Any], name_of: Callable[[int], str]
+) -> ExtensorError:
     wrong = lengths != leaf.size
     if not wrong.any():
         return _wrong_size(leaf, str(leaf.size))

@@ -10,13 +10,14 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Leaf, layout
-from extensor._formats.tfrecord.parsed import wanted_spec
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Leaf, layout
+from extensor._formats.tfrecord.parsed import checked, wanted_spec
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import SchemaLike
 from extensor.errors import DTypeError, NullError
 
 _LISTS = {
@@ -63,7 +64,9 @@ def to_tf_example(
     [5, 2]
     """
     columns, count = _columns(records, EXAMPLE, schema, keys, ())
-    return _message([(("tensorflow.Example", "features"), _features(columns, count))], count)
+    features = _features(columns, count)
+    assert features is not None  # records have fields
+    return _wrapped("tensorflow.Example", "features", features)
 
 
 def to_tf_sequence_example(
@@ -101,28 +104,22 @@ def to_tf_sequence_example(
     columns, count = _columns(records, SEQUENCE, schema, keys, context)
     in_context = [column for column in columns if not column.leaf.is_sequence]
     in_lists = [column for column in columns if column.leaf.is_sequence]
-    parts = [
-        (("tensorflow.SequenceExample", "context"), _features(in_context, count)),
-        (("tensorflow.SequenceExample", "feature_lists"), _feature_lists(in_lists, count)),
-    ]
-    return _message([part for part in parts if part[1] is not None], count)
-
-
-class _Column:
-    """The values of a field: without lists, the splits of the lists, and which are not null."""
-
-    __slots__ = ("leaf", "mask", "splits", "values")
-
-    def __init__(self, leaf: Leaf, values: Any, splits: list[Any], mask: Any) -> None:
-        self.leaf = leaf
-        self.values = values
-        self.splits = splits
-        self.mask = mask
+    parts = {
+        "context": _features(in_context, count),
+        "feature_lists": _feature_lists(in_lists, count),
+    }
+    message = "tensorflow.SequenceExample"
+    found = [_wrapped(message, name, part) for name, part in parts.items() if part is not None]
+    return found[0] if len(found) == 1 else tf.strings.join(found)
 
 
 def _columns(
-    records: Any, message: str, schema: Any, keys: Any, context: Iterable[PathLike]
-) -> tuple[list[_Column], Any]:
+    records: StructuredTensor,
+    message: str,
+    schema: SchemaLike | None,
+    keys: Mapping[PathLike, str] | None,
+    context: Iterable[PathLike],
+) -> tuple[list[Column], tf.Tensor]:
     """Returns the columns of records, and the number of records."""
     if not isinstance(records, StructuredTensor):
         fix = 'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).'
@@ -145,7 +142,7 @@ def _columns(
     return columns, count
 
 
-def _cast(records: StructuredTensor, schema: Any) -> StructuredTensor:
+def _cast(records: StructuredTensor, schema: SchemaLike) -> StructuredTensor:
     """Returns records as a schema has them; their numbers too, except in a graph.
 
     Raises:
@@ -164,8 +161,8 @@ def _cast(records: StructuredTensor, schema: Any) -> StructuredTensor:
 
 
 def _leaves(
-    spec: Any, value: Any, path: Path, splits: list[Any]
-) -> Iterator[tuple[Path, Any, list[Any]]]:
+    spec: tf.TypeSpec, value: Any, path: Path, splits: list[tf.Tensor]
+) -> Iterator[tuple[Path, Any, list[tf.Tensor]]]:
     """Yields the path and value of each leaf, and the splits of the lists of records around it."""
     if isinstance(spec, RaggedStructuredTensorSpec):
         values, row_splits = spec.to_components(value)
@@ -178,7 +175,7 @@ def _leaves(
         yield path, value, splits
 
 
-def _column(leaf: Leaf, value: Any, splits: list[Any]) -> _Column:
+def _column(leaf: Leaf, value: Any, splits: list[tf.Tensor]) -> Column:
     mask = None
     while is_masked(value):
         if leaf.is_masked and value.mask.shape.rank == 1:
@@ -194,31 +191,23 @@ def _column(leaf: Leaf, value: Any, splits: list[Any]) -> _Column:
     value = tf.convert_to_tensor(value)  # a Variable
     if leaf.dtype != leaf.stored:
         value = tf.cast(value, leaf.stored)
-    return _Column(leaf, value, splits, mask)
+    return Column(leaf, value, splits, mask)
 
 
 def _without_nulls(leaf: Leaf, value: Any) -> Any:
     """Returns the values of a mask that must be True everywhere."""
     mask = value.mask
     holds = tf.reduce_all(mask.flat_values if isinstance(mask, tf.RaggedTensor) else mask)
-    error = NullError(
-        leaf.path,
-        "lists without nulls: a feature is a list of values",
-        "a null list, or a null in a list",
-        "Fill the nulls with records[path].fill(value).",
-    )
-    if tf.executing_eagerly():
-        if not holds:
-            raise error
-        return value.values
-    with tf.control_dependencies([tf.debugging.Assert(holds, [str(error)])]):
-        return tf.nest.map_structure(tf.identity, value.values, expand_composites=True)
+    expected = "lists without nulls: a feature is a list of values"
+    fix = "Fill the nulls with records[path].fill(value)."
+    error = NullError(leaf.path, expected, "a null list, or a null in a list", fix)
+    return checked(value.values, holds, error)
 
 
-def _features(columns: list[_Column], count: Any) -> Any:
+def _features(columns: list[Column], count: tf.Tensor) -> tf.Tensor | None:
     """Returns a serialized `Features` for each record."""
     # Messages of one type that follow one another are one message, with the entries of all.
-    parts: list[Any] = []
+    parts: list[tf.Tensor] = []
     for column in columns:
         leaf, mask = column.leaf, column.mask
         splits = column.splits[0] if column.splits else None
@@ -229,9 +218,9 @@ def _features(columns: list[_Column], count: Any) -> Any:
     return tf.strings.join(parts) if parts else None
 
 
-def _feature_lists(columns: list[_Column], count: Any) -> Any:
+def _feature_lists(columns: list[Column], count: tf.Tensor) -> tf.Tensor | None:
     """Returns a serialized `FeatureLists` for each record."""
-    parts: list[Any] = []
+    parts: list[tf.Tensor] = []
     for column in columns:
         leaf, splits = column.leaf, column.splits
         feature = _feature(leaf, column.values, splits[1] if len(splits) > 1 else None)
@@ -244,43 +233,36 @@ def _feature_lists(columns: list[_Column], count: Any) -> Any:
     return tf.strings.join(parts) if parts else None
 
 
-def _message(parts: list[tuple[tuple[str, str], Any]], count: Any) -> tf.Tensor:
-    serialized = [_wrapped(*names, inner) for names, inner in parts]
-    return serialized[0] if len(serialized) == 1 else tf.strings.join(serialized)
-
-
-def _wrapped(message: str, field: str, inner: Any, sizes: Any = None) -> Any:
+def _wrapped(
+    message: str, field: str, inner: tf.Tensor, sizes: tf.Tensor | None = None
+) -> tf.Tensor:
     """Returns messages that have one field, with the given bytes, or without where a size is 0."""
     inner = inner[:, tf.newaxis]
     sizes = tf.ones_like(inner, tf.int32) if sizes is None else sizes[:, tf.newaxis]
-    return _encoded(sizes, [inner], [field], message)
+    return tf.io.encode_proto(sizes, [inner], [field], message)
 
 
-def _entry(message: str, entry: str, key: str, value: Any) -> Any:
+def _entry(message: str, entry: str, key: str, value: tf.Tensor) -> tf.Tensor:
     value = value[:, tf.newaxis]
     keys = tf.fill(tf.shape(value), key)
     sizes = tf.ones(tf.stack([tf.shape(value)[0], 2]), tf.int32)
-    return _encoded(sizes, [keys, value], ["key", "value"], f"{message}.{entry}")
+    return tf.io.encode_proto(sizes, [keys, value], ["key", "value"], f"{message}.{entry}")
 
 
-def _encoded(sizes: Any, values: list[Any], fields: list[str], message: str) -> Any:
-    return tf.io.encode_proto(sizes, values, fields, message)
-
-
-def _feature(leaf: Leaf, values: Any, splits: Any) -> Any:
+def _feature(leaf: Leaf, values: tf.Tensor, splits: tf.Tensor | None) -> tf.Tensor:
     """Returns a serialized `Feature` for each row of values."""
     message, field = _LISTS[leaf.stored]
     size = leaf.size
     if splits is None:
         values = tf.reshape(values, [-1, size])
         sizes = tf.fill(tf.stack([tf.shape(values)[0], 1]), size)
-        lists = _encoded(sizes, [values], ["value"], message)
+        lists = tf.io.encode_proto(sizes, [values], ["value"], message)
     else:
         lists = _lists(tf.reshape(values, [-1]), splits * size, message)
     return _wrapped("tensorflow.Feature", field, lists)
 
 
-def _lists(values: Any, splits: Any, message: str) -> Any:
+def _lists(values: tf.Tensor, splits: tf.Tensor, message: str) -> tf.Tensor:
     """Returns a serialized list for each row of values.
 
     `tf.io.encode_proto` takes a dense matrix. One long row would make it large, so rows are encoded
@@ -298,10 +280,10 @@ def _lists(values: Any, splits: Any, message: str) -> Any:
     count = tf.reduce_max(tf.concat([kinds, [0]], 0)) + 1
     found = tf.TensorArray(tf.string, count, infer_shape=False, element_shape=[None])
 
-    def encode(kind: Any, found: Any) -> tuple[Any, Any]:
+    def encode(kind: tf.Tensor, found: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
         chosen = tf.gather(rows, tf.reshape(tf.where(tf.equal(kinds, kind)), [-1]))
         sizes = tf.cast(chosen.row_lengths(), tf.int32)[:, tf.newaxis]
-        lists = _encoded(sizes, [chosen.to_tensor()], ["value"], message)
+        lists = tf.io.encode_proto(sizes, [chosen.to_tensor()], ["value"], message)
         return kind + 1, found.write(kind, lists)
 
     _, found = tf.while_loop(lambda kind, _: kind < count, encode, (tf.constant(0), found))
