@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.null_policy import Nulls
+from extensor._arrow.null_argument import by_path
+from extensor._arrow.null_policy import REST, Nulls
 from extensor._path import Path
+from extensor._typing import NullPolicy, NullsLike
 from extensor.errors import FieldError
 
 
@@ -21,31 +21,21 @@ class Absent:
             of policies by path.
     """
 
-    def __init__(self, nulls: Any) -> None:
-        self._defaults: set[tuple[str, ...]] = set()
-        self._lists: set[tuple[str, ...]] = set()
-        self._rest: Any = None
+    def __init__(self, nulls: NullsLike | None) -> None:
+        given = by_path(nulls)
+        self._rest = given.get(REST)
+        self._by_path = {Path.of(path).names: each for path, each in given.items() if path != REST}
         self._used: set[tuple[str, ...]] = set()
-        self._by_path: dict[tuple[str, ...], Any] = {}
-        if not isinstance(nulls, Mapping):
-            self._rest = nulls
-        else:
-            for path, policy in nulls.items():
-                if path == "*":
-                    self._rest = policy
-                else:
-                    self._by_path[Path.of(path).names] = policy
-        others = {
-            path: policy
-            for path, policy in self._by_path.items()
-            if not is_word(policy, "default", "empty")
-        }
-        rest = self._rest
-        has_rest = rest is not None and not is_word(rest, "default", "empty")
         # Raises for a policy that does not exist.
-        self._nulls = Nulls({**others, **({"*": rest} if has_rest else {})})
+        self._nulls = Nulls(
+            {
+                path: policy
+                for path, policy in {REST: self._rest, **self._by_path}.items()
+                if policy is not None and not is_word(policy, "default", "empty")
+            }
+        )
 
-    def policy(self, path: Path, arrow: pa.DataType) -> Any:
+    def policy(self, path: Path, arrow: pa.DataType) -> NullPolicy | None:
         """Returns None for a list, "default", a policy of `from_arrow` for a field, or a value."""
         self._used.add(path.names)
         policy = self._by_path.get(path.names, self._rest)
@@ -67,14 +57,11 @@ class Absent:
             if names not in self._used:
                 known = [str(Path(*used)) for used in sorted(self._used)]
                 near = difflib.get_close_matches(str(Path(*names)), known, 3)
-                raise FieldError(
-                    f"nulls, {Path(*names)}",
-                    "the path of a field that a message may lack: "
-                    + (", ".join(known[:20]) or "there is none"),
-                    str(Path(*names)),
-                    f"Did you mean {' or '.join(near)}?" if near else "Remove the policy.",
-                )
+                listed = ", ".join(known[:20]) or "there is none"
+                expected = f"the path of a field that a message may lack: {listed}"
+                fix = f"Did you mean {' or '.join(near)}?" if near else "Remove the policy."
+                raise FieldError(f"nulls, {Path(*names)}", expected, str(Path(*names)), fix)
 
 
-def is_word(policy: Any, *words: str) -> bool:
+def is_word(policy: object, *words: str) -> bool:
     return isinstance(policy, str) and policy in words

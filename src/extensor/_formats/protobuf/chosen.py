@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from extensor._path import Path, PathLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
-Chosen = dict[str, Any]
+Chosen: TypeAlias = "dict[str, Chosen | None]"
 """The names of the chosen fields, each with those inside it, or with None for all. Inside of a map,
 the names may be keys of the map."""
 
@@ -32,7 +32,7 @@ class MapKey(str):
         return made
 
 
-def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, Any]) -> Chosen:
+def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, object]) -> Chosen:
     """Returns the fields that `columns` chooses.
 
     Args:
@@ -49,14 +49,13 @@ def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, Any]) -> Chos
     for column in columns:
         # A string equal to a name means that field, even if it contains a dot.
         is_name = isinstance(column, str) and column in known
-        names = (column,) if is_name else _steps(column)
+        names = (str(column),) if is_name else _steps(column)
         if not names:
             raise no_field(Path(), list(known))
         _choose(chosen, names)
     if not chosen:
-        raise StructureError(
-            "columns", "at least one path", "an empty list", "Leave columns out to read all."
-        )
+        fix = "Leave columns out to read all."
+        raise StructureError("columns", "at least one path", "an empty list", fix)
     return chosen
 
 
@@ -69,11 +68,11 @@ _KEY = re.compile(
 )
 
 
-def _steps(column: PathLike) -> tuple[Any, ...]:
+def _steps(column: PathLike) -> tuple[str, ...]:
     """Returns the names of a path. A key of a map is in brackets after the name of the map."""
     if not isinstance(column, str):
         return Path.of(column).names
-    steps: list[Any] = []
+    steps: list[str] = []
     start = 0
     for found in _KEY.finditer(column):
         key = next(
@@ -92,7 +91,7 @@ def _names_in(column: str, start: int, end: int) -> tuple[str, ...]:
     return Path.parse(column[start + has_dot : end]).names if end > start else ()
 
 
-def _choose(chosen: Chosen, names: tuple[Any, ...]) -> None:
+def _choose(chosen: Chosen, names: tuple[str, ...]) -> None:
     first, *rest = names
     if not rest:
         chosen[first] = None
@@ -102,7 +101,7 @@ def _choose(chosen: Chosen, names: tuple[Any, ...]) -> None:
         _choose(inner, tuple(rest))
 
 
-def chosen_by(fields: Any) -> Chosen:
+def chosen_by(fields: Iterable[pa.Field]) -> Chosen:
     """Returns the fields that a schema has."""
     return {field.name: chosen_inside(field.type) for field in fields}
 
@@ -122,11 +121,8 @@ def no_field(path: Path, known: list[str]) -> FieldError:
 
 
 def is_list(arrow: pa.DataType) -> bool:
-    return (
-        not pa.types.is_struct(arrow)
-        and not pa.types.is_union(arrow)
-        and (pa.types.is_nested(arrow))
-    )
+    is_record = pa.types.is_struct(arrow) or pa.types.is_union(arrow)
+    return pa.types.is_nested(arrow) and not is_record
 
 
 def item_of(arrow: pa.DataType) -> pa.DataType:

@@ -78,24 +78,21 @@ def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa
         MissingDependencyError: If ptars is not installed (also an ImportError).
     """
     needed("ptars", "protobuf", function)
-    batch = _batch(record, serialized)
+    messages = _messages(record, serialized)
     packed = _with_packed(record)
     if packed.fields:
-        parts = _batch(packed, serialized)
-        _expect_whole(packed, _in_order(parts.num_columns, parts.column))
-    columns = _columns(record, _in_order(batch.num_columns, batch.column), len(serialized))
-    arrays = {field.name: column for field, column in zip(record.shown, columns, strict=True)}
-    schema = pa.schema([f.with_type(arrays[f.name].type) for f in record.schema])
-    return pa.Table.from_arrays(columns, schema=schema)
+        _expect_whole(packed, _messages(packed, serialized))
+    columns = _columns(record, _children(messages), len(serialized))
+    return pa.Table.from_arrays(columns, schema=pa.schema(_arrow_fields(record, columns)))
 
 
-def _batch(record: Record, serialized: Sequence[bytes]) -> pa.RecordBatch:
+def _messages(record: Record, serialized: Sequence[bytes]) -> pa.StructArray:
     """Returns messages as ptars reads them."""
     # Offsets of 32 bits count the values of all messages; a value has a byte or more.
     is_large = sum(map(len, serialized)) > _LARGE
     handler = _handler(file_of(record).SerializeToString(deterministic=True), is_large)
     try:
-        return handler.list_to_record_batch(serialized)
+        return handler.list_to_record_batch(serialized).to_struct_array()
     except ValueError as error:
         expected = f"a message of type {record.name}"
         fix = "The bytes are damaged, cut, or of another message type."
@@ -121,11 +118,11 @@ def _with_packed(kind: Record) -> Record:
     return Record(kind.name, tuple(fields))
 
 
-def _expect_whole(packed: Record, arrays: list[pa.Array]) -> None:
-    for field, array in zip(packed.on_wire(), arrays, strict=True):
+def _expect_whole(packed: Record, messages: pa.StructArray) -> None:
+    for field, array in zip(packed.on_wire(), _children(messages), strict=True):
         values = array.values if field.count is Count.MANY else array
         if isinstance(field.type, Record):
-            _expect_whole(field.type, _in_order(values.type.num_fields, values.field))
+            _expect_whole(field.type, values)
             continue
         assert isinstance(field.type, Leaf)
         width = len(field.type.default)
@@ -146,9 +143,14 @@ def _handler(file: bytes, is_large: bool) -> Any:
     return ProtoRegistry([file]).create_for_message(ROOT, config)
 
 
-def _in_order(count: int, column: Callable[[str], pa.Array]) -> list[pa.Array]:
-    """Returns columns in the order of the fields; ptars orders them by their numbers."""
-    return [column(f"f{i}") for i in range(count)]
+def _children(messages: pa.StructArray) -> list[pa.Array]:
+    """Returns the fields of messages in the order of our fields; ptars orders them by number."""
+    return [messages.field(f"f{i}") for i in range(messages.type.num_fields)]
+
+
+def _arrow_fields(record: Record, columns: Sequence[pa.Array]) -> list[pa.Field]:
+    """Returns the fields of records for columns, whose types may be the large ones."""
+    return [f.arrow.with_type(c.type) for f, c in zip(record.shown, columns, strict=True)]
 
 
 def _columns(
@@ -205,26 +207,29 @@ def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) ->
 
 def _list_of_one(field: Field, kind: Type, array: pa.Array) -> pa.Array:
     """Returns a list of one value where there is one, and of none where there is a null."""
-    lengths = np.asarray(array.is_valid())
     values = _values(field, kind, array.drop_null() if array.null_count else array, False)
+    return _lists(field, values, np.asarray(array.is_valid()))
+
+
+def _lists(field: AnyField, values: pa.Array, lengths: np.ndarray[Any, Any]) -> pa.Array:
+    """Returns the values of a field as lists of some lengths."""
     is_large = len(values) > _LARGE
-    offsets = np.zeros([len(array) + 1], np.int64 if is_large else np.int32)
+    offsets = np.zeros([len(lengths) + 1], np.int64 if is_large else np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    item = field.arrow.type.value_field.with_type(values.type)
-    make = pa.large_list if is_large else pa.list_
-    return pa.Array.from_buffers(
-        make(item), len(array), [None, pa.py_buffer(offsets)], children=[values]
-    )
+    make, item = pa.large_list if is_large else pa.list_, field.arrow.type.value_field
+    arrow = make(item.with_type(values.type))
+    buffers = [None, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(arrow, len(lengths), buffers, children=[values])
 
 
 def _of_keys(kind: ChosenKeys, array: pa.Array) -> pa.Array:
     """Returns some keys of maps as records."""
-    keys, values = _in_order(2, array.values.field)
+    keys, values = _children(array.values)
     value = kind.value
     if isinstance(value, Leaf):  # an entry without a value has the default value
         values = values.fill_null(pa.scalar(value.default, values.type))
     else:
-        children = _in_order(values.type.num_fields, values.field)
+        children = _children(values)
         values = pa.Array.from_buffers(values.type, len(values), [None], children=children)
     rows = np.repeat(np.arange(len(array)), np.diff(array.offsets))
     columns: list[pa.Array] = []
@@ -234,10 +239,7 @@ def _of_keys(kind: ChosenKeys, array: pa.Array) -> pa.Array:
         places[rows[found]] = found  # of entries with one key, the last counts
         chosen = values.take(pa.array(places, mask=places < 0))
         columns.append(_column(field, value, chosen, None))
-    return pa.StructArray.from_arrays(
-        columns,
-        fields=[f.arrow.with_type(c.type) for f, c in zip(kind.shown, columns, strict=True)],
-    )
+    return pa.StructArray.from_arrays(columns, fields=_arrow_fields(kind, columns))
 
 
 def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Array:
@@ -252,26 +254,21 @@ def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Ar
     """
     if isinstance(kind, Leaf):
         return array
-    children = _in_order(array.type.num_fields, array.field)
+    children = _children(array)
     bitmap = array.buffers()[0] if has_nulls and array.null_count else None
     if isinstance(kind, Record):
         rows = array.is_valid() if array.null_count else None
         columns = _columns(kind, children, len(array), rows)
-        fields = [f.arrow.with_type(c.type) for f, c in zip(kind.shown, columns, strict=True)]
-        arrow = pa.struct(fields)
+        arrow = pa.struct(_arrow_fields(kind, columns))
         return pa.Array.from_buffers(arrow, len(array), [bitmap], children=columns)
     if isinstance(kind, Wrapper):
-        return _nullable(children[0], array if bitmap is not None else None)
-    assert isinstance(kind, Time)
-    return _nullable(_nanoseconds(field, kind, *children), array if bitmap is not None else None)
-
-
-def _nullable(values: pa.Array, messages: pa.Array | None) -> pa.Array:
-    """Returns values with nulls where the messages are null."""
-    if messages is None:
+        values = children[0]
+    else:
+        assert isinstance(kind, Time)
+        values = _nanoseconds(field, kind, *children)
+    if bitmap is None:
         return values
-    compute: Any = pc  # its functions are made when it is imported
-    return compute.if_else(messages.is_valid(), values, pa.scalar(None, values.type))
+    return pc.if_else(array.is_valid(), values, pa.scalar(None, values.type))
 
 
 def _nanoseconds(field: Field, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
@@ -306,11 +303,7 @@ def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:
     union = pa.UnionArray.from_dense(
         pa.array(codes[rows]), pa.array(positions[rows]), variants, names
     )
-    if field.count is Count.NULLABLE:
-        return union
-    offsets = np.concatenate([[0], np.cumsum(present)]).astype(np.int32)
-    arrow = pa.list_(pa.field("item", union.type))
-    return pa.Array.from_buffers(arrow, count, [None, pa.py_buffer(offsets)], children=[union])
+    return union if field.count is Count.NULLABLE else _lists(field, union, present)
 
 
 def _expect_none(field: Field, array: pa.Array) -> None:
@@ -320,7 +313,7 @@ def _expect_none(field: Field, array: pa.Array) -> None:
         raise BadMessageError(field.path, expected, "a message that is nested deeper", fix)
 
 
-def first_bad(serialized: list[bytes], read: Callable[[list[bytes]], Any]) -> int:
+def first_bad(serialized: list[bytes], read: Callable[[list[bytes]], object]) -> int:
     """Returns the number of the first message that a function refuses.
 
     Args:

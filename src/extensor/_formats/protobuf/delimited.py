@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import mmap
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from extensor.errors import FormatError
 
 
-def ends_of_messages(data: Any, path: str) -> np.ndarray[Any, Any]:
+def ends_of_messages(data: bytes | mmap.mmap, path: str) -> np.ndarray[Any, Any]:
     """Returns where each message of a file ends.
 
     Args:
@@ -25,12 +26,10 @@ def ends_of_messages(data: Any, path: str) -> np.ndarray[Any, Any]:
         start, length = _after_length(data, at)
         at = size + 1 if length is None else start + length
         if at > size:
-            raise FormatError(
-                f"record {len(ends)} of {path}",
-                "a message after its length",
-                "a file that ends before the message does",
-                "Write the file again, or check that it has messages after their lengths.",
-            )
+            received = "a file that ends before the message does"
+            fix = "Write the file again, or check that it has messages after their lengths."
+            record = f"record {len(ends)} of {path}"
+            raise FormatError(record, "a message after its length", received, fix)
         ends.append(at)
     return np.array(ends, np.int64)
 
@@ -48,7 +47,7 @@ def messages_in(data: bytes) -> list[bytes]:
     return messages
 
 
-def _after_length(data: Any, at: int) -> tuple[int, int | None]:
+def _after_length(data: bytes | mmap.mmap, at: int) -> tuple[int, int | None]:
     """Returns where the message at a place begins, and its length; None if that is not complete."""
     length = shift = 0
     for number, byte in enumerate(data[at : at + 10], at + 1):

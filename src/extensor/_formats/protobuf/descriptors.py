@@ -6,13 +6,14 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
+from extensor._arrow.arrow_type import inner_fields
 from extensor._formats.protobuf.absent import Absent, is_word
 from extensor._formats.protobuf.chosen import (
     Chosen,
@@ -30,6 +31,7 @@ from extensor._formats.protobuf.fields import (
     Count,
     Cut,
     Field,
+    Key,
     Leaf,
     Oneof,
     Record,
@@ -38,6 +40,7 @@ from extensor._formats.protobuf.fields import (
     Wrapper,
 )
 from extensor._path import Path, PathLike
+from extensor._typing import NullsLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
 _TIMES = {
@@ -50,7 +53,16 @@ _WRAPPERS = {
 }
 
 
-def descriptor_of(message: Any) -> Descriptor:
+_ZEROS: dict[int, Any] = {
+    Proto.TYPE_STRING: "",
+    Proto.TYPE_BYTES: b"",
+    Proto.TYPE_BOOL: False,
+    Proto.TYPE_FLOAT: 0.0,
+    Proto.TYPE_DOUBLE: 0.0,
+}
+
+
+def descriptor_of(message: object) -> Descriptor:
     """Returns the descriptor of a message class, or of a message.
 
     Raises:
@@ -68,7 +80,7 @@ def record_of(
     descriptor: Descriptor,
     columns: Iterable[PathLike] | None,
     schema: pa.Schema | None,
-    nulls: Any,
+    nulls: NullsLike | None,
     max_depth: int | None,
 ) -> Record:
     """Returns the fields of the records of a message type.
@@ -85,14 +97,37 @@ def record_of(
         StructureError: If the type is recursive, and `max_depth` is None (also a ValueError).
     """
     absent = Absent(nulls)
-    fields = _Fields(absent, max_depth)
     if columns is not None:
         chosen = chosen_fields(columns, _known(descriptor))
     else:
         chosen = None if schema is None else chosen_by(schema)
-    record = fields.record(descriptor, chosen, schema, Path(), {})
+    arrow = None if schema is None else pa.struct(list(schema))
+    record = _Fields(absent, max_depth).record(descriptor, _Place(Path(), chosen, arrow, {}))
     absent.expect_all_used()
     return record
+
+
+class _Place(NamedTuple):
+    """Where records or a field are, and what is asked for there.
+
+    Attributes:
+        path: The path.
+        chosen: The fields inside to read; None for all.
+        arrow: The type that the schema has there; None if no schema is given.
+        around: The message types around, and how often each.
+    """
+
+    path: Path
+    chosen: Chosen | None
+    arrow: pa.DataType | None
+    around: Mapping[str, int]
+
+    def item(self) -> _Place:
+        """Returns the same place of the items of a list."""
+        return self if self.arrow is None else self._replace(arrow=item_of(self.arrow))
+
+
+_Policied = TypeVar("_Policied", Field, Oneof)
 
 
 class _Fields:
@@ -107,120 +142,85 @@ class _Fields:
         self._absent = absent
         self._max_depth = max_depth
 
-    def record(
-        self,
-        descriptor: Descriptor,
-        chosen: Chosen | None,
-        schema: Any,
-        path: Path,
-        around: Mapping[str, int],
-    ) -> Record:
-        """Returns a message type as a record.
-
-        Args:
-            descriptor: The message type.
-            chosen: The fields to read; None for all.
-            schema: The Arrow schema, or the struct type, of the records; None if none is given.
-            path: The path of the record.
-            around: The message types around this one, and how often each.
-        """
-        around = {**around, descriptor.full_name: around.get(descriptor.full_name, 0) + 1}
+    def record(self, descriptor: Descriptor, at: _Place) -> Record:
+        """Returns a message type as a record."""
+        around = {**at.around, descriptor.full_name: at.around.get(descriptor.full_name, 0) + 1}
         known = _known(descriptor)
-        names = _names(descriptor) if chosen is None else list(chosen)
+        names = _names(descriptor) if at.chosen is None else list(at.chosen)
         if descriptor.GetOptions().map_entry:
             names.sort()  # the key first
         fields: list[AnyField] = []
         for name in names:
             if name not in known:
-                raise no_field(path / name, list(known))
-            inner = None if chosen is None else chosen[name]
-            wanted = None if schema is None else schema.field(name).type
+                raise no_field(at.path / name, list(known))
+            chosen = None if at.chosen is None else at.chosen[name]
+            arrow = None if at.arrow is None else at.arrow.field(name).type
+            place = _Place(at.path / name, chosen, arrow, around)
             found = known[name]
             if isinstance(found, OneofDescriptor):
-                fields += self._oneof(found, inner, wanted, path / name, around)
+                fields += self._oneof(found, place)
             else:
-                fields.append(self._field(found, name, inner, wanted, path / name, around))
+                fields.append(self._field(found, name, place))
         return Record(descriptor.full_name, tuple(fields))
 
     def _field(
-        self,
-        found: FieldDescriptor,
-        name: str,
-        chosen: Chosen | None,
-        wanted: Any,
-        path: Path,
-        around: Mapping[str, int],
-        is_member: bool = False,
+        self, found: FieldDescriptor, name: str, at: _Place, is_member: bool = False
     ) -> Field:
-        entry = found.message_type if found.message_type is not None else None
+        entry = found.message_type
         is_map = entry is not None and entry.GetOptions().map_entry
-        if is_map and wanted is not None and pa.types.is_struct(wanted):  # the schema has keys
-            chosen = {MapKey(inner): of for inner, of in (chosen or {}).items()}
-        if chosen and any(isinstance(inner, MapKey) for inner in chosen):
-            return self._keys_of(found, is_map, name, chosen, wanted, path, around)
-        inside = None if wanted is None else item_of(wanted)
-        kind = self._type(found, chosen, inside, path, around)
+        if is_map and at.arrow is not None and pa.types.is_struct(at.arrow):  # the schema has keys
+            chosen = {MapKey(key): inner for key, inner in (at.chosen or {}).items()}
+            at = at._replace(chosen=chosen)
+        if at.chosen and any(isinstance(inner, MapKey) for inner in at.chosen):
+            return self._keys_of(found, is_map, name, at)
+        kind = self._type(found, at.item())
+        count = Count.NULLABLE if is_member else _count(found)
         made = Field(
             name,
-            path,
+            at.path,
             found.number,
-            _count(found),
+            Count.MANY if isinstance(kind, Cut) else count,
             kind,
             is_group=found.type == Proto.TYPE_GROUP,
             is_map=is_map,
             is_packed=_is_repeated(found) and _is_packed(found),
         )
-        if isinstance(kind, Cut):
-            return dataclasses.replace(made, count=Count.MANY)
-        if is_member:
-            return dataclasses.replace(made, count=Count.NULLABLE)
-        if made.count is not Count.OPTIONAL:
+        if isinstance(kind, Cut) or count is not Count.OPTIONAL:
             return made
-        return self._with_policy(made, kind.arrow, wanted)
+        return self._with_policy(made, kind.arrow, at.arrow)
 
-    def _keys_of(
-        self,
-        found: FieldDescriptor,
-        is_map: bool,
-        name: str,
-        chosen: Chosen,
-        wanted: Any,
-        path: Path,
-        around: Mapping[str, int],
-    ) -> Field:
+    def _keys_of(self, found: FieldDescriptor, is_map: bool, name: str, at: _Place) -> Field:
         """Returns a field that has some keys of a map."""
+        path, chosen = at.path, at.chosen or {}
         keys = [key for key in chosen if isinstance(key, MapKey)]
         entry: Any = found.message_type
         if not is_map or len(keys) < len(chosen):
-            raise FieldError(
-                path,
-                "either keys in brackets, or key and value"
-                if is_map
-                else "no key in brackets, because the field is not a map",
-                ", ".join(chosen),
-                "Check the spelling.",
-            )
+            expected = "no key in brackets, because the field is not a map"
+            if is_map:
+                expected = "either keys in brackets, or key and value"
+            raise FieldError(path, expected, ", ".join(chosen), "Check the spelling.")
         if any(chosen[key] != chosen[keys[0]] for key in keys):
             expected = "the same fields for each key of the map"
             fix = "Choose these fields for each key."
             raise StructureError(path, expected, f"others for {keys[0]} than for {keys[-1]}", fix)
         of_key, of_value = entry.fields_by_name["key"], entry.fields_by_name["value"]
-        leaf = _leaf(of_key)
         fields: list[Field] = []
         for key in keys:
-            at = path / key.text
-            of_wanted = None if wanted is None else wanted.field(key.text).type
-            inside = None if of_wanted is None else item_of(of_wanted)
-            kind = self._type(of_value, chosen[key], inside, at, around)
+            arrow = None if at.arrow is None else at.arrow.field(key.text).type
+            place = _Place(path / key.text, chosen[key], arrow, at.around)
+            kind = self._type(of_value, place.item())
             if isinstance(kind, Cut):
-                raise no_field(at, [])
-            made = Field(key.text, at, of_value.number, Count.OPTIONAL, kind)
-            fields.append(self._with_policy(made, kind.arrow, of_wanted))
+                raise no_field(place.path, [])
+            made = Field(key.text, place.path, of_value.number, Count.OPTIONAL, kind)
+            fields.append(self._with_policy(made, kind.arrow, arrow))
+        leaf = _leaf(of_key)
         values = tuple(_key_of(key.text, leaf, path) for key in keys)
-        of_keys = ChosenKeys(entry.full_name, tuple(fields), leaf, fields[0].type, values)
-        return Field(name, path, found.number, Count.MANY, of_keys, is_map=True)
+        kind = ChosenKeys(entry.full_name, tuple(fields), leaf, fields[0].type, values)
+        return Field(name, path, found.number, Count.MANY, kind, is_map=True)
 
-    def _with_policy(self, made: Any, arrow: pa.DataType, wanted: Any) -> Any:
+    def _with_policy(
+        self, made: _Policied, arrow: pa.DataType, wanted: pa.DataType | None
+    ) -> _Policied:
         policy = self._absent.policy(made.path, arrow)
         if policy is None and wanted is not None and not is_list(wanted):
             policy = "error"  # the schema has no list
@@ -231,91 +231,68 @@ class _Fields:
             return made if isinstance(made, Oneof) else dataclasses.replace(made, count=Count.ONE)
         return dataclasses.replace(made, count=Count.NULLABLE, policy=policy)
 
-    def _oneof(
-        self,
-        found: OneofDescriptor,
-        chosen: Chosen | None,
-        wanted: Any,
-        path: Path,
-        around: Mapping[str, int],
-    ) -> list[AnyField]:
-        union = None if wanted is None else item_of(wanted)
-        if chosen:
-            name = next(iter(chosen))
-            expected = f"the oneof {path}, or one of its fields"
+    def _oneof(self, found: OneofDescriptor, at: _Place) -> list[AnyField]:
+        if at.chosen:
+            name = next(iter(at.chosen))
+            expected = f"the oneof {at.path}, or one of its fields"
             fix = f'Write columns=["{name}"] for one field of the oneof.'
-            raise FieldError(path / name, expected, str(path / name), fix)
-        variants = {} if union is None else {union.field(i).name: union.field(i).type
-                                             for i in range(union.num_fields)}  # fmt: skip
+            raise FieldError(at.path / name, expected, str(at.path / name), fix)
+        union = at.item().arrow
+        variants = {} if union is None else {each.name: each.type for each in inner_fields(union)}
         members: list[Field] = []
-        for m in found.fields:
-            if union is None or m.name in variants:
-                inside = variants.get(m.name)
-                inner = None if inside is None else chosen_inside(inside)
-                self._absent.is_known(path / m.name)
-                members.append(
-                    self._field(m, m.name, inner, inside, path / m.name, around, is_member=True)
-                )
-        cut = [m for m in members if isinstance(m.type, Cut)]
-        members = [m for m in members if m not in cut]
+        for member in found.fields:
+            name, arrow = member.name, variants.get(member.name)
+            if union is None or arrow is not None:
+                chosen = None if arrow is None else chosen_inside(arrow)
+                self._absent.is_known(at.path / name)
+                place = _Place(at.path / name, chosen, arrow, at.around)
+                members.append(self._field(member, name, place, is_member=True))
+        cut = [member for member in members if isinstance(member.type, Cut)]
+        members = [member for member in members if member not in cut]
         if not members:
             return [*cut]
-        made = Oneof(found.name, path, Count.OPTIONAL, tuple(members))
-        return [self._with_policy(made, item_of(made.arrow.type), wanted), *cut]
+        made = Oneof(found.name, at.path, Count.OPTIONAL, tuple(members))
+        return [self._with_policy(made, item_of(made.arrow.type), at.arrow), *cut]
 
-    def _type(
-        self,
-        found: FieldDescriptor,
-        chosen: Chosen | None,
-        wanted: Any,
-        path: Path,
-        around: Mapping[str, int],
-    ) -> Type:
+    def _type(self, found: FieldDescriptor, at: _Place) -> Type:
         message = found.message_type
+        name = "" if message is None else message.full_name
+        is_value = message is None or name in _TIMES or name in _WRAPPERS
+        if is_value and at.chosen:
+            raise no_field(at.path / next(iter(at.chosen)), [])
         if message is None:
-            self._expect_no_inner(chosen, path)
             return _leaf(found)
-        if message.full_name in _TIMES:
-            self._expect_no_inner(chosen, path)
-            return Time(_TIMES[message.full_name])
-        if message.full_name in _WRAPPERS:
-            self._expect_no_inner(chosen, path)
+        if name in _TIMES:
+            return Time(_TIMES[name])
+        if name in _WRAPPERS:
             return Wrapper(_leaf(message.fields_by_name["value"]))
-        depth = around.get(message.full_name, 0)
+        depth = at.around.get(name, 0)
         # A path that goes on names a depth itself.
-        if depth and chosen is None:
+        if depth and at.chosen is None:
             if self._max_depth is None:
-                raise StructureError(
-                    path,
-                    "a message type that is not inside itself",
-                    f"the recursive type {message.full_name}",
-                    "Give max_depth=, the number of times that the type is read inside "
-                    "itself, or columns=, the paths to read.",
+                expected = "a message type that is not inside itself"
+                fix = (
+                    "Give max_depth=, the number of times that the type is read inside itself, or "
+                    "columns=, the paths to read."
                 )
+                raise StructureError(at.path, expected, f"the recursive type {name}", fix)
             if depth > self._max_depth:
                 return Cut()
-        return self.record(message, chosen, wanted, path, around)
-
-    def _expect_no_inner(self, chosen: Chosen | None, path: Path) -> None:
-        if chosen:
-            raise no_field(path / next(iter(chosen)), [])
+        return self.record(message, at)
 
 
-def _key_of(text: str, leaf: Leaf, path: Path) -> Any:
+def _key_of(text: str, leaf: Leaf, path: Path) -> Key:
     """Returns a key of a map.
 
     Raises:
         FieldError: If the keys of the map are of another type (also a KeyError).
     """
-    key: Any = text
     with contextlib.suppress(KeyError, ValueError, OverflowError, pa.ArrowException):
         if pa.types.is_string(leaf.arrow):
             return text.encode()
         if pa.types.is_boolean(leaf.arrow):
             return {"true": True, "false": False}[text]
-        key = int(text)
-        pa.scalar(key, leaf.arrow)  # raises if it does not fit
-        return key
+        return pa.scalar(int(text), leaf.arrow).as_py()
     raise FieldError(path, f"a key of the type {leaf.arrow}", repr(text), "Check the spelling.")
 
 
@@ -357,10 +334,9 @@ def _leaf(found: FieldDescriptor) -> Leaf:
     if found.type == Proto.TYPE_ENUM:
         default = int(found.default_value or 0)
         return Leaf(Proto.TYPE_INT32, 0 if _is_repeated(found) else default)
-    zeros: dict[int, Any] = {Proto.TYPE_STRING: "", Proto.TYPE_BYTES: b"", Proto.TYPE_BOOL: False,
-                              Proto.TYPE_FLOAT: 0.0, Proto.TYPE_DOUBLE: 0.0}  # fmt: skip
-    zero = zeros.get(found.type, 0)
-    return Leaf(found.type, zero if _is_repeated(found) else found.default_value)
+    if _is_repeated(found):
+        return Leaf(found.type, _ZEROS.get(found.type, 0))
+    return Leaf(found.type, found.default_value)
 
 
 def _oneof_of(found: FieldDescriptor) -> OneofDescriptor | None:
@@ -390,9 +366,9 @@ def _names(descriptor: Descriptor) -> list[str]:
     return [*names, *(extension.full_name for extension in _extensions(descriptor))]
 
 
-def _known(descriptor: Descriptor) -> dict[str, Any]:
+def _known(descriptor: Descriptor) -> dict[str, FieldDescriptor | OneofDescriptor]:
     """Returns what may be chosen, by name: fields, oneofs, members of oneofs, extensions."""
-    known: dict[str, Any] = {}
+    known: dict[str, FieldDescriptor | OneofDescriptor] = {}
     for found in descriptor.fields:
         known[found.name] = found
         oneof = _oneof_of(found)

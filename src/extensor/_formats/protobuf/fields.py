@@ -13,6 +13,9 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._path import Path
 
+Key = bytes | bool | int
+"""A key of a map."""
+
 
 class Count(enum.Enum):
     """How many values of a field a record has."""
@@ -128,7 +131,7 @@ class ChosenKeys(Record):
 
     key: Leaf
     value: Type
-    keys: tuple[Any, ...]
+    keys: tuple[Key, ...]
 
 
 Type = Leaf | Wrapper | Time | Record | Cut
@@ -169,7 +172,7 @@ class Field:
         if self.is_map and arrow.num_fields == 2:
             key, value = arrow.fields
             return pa.field(self.name, pa.map_(key.type, value), False)
-        return _counted(self.name, arrow, self.count)
+        return _arrow_field(self.name, arrow, self.count)
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ class Oneof:
     def arrow(self) -> pa.Field:
         """The Arrow field."""
         variants = [pa.field(m.name, _arrow(m.type), True) for m in self.members]
-        return _counted(self.name, pa.dense_union(variants), self.count)
+        return _arrow_field(self.name, pa.dense_union(variants), self.count)
 
 
 AnyField = Field | Oneof
@@ -205,7 +208,7 @@ def _arrow(kind: Type) -> pa.DataType:
     return kind.arrow
 
 
-def _counted(name: str, arrow: pa.DataType, count: Count) -> pa.Field:
+def _arrow_field(name: str, arrow: pa.DataType, count: Count) -> pa.Field:
     if count in (Count.OPTIONAL, Count.MANY):
         arrow = pa.list_(pa.field("item", arrow, pa.types.is_union(arrow)))
     return pa.field(name, arrow, count is Count.NULLABLE or pa.types.is_union(arrow))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -12,7 +13,6 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import without_fields
 from extensor._arrow.null_policy import Fill
 from extensor._formats.protobuf.fields import (
-    AnyField,
     ChosenKeys,
     Count,
     Cut,
@@ -37,6 +37,10 @@ _CELLS = 1 << 18
 _SECONDS = 2**63 // 10**9 - 1
 
 
+Decoded = tuple[tf.Tensor, tf.Tensor]
+"""How many values of a field each message has, and the values."""
+
+
 class GraphReader:
     """Reads serialized messages by ops.
 
@@ -47,7 +51,9 @@ class GraphReader:
     def __init__(self, row_splits_dtype: tf.DType) -> None:
         self._splits = row_splits_dtype
 
-    def records(self, record: Record, serialized: Any, there: Any = None) -> DenseStructuredTensor:
+    def records(
+        self, record: Record, serialized: tf.Tensor, there: tf.Tensor | None = None
+    ) -> DenseStructuredTensor:
         """Returns messages as records.
 
         Args:
@@ -58,21 +64,19 @@ class GraphReader:
         """
         decoded = iter(_decoded(serialized, record.on_wire()))
         fields: dict[str, Any] = {}
-        types: dict[str, ArrowType] = {}
         for field in record.fields:
             if isinstance(field, Oneof):
                 fields[field.name] = self._union(field, [next(decoded) for _ in field.members])
             elif isinstance(field.type, Cut):
                 next(decoded)
-                continue
             else:
                 fields[field.name] = self._field(field, *next(decoded), there)
-            form = form_of(fields[field.name], 1)
-            types[field.name] = ArrowType(without_fields(field.arrow), form)
         rows = None if fields else tf.zeros(tf.shape(serialized), tf.bool)
-        return DenseStructuredTensor._of_parts(1, fields, rows, None, Metadata(types))
+        return _with_types(record, fields, rows)
 
-    def _field(self, field: Field, counts: Any, values: Any, there: Any) -> Any:
+    def _field(
+        self, field: Field, counts: tf.Tensor, values: tf.Tensor, there: tf.Tensor | None
+    ) -> Any:
         """Returns the value of a field.
 
         Args:
@@ -99,7 +103,9 @@ class GraphReader:
             return self._values(field, kind, values, present)
         return _without_nulls(field, self._values(field, kind, values, present), present)
 
-    def _of_keys(self, kind: ChosenKeys, counts: Any, entries: Any) -> Any:
+    def _of_keys(
+        self, kind: ChosenKeys, counts: tf.Tensor, entries: tf.Tensor
+    ) -> DenseStructuredTensor:
         """Returns some keys of maps as records. The other values are not decoded further."""
         (_, keys), (has_value, values) = _decoded(entries, inner_fields(kind))
         value = kind.value
@@ -109,7 +115,6 @@ class GraphReader:
         values = tf.concat([values, tf.zeros([1], values.dtype)], 0)
         rows = tf.repeat(tf.range(count), counts)
         fields: dict[str, Any] = {}
-        types: dict[str, ArrowType] = {}
         for field, key in zip(kind.on_wire(), kind.keys, strict=True):
             found = tf.where(tf.equal(keys, tf.constant(key, kind.key.dtype)))[:, 0]
             # Of entries with one key, the last counts.
@@ -118,12 +123,10 @@ class GraphReader:
             )
             present = last >= 0
             chosen = tf.gather(values, tf.where(present, last, total))
-            made = self._field(field, tf.cast(present, tf.int32), chosen, None)
-            fields[field.name] = made
-            types[field.name] = ArrowType(without_fields(field.arrow), form_of(made, 1))
-        return DenseStructuredTensor._of_parts(1, fields, None, None, Metadata(types))
+            fields[field.name] = self._field(field, tf.cast(present, tf.int32), chosen, None)
+        return _with_types(kind, fields, None)
 
-    def _cut(self, values: Any, counts: Any, path: Path) -> Any:
+    def _cut(self, values: Any, counts: tf.Tensor, path: Path) -> Any:
         splits = tf.concat(
             [tf.zeros([1], self._splits), tf.cumsum(tf.cast(counts, self._splits))], 0
         )
@@ -131,7 +134,9 @@ class GraphReader:
             return RaggedStructuredTensor._of_parts(values, splits)
         return cut(values, splits, path)
 
-    def _values(self, field: Field, kind: Type, values: Any, there: Any = None) -> Any:
+    def _values(
+        self, field: Field, kind: Type, values: tf.Tensor, there: tf.Tensor | None = None
+    ) -> Any:
         """Returns values of a type, from numbers, or from serialized messages.
 
         Args:
@@ -153,7 +158,7 @@ class GraphReader:
         _assert(fits, f"{field.path}: a time does not fit into 64 bits as nanoseconds.")
         return seconds * 10**9 + tf.cast(nanos, tf.int64)
 
-    def _union(self, field: Oneof, members: list[tuple[Any, Any]]) -> Any:
+    def _union(self, field: Oneof, members: list[Decoded]) -> Any:
         # Imported here, because `import extensor` stays fast without the module.
         from extensor._types.masked.value import MaskedTensor
         from extensor._types.union.value import UnionTensor
@@ -184,7 +189,18 @@ class GraphReader:
         return self._cut(union, number, field.path)
 
 
-def _without_nulls(field: AnyField, values: Any, valid: Any) -> Any:
+def _with_types(
+    record: Record, fields: dict[str, Any], rows: tf.Tensor | None
+) -> DenseStructuredTensor:
+    """Returns records of fields, which keep their Arrow types."""
+    types = {
+        field.name: ArrowType(without_fields(field.arrow), form_of(fields[field.name], 1))
+        for field in record.shown
+    }
+    return DenseStructuredTensor._of_parts(1, fields, rows, None, Metadata(types))
+
+
+def _without_nulls(field: Field, values: Any, valid: tf.Tensor) -> Any:
     """Returns values with what `nulls` says where they are not valid."""
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.masked.value import MaskedTensor
@@ -196,11 +212,11 @@ def _without_nulls(field: AnyField, values: Any, valid: Any) -> Any:
     return masked.fill(field.policy.value) if isinstance(field.policy, Fill) else masked
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: tf.Tensor, message: str) -> None:
     tf.debugging.Assert(condition, [message])
 
 
-def _decoded(serialized: Any, fields: list[Field]) -> list[tuple[Any, Any]]:
+def _decoded(serialized: tf.Tensor, fields: list[Field]) -> list[Decoded]:
     """Returns the counts and the values of fields.
 
     The values are all values of a list, one after another, or one value of each message. The
@@ -212,13 +228,11 @@ def _decoded(serialized: Any, fields: list[Field]) -> list[tuple[Any, Any]]:
     dtypes = [f.type.dtype if isinstance(f.type, Leaf) else tf.string for f in fields]
     source = b"bytes://" + flat_type(fields)
 
-    def decode(messages: Any) -> list[Any]:
+    def decode(messages: tf.Tensor) -> list[tf.Tensor]:
         sizes, values = tf.io.decode_proto(messages, ROOT, names, dtypes, source)
         counts = tf.unstack(sizes, axis=1)
-        return [
-            sizes,
-            *(_unpadded(f, v, c) for f, v, c in zip(fields, values, counts, strict=True)),
-        ]
+        padded = zip(fields, values, counts, strict=True)
+        return [sizes, *(_unpadded(field, value, count) for field, value, count in padded)]
 
     lists = [field.count is Count.MANY for field in fields]
     lengths = tf.strings.length(serialized)
@@ -252,11 +266,11 @@ def _decoded(serialized: Any, fields: list[Field]) -> list[tuple[Any, Any]]:
     return found
 
 
-def _maximum(lengths: Any) -> Any:
+def _maximum(lengths: tf.Tensor) -> tf.Tensor:
     return tf.reduce_max(tf.concat([lengths, [0]], 0))
 
 
-def _unpadded(field: Field, values: Any, counts: Any) -> Any:
+def _unpadded(field: Field, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """Returns the values of a field without padding."""
     if field.is_group:
         values = _without_tags(field, values)
@@ -271,7 +285,7 @@ def _unpadded(field: Field, values: Any, counts: Any) -> Any:
     )
 
 
-def _without_tags(field: Field, values: Any) -> Any:
+def _without_tags(field: Field, values: tf.Tensor) -> tf.Tensor:
     """Returns groups without the tags before and after them."""
     size = len(varint(field.number << 3 | 3))
     lengths = tf.maximum(tf.strings.length(values) - 2 * size, 0)
@@ -280,8 +294,12 @@ def _without_tags(field: Field, values: Any) -> Any:
 
 
 def _decoded_by_length(
-    decode: Any, serialized: Any, lengths: Any, lists: list[bool], dtypes: list[tf.DType]
-) -> list[Any]:
+    decode: Callable[[tf.Tensor], list[tf.Tensor]],
+    serialized: tf.Tensor,
+    lengths: tf.Tensor,
+    lists: list[bool],
+    dtypes: list[tf.DType],
+) -> list[tf.Tensor]:
     """Returns what `decode` returns, and decodes messages of about the same length together.
 
     Then the padding is at most about twice the size of the messages.
@@ -298,13 +316,11 @@ def _decoded_by_length(
         for dtype, shape in zip(dtypes, shapes, strict=True)
     ]
 
-    def nothing() -> list[Any]:
-        return [
-            tf.zeros([0, len(lists)], tf.int32),
-            *(tf.zeros([0], dtype) for dtype in dtypes[1:]),
-        ]
+    def nothing() -> list[tf.Tensor]:
+        values = [tf.zeros([0], dtype) for dtype in dtypes[1:]]
+        return [tf.zeros([0, len(lists)], tf.int32), *values]
 
-    def step(i: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
+    def step(i: tf.Tensor, arrays: list[Any]) -> tuple[tf.Tensor, list[Any]]:
         some = tf.gather(serialized, order[bounds[i] : bounds[i + 1]])
         parts = tf.cond(tf.size(some) > 0, lambda: decode(some), nothing)
         return i + 1, [array.write(i, part) for array, part in zip(arrays, parts, strict=True)]
@@ -315,7 +331,7 @@ def _decoded_by_length(
     sizes, *values = (array.concat() for array in arrays)
     places = tf.math.invert_permutation(order)
 
-    def in_order(i: int, value: Any) -> Any:
+    def in_order(i: int, value: tf.Tensor) -> tf.Tensor:
         if not lists[i]:
             return tf.gather(value, places)
         rows = tf.RaggedTensor.from_row_lengths(value, sizes[:, i], validate=False)

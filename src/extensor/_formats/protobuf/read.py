@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,25 +154,23 @@ def spec_from_proto(
     return reader.wanted.spec(reader.record.schema)
 
 
-def _reader(message: Any, columns: Any, schema: Any, nulls: Any, *rest: Any) -> _Reader:
+def _reader(
+    message: type[Message] | Descriptor,
+    columns: Iterable[PathLike] | None,
+    schema: SchemaLike | None,
+    nulls: NullsLike | None,
+    row_splits_dtype: DTypeLike | None,
+    max_depth: int | None,
+) -> _Reader:
     descriptor = descriptor_of(message)
     # Schemas and dicts are compared slowly. A pool may get more extensions.
-    is_plain = (
-        schema is None
-        and not has_extensions(descriptor)
-        and (nulls is None or isinstance(nulls, str))
-    )
-    if is_plain and not isinstance(columns, (str, bytes, Path)):
+    is_plain = schema is None and not has_extensions(descriptor)
+    is_list = not isinstance(columns, (str, bytes, Path))
+    if is_plain and is_list and (nulls is None or isinstance(nulls, str)):
         columns = tuple(columns) if isinstance(columns, Iterable) else columns  # may be an iterator
         with contextlib.suppress(TypeError):  # not hashable
-            return _known_reader(descriptor, columns, nulls, *rest)
-    wanted: Any = columns
-    return _Reader(descriptor, wanted, schema, nulls, *rest)
-
-
-@functools.lru_cache(64)
-def _known_reader(descriptor: Descriptor, columns: Any, nulls: Any, *rest: Any) -> _Reader:
-    return _Reader(descriptor, columns, None, nulls, *rest)
+            return _known_reader(descriptor, columns, schema, nulls, row_splits_dtype, max_depth)
+    return _Reader(descriptor, columns, schema, nulls, row_splits_dtype, max_depth)
 
 
 def _maybe_with_long_tags(messages: list[bytes]) -> list[bytes]:
@@ -195,19 +193,17 @@ class _Reader:
         self,
         descriptor: Descriptor,
         columns: Iterable[PathLike] | None,
-        schema: Any,
-        nulls: Any,
-        row_splits_dtype: Any,
+        schema: SchemaLike | None,
+        nulls: NullsLike | None,
+        row_splits_dtype: DTypeLike | None,
         max_depth: int | None,
     ) -> None:
         self.descriptor = descriptor
-        wanted = WantedTable(
-            columns if schema is not None else None, schema, nulls, row_splits_dtype
-        )
+        of_schema, of_message = (None, columns) if schema is None else (columns, None)
+        wanted = WantedTable(of_schema, schema, nulls, row_splits_dtype)
         if isinstance(wanted.nulls, dict) and (nulls is None or has_auto(nulls)):
             nulls = wanted.nulls  # the masks of the spec
-        columns = None if schema is not None else columns
-        self.record = record_of(self.descriptor, columns, wanted.schema, nulls, max_depth)
+        self.record = record_of(descriptor, of_message, wanted.schema, nulls, max_depth)
         self.wanted = wanted
         wanted.nulls = _policies(self.record)
 
@@ -224,17 +220,15 @@ class _Reader:
                 return tf.reshape(self.read(tf.reshape(serialized, [-1]), form), sizes)
         if tf.is_symbolic_tensor(serialized):
             if form != "binary":
-                raise UnsupportedTypeError(
-                    "from_proto: format",
-                    "serialized messages, because no op of TensorFlow parses others",
-                    f"format={form!r} in a graph",
-                    "Call from_proto outside of the graph.",
-                )
+                expected = "serialized messages, because no op of TensorFlow parses others"
+                received = f"format={form!r} in a graph"
+                fix = "Call from_proto outside of the graph."
+                raise UnsupportedTypeError("from_proto: format", expected, received, fix)
             return self._read_in_graph(serialized)
         messages, is_one = _messages(serialized, form != "binary")
         if form != "binary":
             messages = parsed(messages, self.descriptor, form)
-        records = self._or_first_bad(self._records, messages)
+        records = self._records_or_first_bad(messages)
         return records[0] if is_one else records
 
     def _records(self, messages: list[bytes]) -> StructuredTensor:
@@ -251,24 +245,20 @@ class _Reader:
             return DenseStructuredTensor._of_parts(1, {}, tf.zeros([len(messages)], tf.bool))
         return self.wanted.records(table)
 
-    def _read_in_graph(self, serialized: Any) -> StructuredTensor:
+    def _read_in_graph(self, serialized: tf.Tensor) -> StructuredTensor:
         if serialized.dtype != tf.string or serialized.shape.rank is None:
-            raise DTypeError(
-                "from_proto: serialized",
-                "a tensor of strings of a known rank",
-                f"dtype {serialized.dtype.name}, shape {serialized.shape}",
-                "Give strings, and their rank by tf.ensure_shape.",
-            )
+            expected = "a tensor of strings of a known rank"
+            received = f"dtype {serialized.dtype.name}, shape {serialized.shape}"
+            fix = "Give strings, and their rank by tf.ensure_shape."
+            raise DTypeError("from_proto: serialized", expected, received, fix)
         natural = WantedTable(None, None, self.wanted.nulls, self.wanted.row_splits_dtype)
         if self.wanted.schema is not None and (
             self.wanted.spec()._record != natural.spec(self.record.schema)._record
         ):
-            raise UnsupportedTypeError(
-                "from_proto: schema",
-                "the types of the message type, because a graph does not convert them",
-                f"{self.wanted.spec()}, not {natural.spec(self.record.schema)}"[:500],
-                "Convert the fields with tf.cast.",
-            )
+            expected = "the types of the message type, because a graph does not convert them"
+            received = f"{self.wanted.spec()}, not {natural.spec(self.record.schema)}"[:500]
+            fix = "Convert the fields with tf.cast."
+            raise UnsupportedTypeError("from_proto: schema", expected, received, fix)
         is_one = serialized.shape.rank == 0
         vector = serialized[None] if is_one else serialized
         records = self._by_ops(vector)
@@ -287,19 +277,20 @@ class _Reader:
             fix = "Correct the message, or choose other columns with columns=."
             raise BadMessageError(None, expected, error.message.splitlines()[0], fix) from error
 
-    def _by_ops(self, messages: Any) -> StructuredTensor:
+    def _by_ops(self, messages: tf.Tensor) -> StructuredTensor:
         return GraphReader(self.wanted.row_splits_dtype).records(self.record, messages)
 
-    def _or_first_bad(self, read: Callable[[list[bytes]], Any], messages: list[bytes]) -> Any:
-        """Returns what a function reads, or raises for the first message that it refuses."""
+    def _records_or_first_bad(self, messages: list[bytes]) -> StructuredTensor:
+        """Returns records, or raises for the first message that is none."""
         try:
-            return read(messages)
+            return self._records(messages)
         except BadMessageError:
-            number = first_bad(messages, read)
+            number = first_bad(messages, self._records)
         try:
-            return read(messages[number : number + 1])
+            return self._records(messages[number : number + 1])
         except BadMessageError as error:
-            raise _bad(number, error) from error
+            path = f"record {number}" if error.path is None else f"record {number}, {error.path}"
+            raise FormatError(path, error.expected, error.received, error.fix) from error
 
     def _canonical(self, messages: list[bytes]) -> list[bytes]:
         """Returns messages as protobuf itself writes them, with each field once."""
@@ -310,7 +301,7 @@ class _Reader:
             canonical.append(whole.SerializePartialToString())
         return canonical
 
-    def _parsed(self, messages: list[bytes]) -> Iterator[Any]:
+    def _parsed(self, messages: list[bytes]) -> Iterator[Message]:
         """Yields messages as protobuf itself reads them."""
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
@@ -323,6 +314,9 @@ class _Reader:
                 expected = f"a message of type {self.record.name}"
                 fix = "The bytes are damaged, cut, or of another message type."
                 raise BadMessageError(None, expected, str(error), fix) from error
+
+
+_known_reader = functools.lru_cache(64)(_Reader)
 
 
 def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:
@@ -358,7 +352,7 @@ def _messages(serialized: Any, are_texts: bool) -> tuple[list[bytes], bool]:
     return _checked(given, are_texts), False
 
 
-def _is_message(value: Any) -> bool:
+def _is_message(value: object) -> bool:
     return hasattr(value, "SerializePartialToString")
 
 
@@ -386,8 +380,3 @@ def _no_messages(received: str) -> DTypeError:
     expected = "the bytes of a message, a list of these, or a tensor of strings"
     fix = "Give [message.SerializeToString() for message in messages]."
     return DTypeError("from_proto: serialized", expected, received, fix)
-
-
-def _bad(number: int, error: BadMessageError) -> FormatError:
-    path = f"record {number}" if error.path is None else f"record {number}, {error.path}"
-    return FormatError(path, error.expected, error.received, error.fix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format, text_format
 from google.protobuf.descriptor import Descriptor
@@ -10,10 +10,13 @@ from google.protobuf.message_factory import GetMessageClass
 
 from extensor.errors import FormatError, StructureError
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
 FORMATS = ("binary", "json", "text")
 
 
-def expect_format(form: Any, function: str) -> None:
+def expect_format(form: str, function: str) -> None:
     """Raises unless `form` is the name of a format."""
     if form not in FORMATS:
         fix = 'Leave format out for serialized messages; "json" is JSON, "text" is text_format.'
@@ -60,7 +63,7 @@ def printed(serialized: list[bytes], descriptor: Descriptor, form: str) -> list[
     """
     parse, pool = GetMessageClass(descriptor).FromString, descriptor.file.pool
 
-    def text(message: Any) -> str:
+    def text(message: Message) -> str:
         if form == "json":
             return json_format.MessageToJson(message, indent=None, descriptor_pool=pool)
         return text_format.MessageToString(

@@ -106,18 +106,15 @@ def to_proto(
     return serialized[0] if is_one else serialized
 
 
-Column = tuple[Any, Any]
+Column = tuple[Any, tf.Tensor]
 """All values of a field, and the number of values of each message."""
 
 
-def _encoded(records: Any, record: Record) -> tf.Tensor:
+def _encoded(records: StructuredTensor, record: Record) -> tf.Tensor:
     columns: list[Column] = []
     for field in record.fields:
         value = records.field_value(field.name)
-        if isinstance(field, Oneof):
-            columns += _members(field, value)
-        else:
-            columns.append(_column(field, value))
+        columns += _members(field, value) if isinstance(field, Oneof) else [_column(field, value)]
     fields = record.on_wire()
     coded = [
         (_coded(field, field.type, values), counts)
@@ -130,12 +127,8 @@ def _column(field: Field, value: Any) -> Column:
     if field.count in (Count.MANY, Count.OPTIONAL):
         values, counts = _lists(field.path, value)
         if field.count is Count.OPTIONAL:
-            _expect(
-                tf.reduce_all(counts <= 1),
-                field.path,
-                "at most one value, because the field is not repeated",
-                "lists of several values",
-            )
+            expected = "at most one value, because the field is not repeated"
+            _expect(tf.reduce_all(counts <= 1), field.path, expected, "lists of several values")
         return values, counts
     if is_masked(value):
         present = value.mask
@@ -146,8 +139,7 @@ def _column(field: Field, value: Any) -> Column:
         raise _wrong_form(field.path, "one value for each record", value)
     kind = field.type
     if field.count is Count.ONE and isinstance(kind, Leaf):
-        present = tf.not_equal(_plain(value), _zero(_plain(value)))
-        return tf.boolean_mask(value, present), tf.cast(present, tf.int32)
+        return _not_default(value)
     return value, tf.ones(_count_of(value), tf.int32)
 
 
@@ -164,14 +156,17 @@ def _lists(path: Path, value: Any) -> Column:
     return merged(value, [sizes[0], sizes[1]]), tf.fill(sizes[:1], sizes[1])
 
 
-def _plain(value: Any) -> Any:
-    """Returns values that equal zero where they are a default value, which -0.0 is not."""
-    if not value.dtype.is_floating:
-        return value
-    return tf.bitcast(value, tf.int64 if value.dtype == tf.float64 else tf.int32)
+def _not_default(values: tf.Tensor) -> Column:
+    """Returns the values that are not the default value; others are left out of messages."""
+    plain = values
+    if values.dtype.is_floating:  # -0.0 is not the default value
+        plain = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
+    zero = {tf.string: "", tf.bool: False}.get(plain.dtype, 0)
+    present = tf.not_equal(plain, tf.constant(zero, plain.dtype))
+    return tf.boolean_mask(values, present), tf.cast(present, tf.int32)
 
 
-def _count_of(value: Any) -> Any:
+def _count_of(value: Any) -> tf.Tensor:
     return tf.cast(outer_sizes(value, 1), tf.int32)
 
 
@@ -180,9 +175,8 @@ def _members(field: Oneof, value: Any) -> list[Column]:
     owner = None
     if field.count is Count.OPTIONAL:
         value, lengths = _lists(field.path, value)
-        _expect(
-            tf.reduce_all(lengths <= 1), field.path, "at most one value", "lists of several values"
-        )
+        is_one = tf.reduce_all(lengths <= 1)
+        _expect(is_one, field.path, "at most one value", "lists of several values")
         owner = tf.cast(lengths, tf.int32)
     codes = value.codes
     columns: list[Column] = []
@@ -202,7 +196,7 @@ def _members(field: Oneof, value: Any) -> list[Column]:
     return columns
 
 
-def _coded(field: Field, kind: Type, values: Any) -> Any:
+def _coded(field: Field, kind: Type, values: Any) -> tf.Tensor:
     """Returns values as they are in a message: numbers, text, or serialized messages."""
     if isinstance(kind, Leaf):
         dtype = getattr(values, "dtype", None)
@@ -223,20 +217,7 @@ def _coded(field: Field, kind: Type, values: Any) -> Any:
     else:
         assert isinstance(kind, Time)
         parts = _seconds(field, kind, values)
-    present = [tf.cast(tf.not_equal(_plain(part), _zero(_plain(part))), tf.int32) for part in parts]
-    columns = [
-        (tf.boolean_mask(part, tf.equal(here, 1)), here)
-        for part, here in zip(parts, present, strict=True)
-    ]
-    return _messages(inner, columns)
-
-
-def _zero(part: Any) -> Any:
-    return (
-        tf.constant("" if part.dtype == tf.string else 0, part.dtype)
-        if (part.dtype != tf.bool)
-        else tf.constant(False)
-    )
+    return _messages(inner, [_not_default(part) for part in parts])
 
 
 def _widens(given: tf.DType, wanted: tf.DType) -> bool:
@@ -245,7 +226,7 @@ def _widens(given: tf.DType, wanted: tf.DType) -> bool:
     return given.is_floating and wanted.is_floating and given.size <= wanted.size
 
 
-def _seconds(field: Field, kind: Time, values: Any) -> list[Any]:
+def _seconds(field: Field, kind: Time, values: tf.Tensor) -> list[tf.Tensor]:
     if values.dtype != tf.int64:
         raise _wrong_form(field.path, "int64 nanoseconds", values)
     billion = tf.constant(10**9, tf.int64)
@@ -259,7 +240,7 @@ def _seconds(field: Field, kind: Time, values: Any) -> list[Any]:
     return [seconds, tf.cast(nanos, tf.int32)]
 
 
-def _expect_utf8(path: Path, values: Any) -> None:
+def _expect_utf8(path: Path, values: tf.Tensor) -> None:
     # Replacing what is not UTF-8 changes it.
     same = tf.equal(tf.strings.unicode_transcode(values, "UTF-8", "UTF-8"), values)
     _expect(tf.reduce_all(same), path, "UTF-8, because the field is a string", "other bytes")
@@ -269,7 +250,7 @@ def _messages(fields: list[Field], columns: list[Column]) -> tf.Tensor:
     """Returns messages of columns."""
     plain = [i for i, field in enumerate(fields) if not field.is_group]
     nrows = tf.shape(columns[0][1])[0]
-    parts: list[Any] = []
+    parts: list[tf.Tensor] = []
     if plain:
         parts.append(_of_columns([fields[i] for i in plain], [columns[i] for i in plain]))
     for field, (values, counts) in zip(fields, columns, strict=True):
@@ -285,17 +266,17 @@ def _of_columns(fields: list[Field], columns: list[Column]) -> tf.Tensor:
     nrows = tf.shape(counts[0])[0]
     names = [f"f{i}" for i in range(len(fields))]
 
-    def encoded(values: list[Any], sizes: list[Any], some: list[str]) -> Any:
+    def encoded(values: list[tf.Tensor], sizes: list[tf.Tensor], some: list[str]) -> tf.Tensor:
         return tf.io.encode_proto(tf.stack(sizes, 1), values, some, ROOT, source)
 
-    def together() -> Any:
+    def together() -> tf.Tensor:
         padded = [
             tf.RaggedTensor.from_row_lengths(values, count, validate=False).to_tensor()
             for (values, _), count in zip(columns, counts, strict=True)
         ]
         return encoded(padded, counts, names)
 
-    def one_by_one() -> Any:
+    def one_by_one() -> tf.Tensor:
         # Each value is a message of its own; messages one after another are one message.
         parts = [
             _joined(
@@ -313,7 +294,7 @@ def _of_columns(fields: list[Field], columns: list[Column]) -> tf.Tensor:
     return tf.cond(cells <= 4 * total + _CELLS, together, one_by_one)
 
 
-def _joined(values: Any, counts: Any, nrows: Any) -> Any:
+def _joined(values: tf.Tensor, counts: tf.Tensor, nrows: tf.Tensor) -> tf.Tensor:
     """Returns the strings of each message joined, in their order."""
     # tf.repeat pads to the largest count.
     ends = tf.cumsum(tf.cast(counts, tf.int32))
@@ -321,7 +302,7 @@ def _joined(values: Any, counts: Any, nrows: Any) -> Any:
     return tf.strings.unsorted_segment_join(values, rows, nrows)
 
 
-def _expect(condition: Any, path: Path, expected: str, received: str) -> None:
+def _expect(condition: tf.Tensor, path: Path, expected: str, received: str) -> None:
     if tf.is_symbolic_tensor(condition):
         tf.debugging.Assert(condition, [f"{path}: expected {expected}, got {received}."])
     elif not bool(condition):
