@@ -13,8 +13,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+from extensor._arrow.read import table_of
 from extensor._arrow.schema import masks_of_spec
-from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -81,29 +81,25 @@ def from_awkward(
     try:
         rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise UnsupportedTypeError(
-            "from_awkward",
-            "an array in memory, of types that Arrow has",
-            f"type {array.type} ({str(error).strip().splitlines()[0]})",
-            "Convert the values, such as complex ones to records of two numbers.",
-        ) from error
-    levels: list[Any] = []
+        expected = "an array in memory, of types that Arrow has"
+        received = f"type {array.type} ({str(error).strip().splitlines()[0]})"
+        fix = "Convert the values, such as complex ones to records of two numbers."
+        raise UnsupportedTypeError("from_awkward", expected, received, fix) from error
+    levels: list[int | np.ndarray[Any, Any]] = []
     while is_list(rows.type):
         if rows.null_count:
             raise _null("lists", rows)
-        is_regular = pa.types.is_fixed_size_list(rows.type)
-        levels.append(rows.type.list_size if is_regular else np.asarray(rows.offsets))
-        levels[-1] = levels[-1] if is_regular else levels[-1] - levels[-1][0]
+        if pa.types.is_fixed_size_list(rows.type):
+            levels.append(rows.type.list_size)
+        else:
+            offsets = np.asarray(rows.offsets)
+            levels.append(offsets - offsets[0])
         rows = rows.flatten()
     if not pa.types.is_struct(rows.type):
         raise _no_records(f"an array of type {array.type}")
     if rows.null_count:
         raise _null("records", rows)
-    if rows.type.num_fields:
-        table = pa.Table.from_batches([batch_of(rows)])
-    else:
-        table = pa.table({"": pa.nulls(len(rows))}).select([])
-    records = wanted.records(table)
+    records: Any = wanted.records(table_of(rows, "from_awkward"))
     dtype = wanted.row_splits_dtype
     for level in reversed(levels):
         if isinstance(level, int):

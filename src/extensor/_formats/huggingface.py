@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
+from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, UnsupportedTypeError
@@ -82,15 +84,13 @@ def from_huggingface(
         table = table.set_column(i, field, column)
     if nulls is None and schema is None:
         # Most images have no path, and nobody needs it beside the bytes.
-        files = [
-            place for name in names for place in _paths(dataset.features[name], Path(name))
-        ]  # fmt: skip
-        wanted = WantedTable(columns, None, "error").spec(table.schema) if files else None
-        nulls = {str(place): "mask" for place in files if wanted and _has(wanted, place)} or None
+        files = [at for name in names for at in _paths(dataset.features[name], Path(name))]
+        read = leaf_paths(WantedTable(columns).pruned(table.schema)) if files else []
+        nulls = {str(at): "mask" for at in files if at.names in read} or None
     return WantedTable(columns, schema, nulls, row_splits_dtype).records(table)
 
 
-def _no_dataset(datasets: Any, data: Any) -> DTypeError:
+def _no_dataset(datasets: Any, data: object) -> DTypeError:
     fix = "Load one with datasets.load_dataset, or make one with Dataset.from_list."
     if isinstance(data, Mapping):
         fix = f"Choose a split: {', '.join(f'dataset[{name!r}]' for name in list(data)[:5])}."
@@ -102,12 +102,14 @@ def _no_dataset(datasets: Any, data: Any) -> DTypeError:
     return DTypeError("from_huggingface", "a datasets.Dataset", type(data).__name__, fix)
 
 
-def _wanted_names(names: list[str], columns: Any, schema: Any) -> list[str]:
+def _wanted_names(
+    names: list[str], columns: Iterable[PathLike] | None, schema: SchemaLike | None
+) -> list[str]:
     """Returns the columns to read; others may be of any type."""
-    if isinstance(schema, pa.Schema):
-        chosen = set(schema.names)
-    elif schema is not None and hasattr(schema, "field_names"):
+    if isinstance(schema, StructuredTensorSpec):
         chosen = set(schema.field_names())
+    elif schema is not None:
+        chosen = set(schema.names)
     elif isinstance(columns, list):
         chosen = {
             column if isinstance(column, str) and column in names else (*Path.of(column), "")[0]
@@ -134,13 +136,6 @@ def _paths(feature: Any, at: Path) -> Iterator[Path]:
             yield at / "path"
     elif hasattr(feature, "feature"):
         yield from _paths(feature.feature, at)
-
-
-def _has(spec: Any, place: Path) -> bool:
-    try:
-        return spec.field_spec(place) is not None
-    except KeyError:
-        return False
 
 
 def _dense(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -216,9 +211,7 @@ def _feature(datasets: Any, field: pa.Field) -> Any:
         plain = field.remove_metadata()
         return datasets.Features.from_arrow_schema(pa.schema([plain]))[field.name]
     except (ValueError, NotImplementedError, TypeError) as error:
-        raise UnsupportedTypeError(
-            Path(field.name),
-            "a type that datasets has a feature for",
-            f"Arrow type {field.type} ({str(error).splitlines()[0]})",
-            "Give schema= with another type, or leave the field out with without.",
-        ) from error
+        expected = "a type that datasets has a feature for"
+        received = f"Arrow type {field.type} ({str(error).splitlines()[0]})"
+        fix = "Give schema= with another type, or leave the field out with without."
+        raise UnsupportedTypeError(Path(field.name), expected, received, fix) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -36,8 +36,8 @@ def exact_records(
     conflicts: str,
     path: tuple[str, ...] | None,
     maps: PathTree,
-    advance: Callable[[int], Any] = no_bar,
-) -> tuple[Any, bool]:
+    advance: Callable[[int], object] = no_bar,
+) -> pa.Table | StructuredTensor:
     """Returns the records of texts as an Arrow table, or, with a schema, as a StructuredTensor.
 
     Args:
@@ -65,7 +65,7 @@ def exact_records(
     if wanted.schema is not None:
         arrow = pa.struct(list(wanted.schema))
         values = [_typed(value, arrow) for value in records.values]
-        return _of_schema(values, wanted, records), True
+        return _of_schema(values, wanted, records)
     if wanted.columns is not None:
         columns = PathTree(wanted.columns)
         records.values = [_chosen(v, columns, conflicts == "union") for v in records.values]
@@ -77,7 +77,7 @@ def exact_records(
         raise FormatError(texts[0].name, expected, f"{ascii(error.object)[:40]}", fix) from None
     if maps:
         array = as_maps(array, maps)
-    return pa.Table.from_batches([batch_of(array)]), False
+    return pa.Table.from_batches([batch_of(array)])
 
 
 def _of_schema(values: list[Any], wanted: WantedTable, records: _Records) -> StructuredTensor:
@@ -100,7 +100,9 @@ class _Records:
         name, number, line = self._places[index]
         return f"record {number} of {name}" if line is None else f"line {line} of {name}"
 
-    def add(self, text: Text, path: tuple[str, ...] | None, advance: Callable[[int], Any]) -> None:
+    def add(
+        self, text: Text, path: tuple[str, ...] | None, advance: Callable[[int], object]
+    ) -> None:
         """Adds the records of a text.
 
         Raises:
@@ -118,15 +120,11 @@ class _Records:
             self._places.append(where)
             self.values.append(value)
             if not isinstance(value, dict):
-                raise StructureError(
-                    self.name_of(len(self._places) - 1),
-                    "an object, which is a record",
-                    _kind(value),
-                    "Remove it."
-                    if value is None
-                    else 'Write plain values as records, such as {"x": 1}; '
-                    "records= names the path of records in an object.",
-                )
+                plain = 'Write plain values as records, such as {"x": 1}'
+                fix = f"{plain}; records= names the path of records in an object."
+                fix = "Remove it." if value is None else fix
+                name = self.name_of(len(self._places) - 1)
+                raise StructureError(name, "an object, which is a record", _kind(value), fix)
         advance(text.buffer.size - at)
 
     def _values(
@@ -140,9 +138,8 @@ class _Records:
             value, end = self._value(name, source, at)
             end = _after_space(source, end)
             if end < len(source):
-                raise _no_json(
-                    name, source, end, "the end of the only object", "Leave out records=."
-                )
+                expected = "the end of the only object"
+                raise _no_json(name, source, end, expected, "Leave out records=.")
             for each in _below(name, value, path):
                 yield each, None
             return
@@ -172,9 +169,8 @@ class _Records:
         try:
             return self._decoder.raw_decode(source, at)
         except json.JSONDecodeError as error:
-            raise _no_json(
-                name, source, error.pos, "JSON", "Correct the text.", error.msg
-            ) from None
+            fix = "Correct the text."
+            raise _no_json(name, source, error.pos, "JSON", fix, error.msg) from None
         except _KeyTwiceError as error:
             received = f"an object with the key {error.args[0]!r} twice"
             expected, fix = "objects with distinct keys", "Rename or remove one of the two."
@@ -240,24 +236,20 @@ def _no_json(
     return FormatError(f"{name}, line {line}, column {column}", expected, received, fix)
 
 
-def _kind(value: Any) -> str:
-    kinds = {list: "an array", str: "a string", bool: "a bool", type(None): "null"}
+def _kind(value: object) -> str:
+    kinds: dict[type, str] = {list: "an array", str: "a string", bool: "a bool", type(None): "null"}
     return kinds.get(type(value), "a number")
 
 
-def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
+def _below(name: str, value: Any, path: tuple[str, ...]) -> list[Any]:
     """Returns the records at a path of an object: items of an array, or entries of an object."""
     for i, key in enumerate(path):
         if not isinstance(value, dict) or key not in value:
-            keys = (
-                ", ".join(map(repr, list(value)[:10])) if isinstance(value, dict) else "no object"
-            )
-            raise FieldError(
-                f"{name}: {Path(*path[: i + 1])}",
-                f"an object with the key {key!r}",
-                keys or "an empty object",
-                "Correct records=.",
-            )
+            keys = "no object"
+            if isinstance(value, dict):
+                keys = ", ".join(map(repr, list(value)[:10])) or "an empty object"
+            place, expected = f"{name}: {Path(*path[: i + 1])}", f"an object with the key {key!r}"
+            raise FieldError(place, expected, keys, "Correct records=.")
         value = value[key]
     if isinstance(value, dict):
         return [{"key": key, "value": each} for key, each in value.items()]
@@ -268,7 +260,7 @@ def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
     raise StructureError(f"{name}: {Path(*path)}" if path else name, expected, _kind(value), fix)
 
 
-def _chosen(value: Any, columns: PathTree, top_only: bool) -> Any:
+def _chosen(value: object, columns: PathTree, top_only: bool) -> object:
     """Returns a value with the chosen fields only, so that others may have conflicts."""
     if isinstance(value, list):
         return [_chosen(item, columns, top_only) for item in value]
@@ -281,7 +273,7 @@ def _chosen(value: Any, columns: PathTree, top_only: bool) -> Any:
     }
 
 
-def _typed(value: Any, arrow: pa.DataType) -> Any:
+def _typed(value: object, arrow: pa.DataType) -> object:
     """Returns a value with the fields of a type only, and text as the values that it stands for.
 
     A value that does not fit stays as it is. Then `of_spec` raises, with its place.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -51,7 +51,7 @@ def fast_table(
     texts: list[Text],
     schema: pa.Schema | None,
     path: tuple[str, ...] | None,
-    advance: Callable[[int], Any] = no_bar,
+    advance: Callable[[int], object] = no_bar,
 ) -> pa.Table:
     """Returns the records of texts.
 
@@ -76,13 +76,13 @@ def _table(
     texts: list[Text],
     schema: pa.Schema | None,
     path: tuple[str, ...] | None,
-    advance: Callable[[int], Any],
+    advance: Callable[[int], object],
 ) -> pa.Table:
     wanted = None if schema is None else pa.struct(list(schema))
     asked = None if wanted is None else parsed_type(wanted)
     blocks = [block for text in texts for block in _blocks(text.buffer, path)]
     order: list[pa.DataType] = []
-    hints: Any = None
+    hints: pa.DataType | None = None
     if asked is None and blocks and blocks[0].path is None:
         sample = _Block(_cut(blocks[0].buffer, _SAMPLE), None)
         sample.expect_shallow()
@@ -167,7 +167,7 @@ class _Block:
         self.buffer = buffer
         self.path = path
 
-    def read(self, hints: Any, asked: Any) -> pa.StructArray:
+    def read(self, hints: pa.DataType | None, asked: pa.DataType | None) -> pa.StructArray:
         """Returns the records.
 
         Args:
@@ -192,7 +192,7 @@ class _Block:
             raise InexactError
         return array
 
-    def parsed(self, hints: Any, asked: Any) -> pa.StructArray:
+    def parsed(self, hints: pa.DataType | None, asked: pa.DataType | None) -> pa.StructArray:
         """Returns the records as the parser reads them, with timestamps for some text."""
         from pyarrow import json
 
@@ -271,7 +271,7 @@ def _struct_of(table: pa.Table) -> pa.StructArray:
     return pa.array([{}] * table.num_rows, pa.struct(list(table.schema)))
 
 
-def _expect_names(fields: Any) -> None:
+def _expect_names(fields: Iterable[pa.Field]) -> None:
     """Raises UnicodeDecodeError if the name of a field is not UTF-8."""
     for field in fields:
         _ = field.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
@@ -13,9 +12,10 @@ from extensor.errors import StructureError
 
 _MANY = 300
 _TOO_MANY = 3_000
+_ROOT = Path()
 
 
-def wide_objects(arrow: pa.DataType, arrays: list[Any], path: Path = Path()) -> Iterator[str]:  # noqa: B008
+def wide_objects(arrow: pa.DataType, arrays: list[pa.Array], path: Path = _ROOT) -> Iterator[str]:
     """Yields a text for each field whose objects have many keys.
 
     Args:

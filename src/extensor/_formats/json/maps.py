@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 
@@ -40,7 +39,7 @@ class PathTree:
             yield from node.paths((*outer, name))
 
 
-def map_paths(maps: Any, schema: pa.Schema | None) -> PathTree:
+def map_paths(maps: Iterable[PathLike], schema: pa.Schema | None) -> PathTree:
     """Returns the paths of maps that the caller gave, and those of the maps of a schema.
 
     Raises:
@@ -63,8 +62,8 @@ def _maps_in(arrow: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, .
 
 
 def with_maps(
-    value: Any, tree: PathTree, unused: set[tuple[str, ...]], path: tuple[str, ...] = ()
-) -> Any:
+    value: object, tree: PathTree, unused: set[tuple[str, ...]], path: tuple[str, ...] = ()
+) -> object:
     """Returns a value with the objects at the paths of maps as lists of {key, value}.
 
     Args:

@@ -102,10 +102,9 @@ def read_json(
             table = fast_table(texts, wanted.schema, path, advance)
     except InexactError:
         with progress_bar("read_json, parsing", progress, size, "B") as advance:
-            made, is_done = exact_records(texts, wanted, conflicts, path, keyed, advance)
-        if is_done:
-            return made
-        table = made
+            table = exact_records(texts, wanted, conflicts, path, keyed, advance)
+        if isinstance(table, StructuredTensor):
+            return table
     if wanted.schema is None:
         chunks = [batch.to_struct_array() for batch in table.to_batches()]
         for text in wide_objects(pa.struct(list(table.schema)), chunks):

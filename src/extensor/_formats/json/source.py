@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, TypeGuard
 
 import pyarrow as pa
 
+from extensor._files.file_path import FilePath
 from extensor._files.files import files_at
 from extensor.errors import DTypeError, FormatError
 
@@ -26,8 +27,12 @@ _COMPRESSED = {
     b"BZh": "bz2",
     b"\x04\x22\x4d\x18": "lz4",
 }
-_UTF8_MARK = b"\xef\xbb\xbf"
+UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"[\x00", b"\x00{", b"\x00[", b"\x00\x00")
+
+
+Source = FilePath | bytes | bytearray | memoryview | pa.Buffer | IO[Any]
+"""A path, the bytes of JSON text, or a file object."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Text:
         return bytes(memoryview(self.buffer)[start:end])
 
 
-def texts_of(source: Any) -> list[Text]:
+def texts_of(source: Source | Iterable[Source]) -> list[Text]:
     """Returns the text of each source.
 
     Args:
@@ -73,7 +78,7 @@ def texts_of(source: Any) -> list[Text]:
     return [text for i, part in enumerate(parts) for text in _texts(part, f"JSON {i}")]
 
 
-def _is_one(source: Any) -> bool:
+def _is_one(source: object) -> TypeGuard[Source]:
     kinds = (str, os.PathLike, bytes, bytearray, memoryview, pa.Buffer)
     return isinstance(source, kinds) or hasattr(source, "read")
 
@@ -82,7 +87,7 @@ def _texts(source: Any, name: str) -> list[Text]:
     if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer)):
         return [_text(name, pa.py_buffer(source))]
     if hasattr(source, "read"):
-        given: Any = getattr(source, "name", None)
+        given = getattr(source, "name", None)
         content = source.read()
         if isinstance(content, str):
             # Lone surrogates are not UTF-8: the reader refuses them, and names the line.
@@ -103,8 +108,8 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
     if compression is not None:
         buffer = _decompressed(name, buffer, compression)
     start = bytes(memoryview(buffer)[:4])
-    if start.startswith(_UTF8_MARK):
-        buffer = buffer.slice(len(_UTF8_MARK))
+    if start.startswith(UTF8_MARK):
+        buffer = buffer.slice(len(UTF8_MARK))
     elif start.startswith(_UTF16):
         received = f"bytes that begin with {start!r}, such as UTF-16 has"
         raise FormatError(name, "UTF-8 text", received, "Write the text as UTF-8.")
@@ -121,6 +126,11 @@ def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
         with pa.CompressedInputStream(pa.BufferReader(buffer), compression) as stream:
             return stream.read_buffer()
     except (OSError, pa.ArrowInvalid) as error:
-        received = f"a file that does not decompress ({str(error).splitlines()[0]})"
-        fix = "Write or copy the file again."
-        raise FormatError(name, f"a complete {compression} file", received, fix) from error
+        raise incomplete(name, compression, error) from error
+
+
+def incomplete(name: str, compression: str | None, error: Exception) -> FormatError:
+    """Returns the error for a file that does not decompress."""
+    received = f"a file that does not decompress ({str(error).splitlines()[0]})"
+    fix = "Write or copy the file again."
+    return FormatError(name, f"a complete {compression} file", received, fix)

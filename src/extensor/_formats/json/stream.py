@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -15,11 +15,10 @@ from extensor._files.files import File
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.maps import map_paths
-from extensor._formats.json.source import Text, compression_of, texts_of
+from extensor._formats.json.source import UTF8_MARK, Text, compression_of, incomplete, texts_of
 from extensor._formats.json.types import InexactError, joined
-from extensor.errors import DTypeError, ExtensorError, FormatError
+from extensor.errors import DTypeError, ExtensorError
 
-_UTF8_MARK = b"\xef\xbb\xbf"
 _BETWEEN_RECORDS = re.compile(rb"\}[ \t\r]*\n(?=\s*\{)")
 
 
@@ -50,7 +49,7 @@ def blocks(file: File, size: int) -> Iterator[Block]:
     with file.stream(compression) as stream:
         try:
             first = stream.read(size)
-            block = first.removeprefix(_UTF8_MARK)
+            block = first.removeprefix(UTF8_MARK)
             if not _is_lines(block):
                 [whole] = texts_of(file.path)
                 yield Block(bytes(whole.buffer), None, 0, True)
@@ -70,9 +69,7 @@ def blocks(file: File, size: int) -> Iterator[Block]:
         except (OSError, pa.ArrowInvalid) as error:
             if isinstance(error, ExtensorError) or getattr(error, "errno", None):
                 raise
-            received = f"a file that does not decompress ({str(error).splitlines()[0]})"
-            fix = "Write or copy the file again."
-            raise FormatError(file.path, f"a complete {compression} file", received, fix) from error
+            raise incomplete(file.path, compression, error) from error
 
 
 def _end_of_lines(block: bytes) -> int:
@@ -145,18 +142,16 @@ def table_of(text: Text, line: int, wanted: WantedTable | None = None) -> pa.Tab
             # As by the parser above, nulls stay: the caller has the policies for them.
             parsed = WantedTable(None, wanted and wanted.schema, "mask")
             keyed = map_paths((), parsed.schema)
-            records, is_done = exact_records([text], parsed, "error", None, keyed)
-            if not is_done:
+            records = exact_records([text], parsed, "error", None, keyed)
+            if isinstance(records, pa.Table):
                 return records
             return pa.Table.from_batches([to_arrow(records, parsed.schema)])
     except ExtensorError as error:
         if not line:
             raise
-        parts: dict[str, Any] = {
-            part: _shifted(getattr(error, part), text.name, line)
-            for part in ("path", "expected", "received")
-        }
-        raise type(error)(**parts, fix=error.fix) from error
+        texts = (error.path, error.expected, error.received)
+        path, expected, received = (_shifted(each, text.name, line) for each in texts)
+        raise type(error)(path, expected, received, error.fix) from error
 
 
 def _shifted(text: str | None, name: str, line: int) -> str | None:

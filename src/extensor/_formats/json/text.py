@@ -42,7 +42,7 @@ def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     return _text(array, path, allow_nan).fill_null("null")
 
 
-def _plain(array: Any) -> pa.Array:
+def _plain(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return array.dictionary_decode()
     if pa.types.is_run_end_encoded(array.type):
@@ -85,7 +85,7 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     raise UnsupportedTypeError(path if path else "write_json", expected, f"Arrow type {arrow}", fix)
 
 
-def _items(array: Any) -> pa.Array:
+def _items(array: pa.Array) -> pa.Array:
     """Returns the items of all lists that are not null."""
     if array.null_count and holds(array.type, lambda each: isinstance(each, pa.BaseExtensionType)):
         # `flatten` cannot leave out null lists of these types.
@@ -105,7 +105,7 @@ def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> pa.StringArr
         present = valid.to_numpy(False)
         text = _objects(taken(array, np.flatnonzero(present)), path, allow_nan)
         return text.take(pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present))
-    parts: list[Any] = []
+    parts: list[str | pa.StringArray] = []
     for field, child in zip(array.type.fields, _children(array), strict=True):
         name = json.dumps(field.name, ensure_ascii=False)
         parts.append(f"{',' if parts else '{'}{name}:")
@@ -137,7 +137,7 @@ def _joined(array: pa.Array, items: pa.StringArray) -> pa.StringArray:
     return _with_nulls(text, array)
 
 
-def _maps(array: Any, path: Path, allow_nan: bool) -> pa.StringArray:
+def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> pa.StringArray:
     if not is_text(decoded(array.type.key_type)):
         expected = "maps whose keys are text, as those of JSON objects"
         fix = "Give schema= with a list of records of key and value for this field."

@@ -12,8 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import holds, inner_fields, is_list, map_types, with_inner_fields
-from extensor._arrow.times_of_text import time_of_text
+from extensor._arrow.arrow_type import (
+    holds,
+    inner_fields,
+    is_list,
+    is_string,
+    map_types,
+    with_inner_fields,
+)
+from extensor._arrow.times_of_text import is_time, time_of_text
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -85,9 +92,7 @@ def parsed_type(arrow: pa.DataType) -> pa.DataType:
         return pa.float64()
     if t.is_duration(arrow):
         return pa.int64()
-    if is_text(arrow) or is_bytes(arrow) or t.is_timestamp(arrow) or t.is_date(arrow):
-        return pa.string()
-    if t.is_time(arrow):
+    if is_text(arrow) or is_bytes(arrow) or is_time(arrow):
         return pa.string()
     raise InexactError
 
@@ -100,11 +105,8 @@ def is_text(arrow: pa.DataType) -> bool:
 
 def is_bytes(arrow: pa.DataType) -> bool:
     """Returns whether the values are bytes, which are base64 in JSON."""
-    t = pa.types
-    is_view = t.is_binary_view(arrow)
-    return (
-        t.is_binary(arrow) or t.is_large_binary(arrow) or t.is_fixed_size_binary(arrow) or is_view
-    )
+    is_fixed = pa.types.is_fixed_size_binary(arrow)
+    return is_fixed or (is_string(arrow) and not is_text(arrow))
 
 
 def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -175,7 +177,7 @@ def _decoded(array: pa.Array, arrow: pa.DataType) -> pa.Array:
         raise InexactError from error
 
 
-def value_of(value: Any, arrow: pa.DataType) -> Any:
+def value_of(value: str, arrow: pa.DataType) -> object:
     """Returns a text as the value of a type; itself if it does not convert."""
     try:
         return converted_leaf(pa.array([value], pa.string()), arrow)[0].as_py()

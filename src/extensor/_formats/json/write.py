@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 def write_json(
     records: StructuredTensor | Iterable[StructuredTensor],
-    path: FilePath | Any,
+    path: FilePath | IO[Any],
     schema: pa.Schema | None = None,
     *,
     lines: bool = True,
@@ -70,17 +70,19 @@ def write_json(
         _write(batches, path, lines, allow_nan, advance)
 
 
-def write(batches: Iterable[pa.RecordBatch], path: FilePath | Any, allow_nan: bool = False) -> None:
+def write(
+    batches: Iterable[pa.RecordBatch], path: FilePath | IO[Any], allow_nan: bool = False
+) -> None:
     """Writes Arrow record batches as JSON, one object a line."""
     _write(batches, path, True, allow_nan)
 
 
 def _write(
     batches: Iterable[pa.RecordBatch],
-    path: Any,
+    path: FilePath | IO[Any],
     lines: bool,
     allow_nan: bool,
-    advance: Callable[[int], Any] = no_bar,
+    advance: Callable[[int], object] = no_bar,
 ) -> None:
     with _output(path) as write:
         if not lines:
@@ -108,8 +110,8 @@ def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[tuple
 
 
 @contextlib.contextmanager
-def _output(path: Any) -> Generator[Any]:
-    if hasattr(path, "write"):
+def _output(path: FilePath | IO[Any]) -> Generator[Callable[[bytes], object]]:
+    if not isinstance(path, (str, os.PathLike)):
         is_text = hasattr(path, "encoding")
         yield (lambda text: path.write(text.decode())) if is_text else path.write
         return

@@ -37,7 +37,7 @@ def known_of(field: pa.Field) -> dict[str, Any]:
     return json.loads((field.metadata or {}).get(_KEY, b"{}"))
 
 
-def encoded_label(label: Any, what: str) -> Any:
+def encoded_label(label: object, what: str) -> Any:
     """Returns a label of pandas as JSON has it."""
     if isinstance(label, np.generic):
         label = label.item()
@@ -47,11 +47,10 @@ def encoded_label(label: Any, what: str) -> Any:
         return {"tuple": [encoded_label(part, what) for part in label]}
     if isinstance(label, datetime.datetime):  # a Timestamp, among others
         return {"time": str(label)}
+    expected = f"{what} that is a string, a number or a time"
+    received = f"{type(label).__name__} {str(label)[:40]}"
     raise UnsupportedTypeError(
-        "from_pandas",
-        f"{what} that is a string, a number or a time",
-        f"{type(label).__name__} {str(label)[:40]}",
-        "Rename it: df.rename(columns=str).",
+        "from_pandas", expected, received, "Rename it: df.rename(columns=str)."
     )
 
 
@@ -65,7 +64,7 @@ def decoded_label(pd: Any, label: Any) -> Any:
     )
 
 
-def is_default_dtype(dtype: Any, arrow: pa.DataType) -> bool:
+def is_default_dtype(dtype: object, arrow: pa.DataType) -> bool:
     """Returns whether Arrow converts a type to a dtype by itself."""
     if pa.types.is_dictionary(arrow):
         return str(dtype) == "category"

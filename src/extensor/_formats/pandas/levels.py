@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +10,23 @@ import pyarrow.compute
 
 from extensor.errors import StructureError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
+Splits = np.ndarray[Any, Any]
+"""The row splits of lists of records."""
 
-def runs_of(index: Any) -> list[Any]:
+
+def runs_of(index: pd.MultiIndex) -> list[Splits]:
     """Returns the row splits of the lists of rows with equal outer labels, the outermost first."""
-    starts: list[Any] = []
+    starts: list[Splits] = []
     changed = np.zeros(max(len(index) - 1, 0), bool)
     for codes in index.codes[:-1]:
         changed = changed | (np.diff(codes) != 0)
-        starts.append(np.append(np.flatnonzero(np.append([True] * bool(len(index)), changed)),
-                                len(index)).astype(np.int64))  # fmt: skip
+        begins = np.append([True] * bool(len(index)), changed)
+        starts.append(np.append(np.flatnonzero(begins), len(index)).astype(np.int64))
     # Each counts rows; a list of lists counts the lists of the next level.
     return [
         np.searchsorted(starts[i + 1], splits) if i + 1 < len(starts) else splits
@@ -28,7 +34,7 @@ def runs_of(index: Any) -> list[Any]:
     ]
 
 
-def is_default_index(index: Any, splits: list[Any]) -> bool:
+def is_default_index(index: pd.MultiIndex, splits: list[Splits]) -> bool:
     """Returns whether the labels of a MultiIndex are 0, 1, 2, ... in each list."""
     if any(name is not None for name in index.names):
         return False
@@ -40,14 +46,14 @@ def is_default_index(index: Any, splits: list[Any]) -> bool:
     )
 
 
-def positions_in(splits: list[Any], count: int) -> list[Any]:
+def positions_in(splits: list[Splits], count: int) -> list[Splits]:
     """Returns the number of each row in its list, and of each list around it, outermost first.
 
     Args:
         splits: The row splits of the lists, the innermost first.
         count: The number of rows.
     """
-    numbers: list[Any] = []
+    numbers: list[Splits] = []
     at = np.arange(count)
     for each in splits:
         outer = np.searchsorted(each, at, side="right") - 1
@@ -56,7 +62,7 @@ def positions_in(splits: list[Any], count: int) -> list[Any]:
     return [at, *numbers[::-1]]
 
 
-def splits_of(lists: pa.Array) -> Any:
+def splits_of(lists: pa.Array) -> Splits:
     """Returns the row splits of an array of lists of records.
 
     Raises:
@@ -67,10 +73,8 @@ def splits_of(lists: pa.Array) -> Any:
     else:
         lengths = np.asarray(pc.call_function("list_value_length", [lists]))
     if len(lengths) and not lengths.all():
-        raise StructureError(
-            "to_pandas",
-            "lists of at least one record, because each record is a row",
-            f"an empty list, the first is {int(np.argmin(lengths))}",
-            "Leave them out, or convert records of rank 1 that have the lists as a field.",
-        )
+        expected = "lists of at least one record, because each record is a row"
+        received = f"an empty list, the first is {int(np.argmin(lengths))}"
+        fix = "Leave them out, or convert records of rank 1 that have the lists as a field."
+        raise StructureError("to_pandas", expected, received, fix)
     return np.append(0, np.cumsum(lengths))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from extensor._formats.pandas.known import (
     is_default_dtype,
     with_known,
 )
-from extensor._formats.pandas.levels import is_default_index, runs_of
+from extensor._formats.pandas.levels import Splits, is_default_index, runs_of
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
@@ -90,12 +90,9 @@ def from_pandas(
     """
     pd = needed("pandas", "pandas", "from_pandas")
     if not isinstance(frame, pd.DataFrame):
-        raise DTypeError(
-            "from_pandas",
-            "a pandas DataFrame",
-            type(frame).__name__,
-            "Convert a Series by its method to_frame; xt.from_arrow takes other libraries' tables.",
-        )
+        to_frame = "Convert a Series by its method to_frame"
+        fix = f"{to_frame}; xt.from_arrow takes other libraries' tables."
+        raise DTypeError("from_pandas", "a pandas DataFrame", type(frame).__name__, fix)
     for argument, value, words in (
         ("conflicts", conflicts, ("error", "union")),
         ("levels", levels, ("dimensions", "fields")),
@@ -114,7 +111,9 @@ def from_pandas(
     return records
 
 
-def _of_rows(schema: Any, row_splits_dtype: Any) -> tuple[Any, Any]:
+def _of_rows(
+    schema: SchemaLike | None, row_splits_dtype: DTypeLike | None
+) -> tuple[SchemaLike | None, DTypeLike | None]:
     """Returns the schema of the rows, where `schema` may be the spec of a higher rank."""
     while isinstance(schema, ListSpec) and schema.rank > 1:
         row_splits_dtype = row_splits_dtype or schema.row_splits_dtype
@@ -122,10 +121,22 @@ def _of_rows(schema: Any, row_splits_dtype: Any) -> tuple[Any, Any]:
     return schema, row_splits_dtype
 
 
+Known = dict[str, Any]
+"""What pandas knows of a column, and Arrow does not, as JSON has it."""
+
+_Step = tuple[str, Known]
+"""The name of a field on the path of a column, and what is known of its label."""
+
+_Leaf = tuple[list[_Step], pa.Array, Known]
+"""A column: its path, its values and what is known of them."""
+
+
 class _Frame:
     """A DataFrame on its way to Arrow."""
 
-    def __init__(self, pd: Any, frame: Any, wanted: WantedTable, conflicts: str, levels: str):
+    def __init__(
+        self, pd: Any, frame: pd.DataFrame, wanted: WantedTable, conflicts: str, levels: str
+    ) -> None:
         self._pd = pd
         self._frame = frame
         self._schema = wanted.schema
@@ -133,7 +144,7 @@ class _Frame:
         self._unions = conflicts == "union"
         self._levels = levels
 
-    def table(self) -> tuple[pa.Table, list[Any]]:
+    def table(self) -> tuple[pa.Table, list[Splits]]:
         """Returns the rows, and the row splits of the dimensions, the innermost first."""
         paths = _paths(self._frame.columns)
         names = [path[0][0] for path in paths]
@@ -142,12 +153,11 @@ class _Frame:
             fix = "Rename the column, or make it the index."
             raise StructureError(Path(INDEX), expected, f"a column {INDEX}", fix)
         wanted = self._wanted_names(names)
-        leaves: list[tuple[list[tuple[str, Any]], Any, Any]] = []
+        leaves: list[_Leaf] = []
         for i, path in enumerate(paths):
             if path[0][0] in wanted:
                 at = Path(*(name for name, _ in path))
-                array, known = self._array(self._frame.iloc[:, i], at)
-                leaves.append((path, array, known))
+                leaves.append((path, *self._array(self._frame.iloc[:, i], at)))
         fields, arrays = _nested(leaves, Path())
         axis = list(self._frame.columns.names)
         if any(name is not None for name in axis) and fields:
@@ -178,9 +188,9 @@ class _Frame:
         # Without one of the names, the error of the reader lists all columns.
         return chosen if chosen <= every else every
 
-    def _index(self) -> tuple[Any, list[Any]]:
+    def _index(self) -> tuple[tuple[pa.Field, pa.Array] | None, list[Splits]]:
         """Returns the field and the array of the index, if it needs one, and the row splits."""
-        index = self._frame.index
+        index: Any = self._frame.index
         if not isinstance(index, self._pd.MultiIndex):
             default = self._pd.RangeIndex(len(index))
             if type(index) is type(default) and index.name is None and index.equals(default):
@@ -207,7 +217,7 @@ class _Frame:
         record = pa.StructArray.from_arrays(arrays, fields=fields)
         return (pa.field(INDEX, record.type, False), record), splits
 
-    def _array(self, values: Any, path: Path) -> tuple[pa.Array, dict[str, Any]]:
+    def _array(self, values: pd.Series | pd.Index, path: Path) -> tuple[pa.Array, Known]:
         """Returns the values of a Series or Index, and what Arrow does not know of them."""
         dtype, pd = values.dtype, self._pd
         is_object = isinstance(dtype, np.dtype) and dtype.kind == "O"
@@ -233,7 +243,7 @@ class _Frame:
             ) from error
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-        known: dict[str, Any] = {}
+        known: Known = {}
         is_own = is_object and not isinstance(array.type, pa.BaseExtensionType)
         if is_own or not is_default_dtype(dtype, array.type):
             known["dtype"] = str(dtype)
@@ -245,7 +255,7 @@ class _Frame:
                 known["cells"] = "arrays"
         return array, known
 
-    def _objects(self, values: Any, path: Path) -> pa.Array:
+    def _objects(self, values: pd.Series | pd.Index, path: Path) -> pa.Array:
         """Returns a column of Python objects as an Arrow array."""
         try:
             plain = values.infer_objects()
@@ -258,22 +268,17 @@ class _Frame:
             return pa.array(plain.array, from_pandas=False)
         cells: Any = values.to_numpy()
         kind = self._wanted_type(path)
+        refused = (pa.ArrowException, TypeError, ValueError, OverflowError)
         try:
-            array = pa.array(cells, kind, from_pandas=False)
-            if kind is None:
-                _expect_one_kind(cells, array.type)
-            return array
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return _converted(cells, kind)
+        except refused:
             # Also the missing values of pandas are None to Arrow, and to the functions below.
             cells = [None if _is_missing(v) else v for v in cells]
         if any(isinstance(cell, np.ndarray) and cell.ndim > 1 for cell in cells):
             return _of_tensors(cells, path)
         try:
-            array = pa.array(cells, kind)
-            if kind is None:
-                _expect_one_kind(cells, array.type)
-            return array
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            return _converted(cells, kind)
+        except refused as error:
             return self._by_values(cells, path, error)
 
     def _wanted_type(self, path: Path) -> pa.DataType | None:
@@ -314,12 +319,12 @@ class _Frame:
         raise kind(place, expected, received, fix) from error
 
 
-def _paths(columns: Any) -> list[list[tuple[str, dict[str, Any]]]]:
+def _paths(columns: pd.Index) -> list[list[_Step]]:
     """Returns the path of each column: the names of the fields on it, each with what is known."""
     nested = columns.nlevels > 1
     labels: list[tuple[Any, ...]] = [label if nested else (label,) for label in columns]
     below = collections.Counter(label[:i] for label in labels for i in range(1, len(label) + 1))
-    paths: list[list[tuple[str, dict[str, Any]]]] = []
+    paths: list[list[_Step]] = []
     for label in labels:
         # ("a", "") is the column "a", unless there is also a column ("a", "b").
         short = _without_padding(label)
@@ -362,9 +367,9 @@ def _expect_order(paths: list[tuple[str, ...]]) -> None:
         last = path
 
 
-def _nested(leaves: list[Any], path: Path) -> tuple[list[pa.Field], list[pa.Array]]:
+def _nested(leaves: list[_Leaf], path: Path) -> tuple[list[pa.Field], list[pa.Array]]:
     """Returns the fields of columns with paths; columns of one name make a record."""
-    groups: dict[str, list[Any]] = {}
+    groups: dict[str, list[_Leaf]] = {}
     for leaf in leaves:
         groups.setdefault(leaf[0][0][0], []).append(leaf)
     fields: list[pa.Field] = []
@@ -372,14 +377,15 @@ def _nested(leaves: list[Any], path: Path) -> tuple[list[pa.Field], list[pa.Arra
     for name, group in groups.items():
         outer, array, known = group[0]
         if len(outer) > 1:
-            inner = _nested([(path[1:], *rest) for path, *rest in group], path / name)
+            below = [(steps[1:], values, its) for steps, values, its in group]
+            inner = _nested(below, path / name)
             array, known = pa.StructArray.from_arrays(inner[1], fields=inner[0]), {}
         fields.append(field_of(name, array, {**known, **outer[0][1]}))
         arrays.append(array)
     return fields, arrays
 
 
-def _copied(numbers: Any) -> pa.Array:
+def _copied(numbers: np.ndarray[Any, Any]) -> pa.Array:
     """Returns a copy of NumPy numbers as an Arrow array; its memory is aligned for tensors."""
     dtype = numbers.dtype.newbyteorder("=")
     buffer = pa.allocate_buffer(len(numbers) * dtype.itemsize)
@@ -387,36 +393,42 @@ def _copied(numbers: Any) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), len(numbers), [None, buffer])
 
 
-def _expect_one_kind(cells: Any, arrow: pa.DataType) -> None:
-    """Raises for values that Arrow has made equal, though they differ.
+def _converted(cells: Sequence[Any], arrow: pa.DataType | None) -> pa.Array:
+    """Returns objects as an array of a type; None is the type of the objects.
 
     Raises:
-        TypeError: If there are str beside bytes, or times with a zone beside times without one.
+        TypeError: If there are str beside bytes, or times with a zone beside times without one,
+            which Arrow makes equal.
+        pa.ArrowException, ValueError, OverflowError: If Arrow does not convert them.
     """
+    array = pa.array(cells, arrow, from_pandas=False)
+    if arrow is not None:
+        return array
+    present = [(i, v) for i, v in enumerate(cells) if not _is_missing(v)]
     kinds: dict[str, int] = {}
-    if pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow):
-        kinds = {"str" if isinstance(v, str) else "bytes": i
-                 for i, v in enumerate(cells) if not _is_missing(v)}  # fmt: skip
-    elif pa.types.is_timestamp(arrow):
-        kinds = {"no time zone" if getattr(v, "tzinfo", None) is None else "a time zone": i
-                 for i, v in enumerate(cells) if not _is_missing(v)}  # fmt: skip
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        kinds = {"str" if isinstance(v, str) else "bytes": i for i, v in present}
+    elif pa.types.is_timestamp(array.type):
+        has_zone = {i: getattr(v, "tzinfo", None) is not None for i, v in present}
+        kinds = {"a time zone" if each else "no time zone": i for i, each in has_zone.items()}
     if len(kinds) > 1:
         found = [f"{kind} in record {i}" for kind, i in kinds.items()]
         raise TypeError(f"values of two kinds: {', '.join(found)}")
+    return array
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """Returns whether pandas takes a value of a column of objects for a null."""
     # Of the values that differ from themselves, or do not say so, all are missing values.
     if value is None:
         return True
     if isinstance(value, (str, bytes, list, tuple, dict, np.ndarray)):
         return False
-    same: Any = value == value
+    same: object = value == value
     return same is not True and type(value).__name__ in ("float", "float64", "NAType", "NaTType")
 
 
-def _wide(value: Any) -> Any:
+def _wide(value: object) -> object:
     """Returns Python values with their numbers as those of NumPy, whose width is kept."""
     if isinstance(value, list):
         return [_wide(item) for item in value]

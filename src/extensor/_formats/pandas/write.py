@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import holds, is_list
+from extensor._arrow.arrow_type import holds, is_list, is_view
 from extensor._arrow.selection import taken
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
@@ -21,7 +21,7 @@ from extensor._formats.pandas.known import (
     default_dtype,
     known_of,
 )
-from extensor._formats.pandas.levels import positions_in, runs_of, splits_of
+from extensor._formats.pandas.levels import Splits, positions_in, runs_of, splits_of
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import (
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
+
+Column = Union["np.ndarray[Any, Any]", "pd.api.extensions.ExtensionArray"]
+"""The values of a column: an array of NumPy or pandas."""
 
 
 def to_pandas(
@@ -73,7 +76,7 @@ def to_pandas(
         fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."
         raise DTypeError("to_pandas", "records of rank 1 or more", "a single record", fix)
     array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-    splits: list[Any] = []
+    splits: list[Splits] = []
     while not pa.types.is_struct(array.type):
         splits.insert(0, splits_of(array))
         array = array.flatten()
@@ -89,12 +92,12 @@ class _Rows:
         splits: The row splits of the lists around them, the innermost first.
     """
 
-    def __init__(self, pd: Any, rows: pa.StructArray, splits: list[Any]):
+    def __init__(self, pd: Any, rows: pa.StructArray, splits: list[Splits]) -> None:
         self._pd = pd
         self._rows = rows
         self._splits = splits
 
-    def frame(self) -> Any:
+    def frame(self) -> pd.DataFrame:
         """Returns the DataFrame."""
         names = [field.name for field in self._rows.type]
         whole = zip(self._rows.type, struct_fields(self._rows), strict=True)
@@ -110,14 +113,14 @@ class _Rows:
             frame.columns.names = [decoded_label(self._pd, name) for name in axis]
         return frame
 
-    def _series(self, values: Any, index: Any) -> Any:
+    def _series(self, values: Column, index: pd.Index | None) -> pd.Series:
         # Of objects pandas would infer another dtype.
         dtype = object if values.dtype == object else None
         return self._pd.Series(values, index, dtype, copy=False)
 
     def _leaves(
         self, field: pa.Field, array: pa.Array
-    ) -> Iterator[tuple[tuple[Any, ...], Any, int]]:
+    ) -> Iterator[tuple[tuple[Any, ...], Column, int]]:
         """Yields the label and the values of each column of a field, and the depth of its label."""
         known = known_of(field)
         label = decoded_label(self._pd, known["label"]) if "label" in known else field.name
@@ -131,7 +134,7 @@ class _Rows:
             for below, column, depth in self._leaves(inner, values):
                 yield (label, *below), column, max(depth, 1 + len(below))
 
-    def _labels(self, labels: list[tuple[tuple[Any, ...], int]]) -> Any:
+    def _labels(self, labels: list[tuple[tuple[Any, ...], int]]) -> pd.Index:
         """Returns the labels of the columns; short ones are padded with empty strings."""
         depth = max((max(len(label), levels) for label, levels in labels), default=1)
         if depth == 1:
@@ -140,7 +143,7 @@ class _Rows:
         padded = [(*label, *[""] * (depth - len(label))) for label, _ in labels]
         return self._pd.MultiIndex.from_tuples(padded)
 
-    def _index(self, array: Any, field: Any) -> Any:
+    def _index(self, array: pa.Array | None, field: pa.Field | None) -> pd.Index:
         pd, count = self._pd, len(self._rows)
         if array is None and not self._splits:
             return pd.RangeIndex(count)
@@ -161,20 +164,18 @@ class _Rows:
         self._expect_lists(runs_of(index)[::-1])
         return index
 
-    def _expect_lists(self, found: list[Any]) -> None:
+    def _expect_lists(self, found: list[Splits]) -> None:
         """Raises if the lists of the records are not those that their labels give."""
         if self._splits and not (
             len(found) == len(self._splits) and all(map(np.array_equal, found, self._splits))
         ):
-            raise StructureError(
-                Path(INDEX),
-                "labels that are equal in a list, and differ from one list to the next",
-                "other labels, from which the lists would be lost",
-                f'Leave them out, records.without("{INDEX}"), or merge the lists, '
-                "records.merge_dims(0, 1).",
-            )
+            expected = "labels that are equal in a list, and differ from one list to the next"
+            received = "other labels, from which the lists would be lost"
+            without = f'records.without("{INDEX}")'
+            fix = f"Leave them out, {without}, or merge the lists, records.merge_dims(0, 1)."
+            raise StructureError(Path(INDEX), expected, received, fix)
 
-    def _values(self, array: pa.Array, known: dict[str, Any]) -> Any:
+    def _values(self, array: pa.Array, known: dict[str, Any]) -> Column:
         """Returns an Arrow array as values for a column: an array of NumPy or pandas."""
         pd, arrow, dtype = self._pd, array.type, known.get("dtype")
         nested = pa.types.is_nested(arrow) and not pa.types.is_dictionary(arrow)
@@ -183,9 +184,8 @@ class _Rows:
             while pa.types.is_list(flat):
                 flat = flat.value_type
             kind = flat.to_pandas_dtype()
-            return _of_objects(
-                [None if v is None else np.array(v, kind) for v in array.to_pylist()]
-            )
+            cells = [None if v is None else np.array(v, kind) for v in array.to_pylist()]
+            return _of_objects(cells)
         if "cells" in known or holds(arrow, pa.types.is_union):
             return _of_objects(array.to_pylist())
         if nested and dtype == "object" and not _is_held(array):
@@ -206,13 +206,13 @@ class _Rows:
             return whole.__from_arrow__(array)
         return array.to_pandas().astype(whole).array
 
-    def _default_values(self, array: pa.Array) -> Any:
+    def _default_values(self, array: pa.Array) -> Column:
         pd, arrow, t = self._pd, array.type, pa.types
         if array.null_count and t.is_boolean(arrow):
             return pd.BooleanDtype().__from_arrow__(array)
         if array.null_count and t.is_integer(arrow):
-            return pd.api.types.pandas_dtype(default_dtype(arrow).name.replace(
-                "uint", "UInt").replace("int", "Int")).__from_arrow__(array)  # fmt: skip
+            name = default_dtype(arrow).name.replace("uint", "UInt").replace("int", "Int")
+            return pd.api.types.pandas_dtype(name).__from_arrow__(array)
         if array.null_count and t.is_floating(arrow) and not t.is_float16(arrow):
             return self._nullable_floats(array)
         if isinstance(arrow, pa.BaseExtensionType):
@@ -220,10 +220,9 @@ class _Rows:
         if t.is_run_end_encoded(arrow):
             return self._default_values(pc.call_function("run_end_decode", [array]))
         if t.is_string_view(arrow) or t.is_binary_view(arrow):
-            return self._default_values(
-                array.cast("string" if t.is_string_view(arrow) else "binary")
-            )
-        if _is_view(arrow):
+            plain = "string" if t.is_string_view(arrow) else "binary"
+            return self._default_values(array.cast(plain))
+        if is_view(arrow):
             return self._default_values(_in_offsets(array))
         if not _is_held(array):
             return pd.arrays.ArrowExtensionArray(pa.chunked_array([array]))
@@ -235,7 +234,7 @@ class _Rows:
             return self._categories(array)
         return array.to_pandas().array
 
-    def _extension(self, array: pa.Array) -> Any:
+    def _extension(self, array: pa.Array) -> Column:
         """Returns values of an extension type as its author and pandas have them, or as stored."""
         if isinstance(array.type, pa.Bool8Type):
             return self._default_values(array.storage.cast(pa.bool_()))
@@ -249,7 +248,7 @@ class _Rows:
         cells = iter(present.to_numpy_ndarray())
         return _of_objects([next(cells) if valid else None for valid in array.is_valid()])
 
-    def _categories(self, array: pa.DictionaryArray) -> Any:
+    def _categories(self, array: pa.DictionaryArray) -> pd.Categorical:
         """Returns a dictionary as a categorical."""
         index = self._pd.Index(self._series(self._default_values(array.dictionary), None))
         # Categories are neither null nor there twice.
@@ -257,14 +256,10 @@ class _Rows:
         codes = np.append(words.get_indexer(index), -1)[array.indices.cast("int64").fill_null(-1)]
         return self._pd.Categorical.from_codes(codes, words, ordered=array.type.ordered)
 
-    def _nullable_floats(self, array: pa.Array) -> Any:
+    def _nullable_floats(self, array: pa.Array) -> Column:
         """Returns floats as a nullable array, in which nan and null stay different."""
         mask = np.asarray(array.is_null())
         return self._pd.arrays.FloatingArray(_numbers(array.fill_null(0.0)), mask)
-
-
-def _is_view(arrow: pa.DataType) -> bool:
-    return pa.types.is_list_view(arrow) or pa.types.is_large_list_view(arrow)
 
 
 def _in_offsets(array: pa.Array) -> pa.Array:
@@ -329,7 +324,7 @@ _COLUMNS = (
 )
 
 
-def _numbers(array: pa.Array) -> Any:
+def _numbers(array: pa.Array) -> np.ndarray[Any, Any]:
     """Returns a copy of Arrow numbers without nulls, into which users may write."""
     values = array.to_numpy()
     # Faster than NumPy's own memory, because Arrow keeps what was freed.
@@ -338,7 +333,7 @@ def _numbers(array: pa.Array) -> Any:
     return copy
 
 
-def _of_objects(cells: list[Any]) -> Any:
+def _of_objects(cells: list[Any]) -> np.ndarray[Any, Any]:
     values = np.empty(len(cells), object)
     for i, cell in enumerate(cells):  # an assignment of all would make a matrix of lists
         values[i] = cell
