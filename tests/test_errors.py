@@ -32,7 +32,7 @@ OTHER_ERRORS = {
         "tf.map_fn and tf.while_loop catch it, as they do for types of TensorFlow."
     ),
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
-    ("_formats/pandas/read.py", "_expect_one_kind", "TypeError"): _CAUGHT,
+    ("_formats/pandas/read.py", "_converted", "TypeError"): _CAUGHT,
     ("_data/position.py", "identity", "NotImplementedError"): _BASE_CLASS,
     ("_data/ahead.py", "_read", "NotImplementedError"): _BASE_CLASS,
     ("_data/ahead.py", "_close_source", "NotImplementedError"): _BASE_CLASS,
