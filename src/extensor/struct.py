@@ -1,21 +1,22 @@
 """StructuredTensor: nested records as tensors, in Arrow's own layout."""
 
+from typing import TYPE_CHECKING
+
 from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
 from extensor._struct.display.text import tree
 from extensor._struct.from_tf import from_tf, to_tf
+from extensor._struct.other_names import OF_PATHS as _OF_PATHS
+from extensor._struct.other_names import no_attribute as _no_attribute
 from extensor._struct.paths.compute import apply, cast, map_values, rename
 from extensor._struct.paths.group import cartesian, combinations, group_by, unflatten
 from extensor._struct.paths.lists import (
     explode,
     filter_by,
     flatten,
-    index,
     local_index,
     num,
-    size,
     slice_,
-    truncate,
 )
 from extensor._struct.paths.move import broadcast, promote, promote_and_broadcast, reroot
 from extensor._struct.paths.nulls import (
@@ -50,7 +51,6 @@ __all__ = [
     "from_tf",
     "group_by",
     "has",
-    "index",
     "is_null",
     "local_index",
     "map_values",
@@ -61,12 +61,10 @@ __all__ = [
     "rename",
     "reroot",
     "singletons",
-    "size",
     "sort",
     "spec_from",
     "to_tf",
     "tree",
-    "truncate",
     "unflatten",
     "unique",
 ]
@@ -78,3 +76,9 @@ zip = _zip
 
 def __dir__() -> list[str]:
     return [*__all__, "slice", "zip", *(name for name in globals() if name.startswith("__"))]
+
+
+if not TYPE_CHECKING:  # a type checker would find any name
+
+    def __getattr__(name):
+        raise _no_attribute("module 'extensor.struct'", name, _OF_PATHS)

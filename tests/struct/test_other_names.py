@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor._struct.other_names import OF_MODULE, OF_RECORDS
+from extensor._struct.other_names import OF_MODULE, OF_PATHS, OF_RECORDS
 from extensor.errors import DTypeError, MissingAttributeError
 
 DENSE = xt.DenseStructuredTensor(
@@ -29,13 +29,14 @@ def test_what_the_errors_say_runs(tmp_path, monkeypatch):
     }  # fmt: skip
     (tmp_path / "x.csv").write_text("a\n1\n")
     flat = DENSE.without("list")
-    for name, code in [*OF_RECORDS.items(), *OF_MODULE.items()]:
+    for name, code in [*OF_RECORDS.items(), *OF_MODULE.items(), *OF_PATHS.items()]:
         if "write_" in code or "polars" in code:
             eval(code, {**known, "records": flat, "path": "y.csv"})
         else:
             eval(code, known)
         assert not hasattr(DENSE, name) or name not in OF_RECORDS
         assert not hasattr(xt, name) or name not in OF_MODULE
+        assert not hasattr(xt.struct, name) or name not in OF_PATHS
 
 
 @pytest.mark.parametrize("records", [DENSE, RAGGED, DENSE[0]])
@@ -54,6 +55,8 @@ def test_names_that_nothing_has_raise_as_python_does():
     assert pickle.loads(pickle.dumps(DENSE)).to_py() == DENSE.to_py()
     with pytest.raises(AttributeError, match=r"'from_polars'. Write xt.from_arrow\(table\)"):
         _ = xt.from_polars
+    with pytest.raises(AttributeError, match=r"'extensor.struct' has no .* 'size'. Write xt.str"):
+        _ = xt.struct.size
 
 
 FRAMES = {

@@ -139,11 +139,11 @@ CASES = {
     "filter_by": Case(
         lambda r: S.filter_by(r, "steps", r["steps.minutes"] > 5), filtered, RECIPES,
     ),
-    "size": Case(
-        lambda r: S.size(r, "steps", "n"), lambda d: lengths(d["steps"][1]), RECIPES,
+    "num": Case(
+        lambda r: S.num(r, "steps", "n"), lambda d: lengths(d["steps"][1]), RECIPES,
     ),
-    "truncate": Case(
-        lambda r: S.truncate(r, "tags", 1), lambda d: d["tags"][:, :1], TAGS, fewer=True,
+    "slice": Case(
+        lambda r: S.slice(r, "tags", stop=1), lambda d: d["tags"][:, :1], TAGS, fewer=True,
     ),
     "explode with one other field": Case(
         lambda r: S.explode(r.with_only("id", "tags"), "tags"),

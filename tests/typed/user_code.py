@@ -211,7 +211,6 @@ reveal_type(xt.struct.flatten(records, "minutes"))  # StructuredTensor
 reveal_type(xt.struct.from_tf(tf.experimental.StructuredTensor.from_pyval({"x": 1})))  # StructuredTensor
 reveal_type(xt.struct.group_by(records, (), "title"))  # StructuredTensor
 reveal_type(xt.struct.has(records, "minutes"))  # Any: the value of a field, or records with it
-reveal_type(xt.struct.index(records, "minutes", "number"))  # StructuredTensor
 reveal_type(xt.struct.is_null(records, "minutes"))  # Any: the value of a field, or records with it
 reveal_type(xt.struct.local_index(records, "minutes"))  # Any: the value of a field, or records with it
 reveal_type(xt.struct.map_values(records, lambda x: x, "minutes"))  # StructuredTensor
@@ -223,13 +222,11 @@ reveal_type(xt.struct.promote_and_broadcast(records, {"m": "minutes"}))  # Struc
 reveal_type(xt.struct.rename(records, {"minutes": "m"}))  # StructuredTensor
 reveal_type(xt.struct.reroot(records, "steps"))  # StructuredTensor
 reveal_type(xt.struct.singletons(records, "title"))  # StructuredTensor
-reveal_type(xt.struct.size(records, "minutes", "count"))  # StructuredTensor
 reveal_type(xt.struct.slice(records, "minutes", 1))  # StructuredTensor
 reveal_type(xt.struct.sort(records, "minutes"))  # StructuredTensor
 reveal_type(xt.struct.spec_from(Recipe, [None]))  # StructuredTensorSpec
 reveal_type(xt.struct.to_tf(records))  # Unknown: a class of TensorFlow without types
 reveal_type(xt.struct.tree(records))  # Tree
-reveal_type(xt.struct.truncate(records, "minutes", 2))  # StructuredTensor
 reveal_type(xt.struct.unflatten(records, "minutes", [[1, 1]]))  # StructuredTensor
 reveal_type(xt.struct.unique(records, "minutes"))  # StructuredTensor
 reveal_type(xt.struct.zip({"x": tensor}))  # StructuredTensor

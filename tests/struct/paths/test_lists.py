@@ -21,22 +21,25 @@ CASES = {
     "num, inner": (
         lambda t: S.num(t, "steps.tools", "steps.n"), each_step(lambda s: {"n": len(s["tools"])})
     ),
-    "size": (lambda t: S.size(t, "sizes", "n"), lambda r: {**r, "n": len(r["sizes"])}),
+    "num of numbers": (lambda t: S.num(t, "sizes", "n"), lambda r: {**r, "n": len(r["sizes"])}),
     "local_index": (
         lambda t: S.local_index(t, "sizes", "at"),
         lambda r: {**r, "at": list(range(len(r["sizes"])))},
     ),
     "index in the items": (
-        lambda t: S.index(t, "steps", "steps.at"),
+        lambda t: S.local_index(t, "steps", "steps.at"),
         lambda r: {**r, "steps": [{**s, "at": i} for i, s in enumerate(r["steps"])]},
     ),
     "index from the end": (
-        lambda t: S.index(t, "steps.tags", "steps.at", from_end=True),
+        lambda t: S.local_index(t, "steps.tags", "steps.at", from_end=True),
         each_step(lambda s: {"at": list(range(-len(s["tags"]), 0))}),
     ),
-    "truncate": (lambda t: S.truncate(t, "steps", 1), lambda r: {**r, "steps": r["steps"][:1]}),
-    "truncate, inner": (
-        lambda t: S.truncate(t, "steps.tools", 2), each_step(lambda s: {"tools": s["tools"][:2]})
+    "slice to one": (
+        lambda t: S.slice(t, "steps", stop=1), lambda r: {**r, "steps": r["steps"][:1]}
+    ),
+    "slice, inner": (
+        lambda t: S.slice(t, "steps.tools", stop=2),
+        each_step(lambda s: {"tools": s["tools"][:2]}),
     ),
     "slice": (
         lambda t: S.slice(t, "steps.tags", 1, None),
@@ -260,7 +263,6 @@ RECORDS = [
         (lambda t: S.flatten(t, "sizes"), StructureError),
         (lambda t: S.explode(t, ()), StructureError),
         (lambda t: S.explode(t, "id"), StructureError),
-        (lambda t: S.truncate(t, "sizes", -1), StructureError),
         (lambda t: S.sort(t, "steps"), DTypeError),
         (lambda t: S.sort(t, "steps", by="tags"), DTypeError),
         (lambda t: S.sort(t, "steps", by="nope"), FieldError),

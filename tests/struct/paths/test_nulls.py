@@ -90,8 +90,9 @@ CASES = {
             s and {"minutes": s["m"], **{n: x for n, x in s.items() if n != "m"}}
             for s in r["steps"]]},
     ),
-    "truncate": (
-        lambda t: S.truncate(t, "steps", 1), lambda r: {**r, "steps": r["steps"] and r["steps"][:1]}
+    "slice": (
+        lambda t: S.slice(t, "steps", stop=1),
+        lambda r: {**r, "steps": r["steps"] and r["steps"][:1]},
     ),
     "firsts": (
         lambda t: S.firsts(t, "sizes"), lambda r: {**r, "sizes": (r["sizes"] or [None])[0]}

@@ -42,8 +42,8 @@ CASES = {
         lambda users: S.filter_by(promoted(users), "all", users["events.n"] > 1),
         lambda u: {**u, "all": [e["what"] for e in u["events"] if e["n"] > 1]},
     ),
-    "truncate": (
-        lambda users: S.truncate(promoted(users), "all", 1),
+    "slice": (
+        lambda users: S.slice(promoted(users), "all", stop=1),
         lambda u: {**u, "all": whats(u)[:1]},
     ),
     "num": (

@@ -135,7 +135,6 @@ FUNCTIONS = {
         (lambda r: S.group_by(r, "steps", by="at"), ["steps.at", "steps.items.at", "at"]),
     ],
     "has": [(lambda r: S.has(r, "list", "h"), ["at", "list"])],
-    "index": [(lambda r: S.index(r, "steps", "steps.n"), ["at", "steps.at"])],
     "is_null": [(lambda r: S.is_null(r, "maybe", "n"), ["maybe", "at"])],
     "local_index": [(lambda r: S.local_index(r, "steps", "steps.n"), ["at", "steps.at"])],
     "map_values": [
@@ -175,9 +174,9 @@ FUNCTIONS = {
         (lambda r: S.singletons(r, "at", "one"), ["one", "at"]),
         (lambda r: S.singletons(r, "steps.at"), ["steps.at"]),
     ],
-    "size": [(lambda r: S.size(r, "list", "n"), ["at", "list"])],
     "slice": [
         (lambda r: S.slice(r, "list", 1), ["list", "at"]),
+        (lambda r: S.slice(r, "list", stop=1), ["list", "at"]),
         (lambda r: S.slice(r, (), 1), ["list", "at", "steps.at"]),
     ],
     "sort": [
@@ -185,7 +184,6 @@ FUNCTIONS = {
         (lambda r: S.sort(r, "steps", by="at"), ["steps.at", "steps.inner"]),
         (lambda r: S.sort(r, by="at"), ["list", "at"]),
     ],
-    "truncate": [(lambda r: S.truncate(r, "list", 1), ["list", "at"])],
     "unflatten": [
         (
             lambda r: S.unflatten(r, "list", tf.ragged.constant([[2, 1], [1]])),

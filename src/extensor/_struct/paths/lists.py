@@ -69,20 +69,9 @@ def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) ->
     return answer(st, target, rows.outside(rows.lengths))
 
 
-def size(st: StructuredTensor, source: PathLike, target: PathLike) -> StructuredTensor:
-    """Returns the records with a new field of the number of items of each list: see `num`.
-
-    >>> import tensorflow as tf
-    >>> import extensor as xt
-    >>> tags = tf.ragged.constant([["sweet", "dry"], []], dtype=tf.string)
-    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
-    >>> xt.struct.size(recipes, "tags", "count")["count"].numpy()
-    array([2, 0])
-    """
-    return num(st, source, target)
-
-
-def local_index(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
+def local_index(
+    st: StructuredTensor, path: PathLike, target: PathLike | None = None, from_end: bool = False
+) -> Any:
     """Returns the position of each item in its list, from 0.
 
     Args:
@@ -90,31 +79,6 @@ def local_index(st: StructuredTensor, path: PathLike, target: PathLike | None = 
         path: The path of a list, or of a list of records.
         target: The path of a new field for the positions: beside the list, or inside its records.
             Default: they are returned alone.
-
-    Raises:
-        FieldError: If the path does not exist, or the target exists (also a KeyError).
-        StructureError: If there is no list at the path (also a ValueError).
-
-    >>> import tensorflow as tf
-    >>> import extensor as xt
-    >>> tags = tf.ragged.constant([["sweet", "dry"], ["oats"]])
-    >>> xt.struct.local_index(xt.DenseStructuredTensor([2], {"tags": tags}), "tags")
-    <tf.RaggedTensor [[0, 1], [0]]>
-    """
-    _, value, depth = list_at(st, path)
-    rows = rows_of(value, depth)
-    return answer(st, target, rows.same(rows.positions()))
-
-
-def index(
-    st: StructuredTensor, path: PathLike, target: PathLike, from_end: bool = False
-) -> StructuredTensor:
-    """Returns the records with a new field of the position of each item in its list.
-
-    Args:
-        st: A StructuredTensor.
-        path: The path of a list, or of a list of records.
-        target: The path of the new field: beside the list, or inside its records.
         from_end: Whether to count from the end: -1 is the last item, -2 the one before it.
 
     Raises:
@@ -125,7 +89,9 @@ def index(
     >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry"], ["oats"]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
-    >>> xt.struct.index(recipes, "tags", "n", from_end=True)["n"]
+    >>> xt.struct.local_index(recipes, "tags")
+    <tf.RaggedTensor [[0, 1], [0]]>
+    >>> xt.struct.local_index(recipes, "tags", "n", from_end=True)["n"]
     <tf.RaggedTensor [[-2, -1], [-1]]>
     """
     _, value, depth = list_at(st, path)
@@ -166,26 +132,6 @@ def slice_(
     names, value, depth = list_at(st, path)
     positions = (*((ALL,) * depth), slice(start, stop, step))
     return put_items(st, names, take(value, positions, Path(*names)))
-
-
-def truncate(st: StructuredTensor, path: PathLike, limit: TensorLike) -> StructuredTensor:
-    """Returns the records with at most `limit` items in each list, the first ones.
-
-    >>> import tensorflow as tf
-    >>> import extensor as xt
-    >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
-    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
-    >>> xt.struct.truncate(recipes, "tags", 2)["tags"]
-    <tf.RaggedTensor [[b'sweet', b'dry'], [b'oats']]>
-    """
-    if isinstance(limit, int) and limit < 0:
-        raise StructureError(
-            "limit",
-            "0 or more items",
-            str(limit),
-            "Use xt.struct.slice to leave out the last items.",
-        )
-    return slice_(st, path, stop=limit)
 
 
 def filter_by(
