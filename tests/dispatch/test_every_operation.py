@@ -18,6 +18,7 @@ from tests.dispatch.brute import Definition, call
 from tests.dispatch.not_overridden import NOT_OVERRIDDEN
 from tests.dispatch.overriding import recording
 from tests.dispatch.samples import EXCLUDED, SAMPLES, arguments
+from tests.dispatch.topics import TOPICS, kinds_of
 
 OPERATIONS = {public.name: operation_of(function) for function, public in FUNCTIONS.items()}
 CALLED = sorted(OPERATIONS.keys() & SAMPLES.keys())
@@ -331,7 +332,7 @@ def test_every_function_has_the_kinds_that_its_results_show():
                 wrong.append(f"{name}: the table says {predicate(function)} for {what}")
         assert definition.assertion() <= OPERATIONS[name].may_return_none, name
     reasons = collections.Counter(EXCLUDED[name] for name in EXCLUDED if name in OPERATIONS)
-    unclassified = [name for name, o in OPERATIONS.items() if not kind.kinds_of(o.public.function)]
+    unclassified = [name for name, o in OPERATIONS.items() if not kinds_of(o.public.function)]
     print(f"{len(OPERATIONS)} functions: {len(CALLED)} ran")
     for reason, count in reasons.items():
         print(f"  {count} excluded: {reason}")
@@ -360,14 +361,15 @@ def test_tensorflow_agrees_about_what_is_elementwise():
 
 
 def test_no_function_is_named_twice_in_the_tables():
-    named = collections.Counter(name for names in kind._OTHERS.values() for name in names.split())
+    named = collections.Counter(name for names in TOPICS.values() for name in names.split())
     assert [name for name, count in named.items() if count > 1] == []
     for name in named:
         if name in OPERATIONS:
-            assert len(kind.kinds_of(OPERATIONS[name].public.function)) == 1, name
+            assert len(kinds_of(OPERATIONS[name].public.function)) == 1, name
     if tf.__version__ >= "2.21":
         every = [value for name, value in vars(kind).items() if isinstance(value, str)
                  if re.fullmatch("_[A-Z_]+", name)]  # fmt: skip
+        every += TOPICS.values()
         assert {n for text in every for n in text.split()} - OPERATIONS.keys() == set()
         assert named.keys() - OPERATIONS.keys() == set()
 

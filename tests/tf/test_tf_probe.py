@@ -23,6 +23,7 @@ from tensorflow.python.saved_model import nested_structure_coder
 import extensor as xt
 from extensor import _raised, _tf
 from extensor._patches import _tf_gradients, _tf_py_function
+from extensor._patches.patch import with_original
 from extensor._tf import (
     _tf_casting,
     _tf_data,
@@ -240,7 +241,7 @@ def imperative_gradient():
         tape.watch(parcel)
         y = parcel.components[0] * 2
     installed = imperative_grad.imperative_grad
-    imperative_grad.imperative_grad = _tf_gradients.imperative_grad(recorded)
+    imperative_grad.imperative_grad = with_original(_tf_gradients.imperative_grad, recorded)
     try:
         tape.gradient(y, parcel, unconnected_gradients="zero")
     finally:
@@ -476,7 +477,7 @@ def chosen_datasets():
 
 
 def restructured_datasets():
-    dataset = _tf_data.restructured(tf.data.Dataset.range(2), (tf.TensorSpec([], tf.int64),))
+    dataset = _tf_data.with_element_spec(tf.data.Dataset.range(2), (tf.TensorSpec([], tf.int64),))
     assert [number.numpy() for (number,) in dataset] == [0, 1], (
         "dataset_ops: _RestructuredDataset does not show the same tensors"
     )

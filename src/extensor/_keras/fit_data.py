@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from extensor._keras.lowering import contains, is_extension, lowered
 from extensor._keras.rows import DATA, Rows, as_tuples
-from extensor._tf import restructured
+from extensor._tf import with_element_spec
 from extensor._typing import Nest
 from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
 
@@ -96,7 +96,7 @@ def _with_form(dataset: tf.data.Dataset, form: Nest) -> tf.data.Dataset:
     if form is None:
         return dataset
     spec = dataset.element_spec
-    return restructured(dataset, (form, *spec[1:]) if isinstance(spec, tuple) else form)
+    return with_element_spec(dataset, (form, *spec[1:]) if isinstance(spec, tuple) else form)
 
 
 def _check_size(name: str, size: object) -> None:

@@ -15,7 +15,7 @@ from extensor._keras.lowering import BOXES, is_extension_spec, key_of_form, spec
 from extensor._protocol.box import boxed_specs
 from extensor._pruning.components import components, is_fixed, is_opaque
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
-from extensor._tf import restructured
+from extensor._tf import with_element_spec
 from extensor._typing import Nest
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def pruned_input(
         return found.dataset
     if found.narrow_spec is not None:
         form = _form_of_fields(found.element_spec, found.uses, found.narrow_spec)
-        return restructured(found.dataset, form)
+        return with_element_spec(found.dataset, form)
     uses = iter(found.uses)
-    return restructured(
+    return with_element_spec(
         found.dataset, tf.nest.map_structure(lambda spec: _form(spec, uses), found.element_spec)
     )
 

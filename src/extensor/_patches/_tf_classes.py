@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
 
-from extensor._patches.patch import REPLACED, changes, plain_of, replaces
+from extensor._patches.patch import REPLACED, changes, overrides, plain_of
 from extensor._protocol.stand_in import StandIn
 from extensor._tf._tf_composite import CompositeTensor, Container, refused
 from extensor._tf._tf_protocol import Extension, admitting, forget_answers, own_spec
 from extensor._tf._tf_spec import from_components
+from extensor._typing import Nest, Value
 
 
 @changes(
@@ -46,8 +47,10 @@ def trace_types() -> None:
     _hook(tf.types.experimental.TraceType, _without_stand_ins)
 
 
-def _without_stand_ins(abstract: Any, inherited: Callable[[type], Any]) -> Any:
-    def subclasshook(cls: type, subclass: type) -> Any:
+def _without_stand_ins(
+    abstract: type, inherited: Callable[[type], bool]
+) -> classmethod[Any, Any, bool]:
+    def subclasshook(cls: type, subclass: type) -> bool:
         if cls is abstract and issubclass(subclass, StandIn):
             return False
         return inherited(subclass) if cls is abstract else NotImplemented
@@ -55,7 +58,7 @@ def _without_stand_ins(abstract: Any, inherited: Callable[[type], Any]) -> Any:
     return classmethod(subclasshook)
 
 
-def _hook(abstract: Any, make: Callable[[Any, Callable[[type], Any]], Any]) -> None:
+def _hook(abstract: Any, make: Callable[[Any, Callable[[type], bool]], Any]) -> None:
     """Replaces the `__subclasshook__` of an abstract class."""
     inherited = plain_of(abstract.__subclasshook__)
     hook = make(abstract, inherited)
@@ -64,25 +67,23 @@ def _hook(abstract: Any, make: Callable[[Any, Callable[[type], Any]], Any]) -> N
     forget_answers()
 
 
-@replaces(
+@overrides(
     "tensorflow.python.util.nest_util.sequence_like",
     reason="It rebuilds containers, and asserts that one that is also a composite tensor has one "
     "component. A container class with the protocol gets an error here that names the cause.",
     probe="packed_containers",
 )
-def sequence_like(plain: Any) -> Any:
-    def sequence_like(instance: Any, args: Any) -> Any:
-        kind = type(instance)
-        # What TensorFlow returns after a dozen checks, which take half of nest.pack_sequence_as.
-        if kind is tuple or kind is list:
-            return kind(args)
-        if kind is dict:
-            return plain(instance, args)
-        if isinstance(instance, Container):
-            raise refused(kind)
-        if isinstance(instance, Extension):
-            (components,) = args
-            return from_components(own_spec(instance), components)
+def sequence_like(instance: Nest, args: Iterable[Value], *, plain: Callable[..., Nest]) -> Nest:
+    """Calls TensorFlow's function; rebuilds an extension value of its components."""
+    kind = type(instance)
+    # What TensorFlow returns after a dozen checks, which take half of nest.pack_sequence_as.
+    if kind is tuple or kind is list:
+        return kind(args)
+    if kind is dict:
         return plain(instance, args)
-
-    return sequence_like
+    if isinstance(instance, Container):
+        raise refused(kind)
+    if isinstance(instance, Extension):
+        (components,) = args
+        return from_components(own_spec(instance), components)
+    return plain(instance, args)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -24,7 +25,13 @@ from extensor._tf._tf_saving import (
     import_first,
     nested_structure_coder,
 )
+from extensor._typing import Nest
 from extensor.errors import DTypeError, ExtensorError, FormatError, RegistrationError
+
+_Proto = Any
+"""A message of protocol buffers: a StructuredValue or a TypeSpecProto of TensorFlow."""
+
+_Encode = Callable[[Nest], _Proto]
 
 
 class UnregisteredError(RegistrationError, nested_structure_coder.NotEncodableError):
@@ -38,10 +45,10 @@ class UnsavableError(DTypeError, nested_structure_coder.NotEncodableError):
 class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
     """Encodes specs of extension types, with the module that defines each."""
 
-    def can_encode(self, pyobj: Any) -> bool:
+    def can_encode(self, pyobj: object) -> bool:
         return isinstance(pyobj, tf.TypeSpec) and describes_extension(pyobj)
 
-    def do_encode(self, type_spec_value: Any, encode_fn: Any) -> Any:
+    def do_encode(self, type_spec_value: tf.TypeSpec, encode_fn: _Encode) -> _Proto:
         cls = type(type_spec_value)
         saved_as = getattr(type_spec_value, "_extensor_saved_as", None)
         if saved_as is not None:  # a stand-in for a type that is not imported
@@ -57,17 +64,16 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             )
         try:
             encoded = super().do_encode(type_spec_value, encode_fn)
-        except (
-            UnregisteredError,
-            UnsavableError,
-        ):  # from a nested spec, with a more specific message
+        except (UnregisteredError, UnsavableError):  # of a nested spec, which says more
             raise
         except nested_structure_coder.NotEncodableError as error:
             raise _unsavable(type_spec_value, encode_fn) from error
         _add_fields(encoded.type_spec_value, type_spec_value, cls.__module__, encode_fn)
         return encoded
 
-    def _reencoded(self, spec: Any, saved_as: tuple[str, str, Any], encode_fn: Any) -> Any:
+    def _reencoded(
+        self, spec: tf.TypeSpec, saved_as: tuple[str, str, Nest], encode_fn: _Encode
+    ) -> _Proto:
         name, module, state = saved_as
         encoded = _struct_pb2.StructuredValue()
         encoded.type_spec_value.type_spec_class = _REGISTERED
@@ -78,11 +84,11 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         _add_fields(encoded.type_spec_value, spec, module, encode_fn)
         return encoded
 
-    def can_decode(self, value: Any) -> bool:
+    def can_decode(self, value: _Proto) -> bool:
         is_spec = super().can_decode(value)
         return is_spec and field_of(value.type_spec_value, MODULE_FIELD) is not None
 
-    def do_decode(self, value: Any, decode_fn: Any) -> Any:
+    def do_decode(self, value: _Proto, decode_fn: Callable[[_Proto], Nest]) -> tf.TypeSpec:
         name = value.type_spec_value.type_spec_class_name
         try:
             return self._decoded(value.type_spec_value, name, decode_fn)
@@ -96,7 +102,9 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
                 "The file is damaged, or the class has changed: save the model again.",
             ) from error
 
-    def _decoded(self, proto: Any, name: str, decode_fn: Any) -> Any:
+    def _decoded(
+        self, proto: _Proto, name: str, decode_fn: Callable[[_Proto], Nest]
+    ) -> tf.TypeSpec:
         if proto.type_spec_class != _REGISTERED:
             raise FormatError(
                 name.removeprefix(DOTLESS),
@@ -153,7 +161,7 @@ def _imported(module: str, name: str) -> type | None:
     return registered_spec(name)
 
 
-def _add_fields(proto: Any, spec: Any, module: str, encode_fn: Any) -> None:
+def _add_fields(proto: _Proto, spec: tf.TypeSpec, module: str, encode_fn: _Encode) -> None:
     """Adds the fields that only this codec reads."""
     add_field(proto, MODULE_FIELD, module.encode())
     # If this fails, the file is complete, but the type cannot have stand-ins.
@@ -162,7 +170,7 @@ def _add_fields(proto: Any, spec: Any, module: str, encode_fn: Any) -> None:
         add_field(proto, COMPONENTS_FIELD, components)
 
 
-def _unsavable(spec: Any, encode_fn: Any) -> UnsavableError:
+def _unsavable(spec: tf.TypeSpec, encode_fn: _Encode) -> UnsavableError:
     """Returns the error that names the object in a spec that cannot be encoded, and its field."""
     code = serialize(spec)
     path = spec.value_type.__qualname__
@@ -180,7 +188,7 @@ def _unsavable(spec: Any, encode_fn: Any) -> UnsavableError:
     )
 
 
-def _not_encodable(structure: Any, encode_fn: Any) -> list[Any]:
+def _not_encodable(structure: Nest, encode_fn: _Encode) -> list[Nest]:
     """Returns the leaves of a structure that cannot be encoded."""
     try:
         encode_fn(structure)
@@ -193,7 +201,7 @@ def _not_encodable(structure: Any, encode_fn: Any) -> list[Any]:
     return []
 
 
-def _expect_own(spec: Any) -> Any:
+def _expect_own(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec; raises if the class of its values has another spec in this process."""
     given = getattr(getattr(spec.value_type, "__tf_type_spec__", None), "spec_class", type(spec))
     if given is not type(spec):

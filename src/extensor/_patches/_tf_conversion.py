@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
@@ -17,6 +17,7 @@ from extensor._patches.patch import Patch, changes
 from extensor._tf import Extension
 from extensor._tf._tf_as_tensor import is_array, refusing, tensor_conversion_registry
 from extensor._tf._tf_composite import Container, Guarded, refused
+from extensor._typing import Value
 from extensor.errors import DTypeError, ExtensorError
 
 _REGISTRY = (
@@ -69,7 +70,7 @@ class DispatchableValue(metaclass=Guarded):
     """An abstract class of all values whose class has `__tf_dispatch__`."""
 
     @classmethod
-    def __subclasshook__(cls, subclass: type) -> Any:
+    def __subclasshook__(cls, subclass: type) -> bool:
         return cls is DispatchableValue and class_attribute(subclass, "__tf_dispatch__") is not None
 
 
@@ -85,13 +86,11 @@ def _register(kind: type, convert: Callable[..., Any], priority: int) -> None:
     tf.register_tensor_conversion_function(kind, refusing(convert), priority)
 
 
-def _refuse_container(value: Any, *args: Any, **kwargs: Any) -> Any:
+def _refuse_container(value: Value, *args: object, **kwargs: object) -> NoReturn:
     raise refused(type(value))
 
 
-def _refuse_with_handlers(
-    value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False
-) -> Any:
+def _refuse_with_handlers(value: Value, *args: object, **kwargs: object) -> object:
     kind = type(value)
     if is_array(kind) or defines(kind, "__tf_tensor__"):
         return NotImplemented
@@ -103,19 +102,16 @@ def _refuse_with_handlers(
     )
 
 
-def _refuse_with_operators(
-    value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False
-) -> Any:
+def _refuse_with_operators(value: Value, *args: object, **kwargs: object) -> object:
     return NotImplemented if is_array(type(value)) else refuse_as_tensor(value)
 
 
 def _refuse_extension_value(
-    value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False
-) -> Any:
+    value: Value, dtype: tf.DType | None = None, name: str | None = None, as_ref: bool = False
+) -> tf.Tensor:
     try:
         return tf.constant(value, dtype, name=name)  # what TensorFlow does without this function
     except ExtensorError:
         raise  # a type that refuses itself, such as records, says more
     except (TypeError, ValueError):
-        pass
-    return refuse_as_tensor(value)
+        return refuse_as_tensor(value)

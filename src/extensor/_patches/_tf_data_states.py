@@ -9,12 +9,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._patches.patch import replaces
-from extensor._tf import describes_extension
+from extensor._patches.patch import overrides
+from extensor._tf import describes_extension, map_elements
 from extensor._tf._tf_data import data_nest
+from extensor._typing import Nest, Value
 
 
-class _Whole:
+class _LegacySpec:
     """A spec of an extension type in the place of a legacy dtype or shape of tf.data.
 
     It implements the operations that tf.data uses on either, by the rules of the spec.
@@ -22,11 +23,11 @@ class _Whole:
 
     ndims = 1
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: tf.TypeSpec) -> None:
         self.spec = spec
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Whole) and self._merged(other) is not None
+        return isinstance(other, _LegacySpec) and self._merged(other) is not None
 
     def __hash__(self) -> int:
         return hash(type(self.spec))
@@ -34,91 +35,77 @@ class _Whole:
     def __repr__(self) -> str:
         return repr(self.spec)
 
-    def _merged(self, other: _Whole) -> Any:
+    def _merged(self, other: _LegacySpec) -> tf.TypeSpec | None:
         return self.spec.most_specific_common_supertype([other.spec])
 
-    def as_list(self) -> list[Any]:
+    def as_list(self) -> list[tf.TypeSpec]:
         return [self.spec]
 
-    def most_specific_compatible_shape(self, other: _Whole) -> _Whole:
-        return _Whole(self._merged(other))
+    def most_specific_compatible_shape(self, other: _LegacySpec) -> _LegacySpec:
+        return _LegacySpec(self._merged(other))
 
 
 _LEGACY = "Dataset.scan and reduce decompose the spec of a state into dtype, shape and class, but "
 
 
-@replaces(
+@overrides(
     "tf.TypeSpec._to_legacy_output_types",
     reason=_LEGACY + "an extension type has several dtypes.",
     probe="structure",
 )
-def legacy_types(plain: Any) -> Any:
-    return _whole(plain)
-
-
-@replaces(
+@overrides(
     "tf.TypeSpec._to_legacy_output_shapes",
     reason=_LEGACY + "an extension type has several shapes.",
     probe="structure",
 )
-def legacy_shapes(plain: Any) -> Any:
-    return _whole(plain)
+def to_legacy(self: tf.TypeSpec, *, plain: Callable[[tf.TypeSpec], Any]) -> Any:
+    """Calls TensorFlow's method, but for specs of extension types."""
+    return _LegacySpec(self) if describes_extension(self) else plain(self)
 
 
-def _whole(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def to_legacy(self: Any) -> Any:
-        return _Whole(self) if describes_extension(self) else plain(self)
-
-    return to_legacy
-
-
-@replaces(
+@overrides(
     "tensorflow.python.data.util.structure.convert_legacy_structure",
     reason="tf.data rebuilds only specs of its own types from dtype, shape and class.",
     probe="structure",
 )
-def convert_legacy_structure(plain: Any) -> Any:
-    def _convert_legacy_structure(
-        output_types: Any, output_shapes: Any, output_classes: Any
-    ) -> Any:
-        """Calls TensorFlow's function with the specs that `_Whole` contains."""
-        shapes: Any = data_nest.flatten(output_shapes)
-        if any(isinstance(shape, _Whole) for shape in shapes):
-            # TensorFlow's function keeps a spec in the place of a class unchanged.
-            flat_classes: Any = data_nest.flatten(output_classes)
-            classes = zip(shapes, flat_classes, strict=True)
-            output_classes = data_nest.pack_sequence_as(
-                output_classes, [s.spec if isinstance(s, _Whole) else c for s, c in classes]
-            )
-        return plain(output_types, output_shapes, output_classes)
-
-    return _convert_legacy_structure
+def convert_legacy_structure(
+    output_types: Nest, output_shapes: Nest, output_classes: Nest, *, plain: Callable[..., Nest]
+) -> Nest:
+    """Calls TensorFlow's function with the specs that `_LegacySpec` contains."""
+    shapes = data_nest.flatten(output_shapes)
+    if any(isinstance(shape, _LegacySpec) for shape in shapes):
+        # TensorFlow's function keeps a spec in the place of a class unchanged.
+        classes = zip(shapes, data_nest.flatten(output_classes), strict=True)
+        output_classes = data_nest.pack_sequence_as(
+            output_classes, [s.spec if isinstance(s, _LegacySpec) else c for s, c in classes]
+        )
+    return plain(output_types, output_shapes, output_classes)
 
 
-@replaces(
+@overrides(
     "tensorflow.python.data.ops.window_op._window",
     reason="Dataset.window creates a dataset for each tensor of an element, but expects one for "
     "each value.",
     probe="windows",
 )
-def window(plain: Any) -> Any:
-    def _window(input_dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls TensorFlow's function with each extension value in an Optional."""
-        specs = input_dataset.element_spec
-        ours = tf.nest.map_structure(describes_extension, specs)
-        if not any(tf.nest.flatten(ours)):
-            return plain(input_dataset, *args, **kwargs)
+def window(
+    input_dataset: tf.data.Dataset,
+    *args: Any,
+    plain: Callable[..., tf.data.Dataset],
+    **kwargs: Any,
+) -> tf.data.Dataset:
+    """Calls TensorFlow's function with each extension value in an Optional."""
+    is_ours = tf.nest.map_structure(describes_extension, input_dataset.element_spec)
+    if not any(tf.nest.flatten(is_ours)):
+        return plain(input_dataset, *args, **kwargs)
 
-        def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
-            def of_element(*element: Any) -> Any:
-                # Dataset.map passes the items of a tuple as separate arguments.
-                whole = element if type(dataset.element_spec) is tuple else element[0]
-                return tf.nest.map_structure(lambda own, x: function(x) if own else x, ours, whole)
+    def map_ours(dataset: tf.data.Dataset, function: Callable[[Value], Value]) -> tf.data.Dataset:
+        return map_elements(
+            dataset,
+            lambda element: tf.nest.map_structure(
+                lambda ours, value: function(value) if ours else value, is_ours, element
+            ),
+        )
 
-            return dataset.map(of_element)
-
-        boxed = mapped(input_dataset, tf.experimental.Optional.from_value)
-        windows = plain(boxed, *args, **kwargs)
-        return mapped(windows, lambda window: window.map(lambda box: box.get_value()))
-
-    return _window
+    windows = plain(map_ours(input_dataset, tf.experimental.Optional.from_value), *args, **kwargs)
+    return map_ours(windows, lambda window: window.map(lambda optional: optional.get_value()))

@@ -4,124 +4,148 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._patches.common_type import (
-    are_alike,
     are_tensors,
     common_spec,
-    is_ours,
-    is_value,
+    has_casts,
+    have_one_structure,
     may_cast,
 )
-from extensor._patches.patch import replaces
+from extensor._patches.patch import overrides
 from extensor._protocol.casting import cast_value, castable_type, difference_of_records
+from extensor._protocol.lossless import is_tensor_like
 from extensor._tf._tf_casting import convert_variables_to_tensors
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
 
 class _WiderError(Exception):
     """The body of a loop returned a value of a type wider than that of its variable."""
 
-    def __init__(self, place: int, spec: Any) -> None:
+    def __init__(self, place: int, spec: tf.TypeSpec) -> None:
         super().__init__(place, spec)
         self.place, self.spec = place, spec
 
     ag_pass_through = True
 
 
-@replaces(
+@overrides(
     "tensorflow.python.ops.while_v2.while_loop",
     reason="tf.while_loop rejects a body that returns a value of another type than its argument.",
     probe="loops",
 )
-def while_loop(plain: Any) -> Any:
-    def _while_loop(
-        cond: Any,
-        body: Any,
-        loop_vars: Any,
-        shape_invariants: Any = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        """Calls TensorFlow's function; casts each output of the body to the type of its variable.
+def while_loop(
+    cond: Callable[..., Value],
+    body: Callable[..., Nest],
+    loop_vars: Nest,
+    shape_invariants: Nest = None,
+    *args: Any,
+    plain: Callable[..., Nest],
+    **kwargs: Any,
+) -> Nest:
+    """Calls TensorFlow's function; casts each output of the body to the type of its variable.
 
-        If their common type is wider than the variable's type, the loop is built again with the
-        variable cast to the common type, unless the caller passed `shape_invariants`.
-        """
-        loop_vars = convert_variables_to_tensors(loop_vars)
-        flat = tf.nest.flatten(loop_vars)
-        may_widen = shape_invariants is None
-        invariants: list[Any] = [None] * len(flat)
-        if shape_invariants is not None:
-            if not are_alike([loop_vars, shape_invariants]):
-                return plain(cond, body, loop_vars, shape_invariants, *args, **kwargs)
-            invariants = tf.nest.flatten(shape_invariants)
-            for i, (spec, value) in enumerate(zip(invariants, flat, strict=True)):
-                if isinstance(spec, tf.TypeSpec) and _is_castable(spec, value):
-                    flat[i] = _cast_or_leave(spec, value)
-                    loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
-        else:
-            invariants = [_open_spec(value) for value in flat]
-            if any(spec is not None for spec in invariants):
-                shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
+    If their common type is wider than the variable's type, the loop is built again with the
+    variable cast to the common type, unless the caller passed `shape_invariants`.
+    """
+    loop_vars = convert_variables_to_tensors(loop_vars)
+    flat = tf.nest.flatten(loop_vars)
+    may_widen = shape_invariants is None
+    if shape_invariants is not None:
+        if not have_one_structure([loop_vars, shape_invariants]):
+            return plain(cond, body, loop_vars, shape_invariants, *args, **kwargs)
+        invariants = tf.nest.flatten(shape_invariants)
+        for i, (spec, value) in enumerate(zip(invariants, flat, strict=True)):
+            if isinstance(spec, tf.TypeSpec) and _is_castable(spec, value):
+                flat[i] = _cast_or_leave(spec, value)
+        loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+    else:
+        invariants = list(map(_open_spec, flat))
+        if any(spec is not None for spec in invariants):
+            shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
 
-        def cast_body(*variables: Any) -> Any:
-            outputs = body(*variables)
-            outputs = outputs if tf.nest.is_nested(outputs) else [outputs]
-            values = tf.nest.flatten(outputs)
-            if are_tensors((*values, *flat)) or not are_alike([loop_vars, outputs]):
-                return outputs
-            changed = False
-            for i, (value, variable) in enumerate(zip(values, flat, strict=True)):
-                if not (is_value(value) and is_value(variable)) or are_tensors((value, variable)):
-                    continue
-                spec = invariants[i]
-                if not isinstance(spec, tf.TypeSpec):
-                    shape, spec = spec, tf.type_spec_from_value(variable)
-                    if shape is not None and isinstance(spec, tf.TensorSpec):
-                        spec = tf.TensorSpec(shape, spec.dtype)
-                if not may_cast([spec, tf.type_spec_from_value(value)]):
-                    continue
-                value = convert_variables_to_tensors(value)
-                returned = tf.type_spec_from_value(value)
-                wider = spec.most_specific_common_supertype([returned])
-                if wider is not None:
-                    if may_widen and _is_alike_outside(spec, returned, wider):
-                        raise _WiderError(i, wider)
-                    continue
-                common = castable_type(spec, returned)
-                if common is None:
-                    if not (is_ours(spec) or is_ours(returned)):
-                        continue  # TensorFlow raises its own error
-                    at = f"tf.while_loop, variable {i}"
-                    raise difference_of_records(spec, returned, at) or DTypeError(
-                        at,
-                        f"a body that returns a value that casts to {spec}",
-                        str(returned),
-                        "Return the type of the loop variable from the body.",
-                    )
-                if may_widen and not common.is_subtype_of(spec):
-                    raise _WiderError(i, common)
-                values[i] = _cast_or_leave(spec, value)
-                changed = True
-            return tf.nest.pack_sequence_as(outputs, values) if changed else outputs
+    def cast_body(*variables: Value) -> Nest:
+        outputs = body(*variables)
+        outputs = outputs if tf.nest.is_nested(outputs) else [outputs]
+        values = tf.nest.flatten(outputs)
+        if are_tensors((*values, *flat)) or not have_one_structure([loop_vars, outputs]):
+            return outputs
+        cast = [
+            value
+            if are_tensors((value, variable))
+            or not (is_tensor_like(value) and is_tensor_like(variable))
+            else _cast_output(i, value, variable, invariants[i], may_widen)
+            for i, (value, variable) in enumerate(zip(values, flat, strict=True))
+        ]
+        if all(new is old for new, old in zip(cast, values, strict=True)):
+            return outputs
+        return tf.nest.pack_sequence_as(outputs, cast)
 
-        while True:
-            try:
-                return plain(cond, cast_body, loop_vars, shape_invariants, *args, **kwargs)
-            except _WiderError as wider:
-                flat[wider.place] = cast_value(wider.spec, flat[wider.place])
-                invariants[wider.place] = wider.spec
-                loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
-                shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
-
-    return _while_loop
+    while True:
+        try:
+            return plain(cond, cast_body, loop_vars, shape_invariants, *args, **kwargs)
+        except _WiderError as wider:
+            flat[wider.place] = cast_value(wider.spec, flat[wider.place])
+            invariants[wider.place] = wider.spec
+            loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+            shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
 
 
-def _is_alike_outside(spec: Any, returned: Any, wider: Any) -> bool:
+def _cast_output(
+    place: int,
+    output: Value,
+    variable: Value,
+    invariant: tf.TypeSpec | tf.TensorShape | None,
+    may_widen: bool,
+) -> Value:
+    """Returns an output of a loop's body, cast to the type of its variable if that is needed.
+
+    Args:
+        place: The position of the variable.
+        output: What the body returned for it.
+        variable: Its value before the loop.
+        invariant: The spec or shape that it keeps; None for that of `variable`.
+        may_widen: Whether the variable may get a wider type.
+
+    Raises:
+        _WiderError: If it needs one.
+    """
+    spec = invariant
+    if not isinstance(spec, tf.TypeSpec):
+        spec = tf.type_spec_from_value(variable)
+        if invariant is not None and isinstance(spec, tf.TensorSpec):
+            spec = tf.TensorSpec(invariant, spec.dtype)
+    if not may_cast([spec, tf.type_spec_from_value(output)]):
+        return output
+    value = convert_variables_to_tensors(output)
+    returned = tf.type_spec_from_value(value)
+    wider = spec.most_specific_common_supertype([returned])
+    if wider is not None:
+        if may_widen and _is_alike_outside(spec, returned, wider):
+            raise _WiderError(place, wider)
+        return output
+    common = castable_type(spec, returned)
+    if common is None:
+        if not (has_casts(spec) or has_casts(returned)):
+            return output  # TensorFlow raises its own error
+        at = f"tf.while_loop, variable {place}"
+        raise difference_of_records(spec, returned, at) or DTypeError(
+            at,
+            f"a body that returns a value that casts to {spec}",
+            str(returned),
+            "Return the type of the loop variable from the body.",
+        )
+    if may_widen and not common.is_subtype_of(spec):
+        raise _WiderError(place, common)
+    return _cast_or_leave(spec, value)
+
+
+def _is_alike_outside(spec: tf.TypeSpec, returned: tf.TypeSpec, wider: tf.TypeSpec) -> bool:
     """Returns whether two specs of ours have one shape, and differ in that of components only.
 
     Such as the number of rows of a field: no caller sees it.
@@ -129,22 +153,22 @@ def _is_alike_outside(spec: Any, returned: Any, wider: Any) -> bool:
     shape = getattr(spec, "shape", None)
     return (
         isinstance(shape, tf.TensorShape)  # an attribute of a user's class may be anything
-        and is_ours(spec)
+        and has_casts(spec)
         and shape == getattr(returned, "shape", None)
         and not wider.is_subtype_of(spec)
     )
 
 
-def _open_spec(value: Any) -> Any:
+def _open_spec(value: Value) -> tf.TypeSpec | None:
     """Returns the spec of a value of ours that leaves out sizes of its tensors, or None.
 
     Such as the number of values in the lists of records: the body may return another number, as
     for a RaggedTensor.
     """
-    if not is_value(value) or isinstance(value, tf.Tensor):
+    if not is_tensor_like(value) or isinstance(value, tf.Tensor):
         return None
     spec = tf.type_spec_from_value(value)
-    if not is_ours(spec):
+    if not has_casts(spec):
         return None
     parts = zip(
         tf.nest.flatten(spec, expand_composites=True),
@@ -154,12 +178,12 @@ def _open_spec(value: Any) -> Any:
     return spec if any(part.shape != tensor.shape for part, tensor in parts) else None
 
 
-def _is_castable(spec: Any, value: Any) -> bool:
+def _is_castable(spec: tf.TypeSpec, value: Value) -> bool:
     """Returns whether a value does not match a spec, but both have a common type."""
-    return is_value(value) and common_spec([spec, tf.type_spec_from_value(value)]) is not None
+    return is_tensor_like(value) and common_spec([spec, tf.type_spec_from_value(value)]) is not None
 
 
-def _cast_or_leave(spec: Any, value: Any) -> Any:
+def _cast_or_leave(spec: tf.TypeSpec, value: Value) -> Value:
     """Returns a value cast to a type.
 
     A value of TensorFlow's own types that cannot be cast is returned unchanged: TensorFlow raises
@@ -168,6 +192,6 @@ def _cast_or_leave(spec: Any, value: Any) -> Any:
     try:
         return cast_value(spec, value)
     except (TypeError, ValueError):
-        if is_ours(spec) or is_ours(tf.type_spec_from_value(value)):
+        if has_casts(spec) or has_casts(tf.type_spec_from_value(value)):
             raise
         return value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.client import session
 
@@ -11,6 +13,7 @@ from extensor._patches.patch import changes
 from extensor._protocol.casting import cast_value
 from extensor._tf import Extension
 from extensor._tf._tf_eager import eagerly
+from extensor._typing import Value
 
 
 @changes(
@@ -21,18 +24,18 @@ from extensor._tf._tf_eager import eagerly
 def run_extension_values() -> None:
     """Registers extension types with sessions."""
     registered: Any = session
-    registered.register_session_run_conversion_functions(Extension, _fetched, _fed, _tensors)
+    registered.register_session_run_conversion_functions(Extension, _fetch, _feed, _tensors)
 
 
-def _tensors(value: Any) -> list[Any]:
+def _tensors(value: Value) -> list[tf.Tensor]:
     return tf.nest.flatten(value, expand_composites=True)
 
 
-def _fetched(value: Any) -> tuple[list[Any], Any]:
+def _fetch(value: Value) -> tuple[list[tf.Tensor], Callable[[list[np.ndarray[Any, Any]]], Value]]:
     """Returns the tensors to fetch, and a function that makes the result of their arrays."""
     tensors = _tensors(value)
 
-    def result(arrays: list[Any]) -> Any:
+    def result(arrays: list[np.ndarray[Any, Any]]) -> Value:
         with eagerly():
             eager = [tf.constant(a, t.dtype) for a, t in zip(arrays, tensors, strict=True)]
             made = tf.nest.pack_sequence_as(value, eager, expand_composites=True)
@@ -42,7 +45,7 @@ def _fetched(value: Any) -> tuple[list[Any], Any]:
     return tensors, result
 
 
-def _fed(value: Any, given: Any) -> list[tuple[Any, Any]]:
+def _feed(value: Value, given: Value) -> list[tuple[tf.Tensor, np.ndarray[Any, Any]]]:
     """Returns the tensors to feed, each with its array.
 
     Raises:

@@ -25,7 +25,7 @@ from typing import Any
 
 from extensor._dispatch.call import NOT_OVERRIDDEN, Interception
 from extensor._dispatch.known_types import FLAT, PLAIN, Types, plain_iterable, plain_sequence
-from extensor._patches.patch import plain_of
+from extensor._patches.patch import copy_of, plain_of
 from extensor._tf._tf_autograph import call_as_it_is
 from extensor._tf._tf_dispatch import REPLACED, PublicFunction, takes_anything
 
@@ -46,7 +46,7 @@ def intercept(
         any_iterable: Whether these also take other iterables than lists and tuples.
     """
     function = typing.cast("types.FunctionType", public.function)
-    plain = vars(function).setdefault(REPLACED, _copied(function))
+    plain = vars(function).setdefault(REPLACED, copy_of(function))
     sequences = tuple(sequences)
     call_as_it_is(function)
     count = plain.__code__.co_argcount if public.fills_in else 0
@@ -84,28 +84,11 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
     # A new function, because the method may also be a public function with another name.
     count = code.co_argcount
     template = _template(count, stars or not count, (), False, code.co_freevars)
-    operator = _copied(plain, _with_metadata(template, plain, {"find_handler": find_handler}))
+    operator = copy_of(plain, _with_metadata(template, plain, {"find_handler": find_handler}))
     vars(operator).update(vars(found))
     vars(operator)[REPLACED] = plain
     call_as_it_is(operator)
     setattr(cls, name, operator)
-
-
-def _copied(function: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
-    """Returns a copy of a function, with other code if given."""
-    copied = types.FunctionType(
-        code or function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copied.__kwdefaults__ = function.__kwdefaults__
-    copied.__annotations__ = function.__annotations__
-    copied.__doc__ = function.__doc__
-    copied.__module__ = function.__module__
-    copied.__qualname__ = function.__qualname__
-    return copied
 
 
 def _with_metadata(

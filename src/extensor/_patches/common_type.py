@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
 
 from extensor._protocol.casting import cast_value, castable_type, difference_of_records
+from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.tree import supertype
-from extensor._tf import CompositeTensor, describes_extension
+from extensor._tf import describes_extension, map_elements
+from extensor._typing import Nest, Value
 
 
-def common_spec(specs: Any) -> Any:
+def common_spec(specs: Sequence[tf.TypeSpec]) -> tf.TypeSpec | None:
     """Returns the common spec to which values of several specs are cast.
 
     It is None if TensorFlow can merge the specs without a cast, or if no cast exists.
@@ -30,7 +32,7 @@ def common_spec(specs: Any) -> Any:
     return common if needs_cast else None
 
 
-def expect_alike(specs: Any, at: str) -> None:
+def expect_common_records(specs: Sequence[tf.TypeSpec], at: str) -> None:
     """Raises if values of several specs hold records that have no common type.
 
     Raises:
@@ -47,21 +49,17 @@ def expect_alike(specs: Any, at: str) -> None:
         common = merged
 
 
-def is_value(value: Any) -> bool:
-    return isinstance(value, (tf.Tensor, CompositeTensor))
-
-
-def is_ours(spec: Any) -> bool:
+def has_casts(spec: object) -> bool:
     """Returns whether a spec defines casts. TensorFlow's own specs do not."""
     return hasattr(spec, "castable_type")
 
 
-def may_cast(specs: Any) -> bool:
+def may_cast(specs: Iterable[tf.TypeSpec]) -> bool:
     """Returns whether one of the specs defines casts, or is a RaggedTensorSpec."""
-    return any(is_ours(spec) or isinstance(spec, tf.RaggedTensorSpec) for spec in specs)
+    return any(has_casts(spec) or isinstance(spec, tf.RaggedTensorSpec) for spec in specs)
 
 
-def are_alike(structures: list[Any]) -> bool:
+def have_one_structure(structures: Sequence[Nest]) -> bool:
     """Returns whether nests have the same structure, down to the values."""
     try:
         for structure in structures[1:]:
@@ -71,11 +69,12 @@ def are_alike(structures: list[Any]) -> bool:
     return True
 
 
-def are_tensors(values: Any) -> bool:
+def are_tensors(values: Iterable[object]) -> bool:
+    """Returns whether all values are tensors."""
     return all(isinstance(value, tf.Tensor) for value in values)
 
 
-def cast_together(datasets: list[Any], at: str) -> list[Any]:
+def cast_to_common_type(datasets: list[tf.data.Dataset], at: str) -> list[tf.data.Dataset]:
     """Returns datasets with their elements cast to a common type.
 
     Args:
@@ -86,31 +85,26 @@ def cast_together(datasets: list[Any], at: str) -> list[Any]:
         DTypeError: If records in them have no common type (also a TypeError).
     """
     structures = [dataset.element_spec for dataset in datasets]
-    if not are_alike(structures):
+    if not have_one_structure(structures):
         return datasets
     parts = list(zip(*map(tf.nest.flatten, structures), strict=True))
     common = list(map(common_spec, parts))
     for spec, specs in zip(common, parts, strict=True):
         if spec is None and may_cast(specs):
-            expect_alike(specs, at)
-    if not any(spec is not None for spec in common):
+            expect_common_records(specs, at)
+    if all(spec is None for spec in common):
         return datasets
-    return [_with_elements_cast(dataset, common) for dataset in datasets]
 
-
-def _with_elements_cast(dataset: Any, specs: list[Any]) -> Any:
-    def cast(*element: Any) -> Any:
-        # Dataset.map passes the items of a tuple as separate arguments.
-        whole = element if type(dataset.element_spec) is tuple else element[0]
-        values = zip(specs, tf.nest.flatten(whole), strict=True)
+    def cast(element: Nest) -> Nest:
+        values = zip(common, tf.nest.flatten(element), strict=True)
         return tf.nest.pack_sequence_as(
-            whole, [value if spec is None else cast_value(spec, value) for spec, value in values]
+            element, [value if spec is None else cast_value(spec, value) for spec, value in values]
         )
 
-    return dataset.map(cast)
+    return [map_elements(dataset, cast) for dataset in datasets]
 
 
-def as_declared(spec: Any, value: Any) -> Any:
+def cast_to_declared(spec: tf.TypeSpec, value: Value) -> Value:
     """Returns a value cast to its declared spec.
 
     A value that matches the spec is returned unchanged. So is a value that cannot be cast to a spec
@@ -124,10 +118,7 @@ def as_declared(spec: Any, value: Any) -> Any:
         DTypeError: If it cannot be cast to an extension type (also a TypeError).
         StructureError: If its shape does not match (also a ValueError).
     """
-    if not casts(spec):
-        return value
-    is_value = isinstance(value, (tf.Tensor, CompositeTensor))
-    if is_value and spec.is_compatible_with(value):
+    if not takes_casts(spec) or (is_tensor_like(value) and spec.is_compatible_with(value)):
         return value
     try:
         return cast_value(spec, value)
@@ -137,6 +128,6 @@ def as_declared(spec: Any, value: Any) -> Any:
         return value
 
 
-def casts(spec: Any) -> bool:
+def takes_casts(spec: object) -> bool:
     """Returns whether values that are declared with a spec are cast to it."""
     return isinstance(spec, tf.RaggedTensorSpec) or describes_extension(spec)

@@ -6,9 +6,10 @@ import dataclasses
 import functools
 import importlib
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
@@ -63,8 +64,8 @@ def replaces(
     *,
     reason: str,
     probe: str,
-    table: list[Patch] = TABLE,
-    versions: tuple[str, ...] = VERSIONS,
+    table: list[Patch],
+    versions: tuple[str, ...],
 ) -> Callable[[_F], _F]:
     """Registers a patch; the decorated function takes the original and returns the replacement.
 
@@ -80,6 +81,27 @@ def replaces(
         apply = functools.partial(_replace, target, make)
         table.append(Patch(target, reason, probe, make, apply, versions))
         return make
+
+    return decorate
+
+
+def overrides(target: str, *, reason: str, probe: str) -> Callable[[_F], _F]:
+    """Registers a patch; the decorated function is the replacement.
+
+    It has the parameters of the original, and one that is passed by name only, `plain`: the
+    original.
+
+    Args:
+        target: The dotted name of a function or method.
+        reason: See `Patch`.
+        probe: See `Patch`.
+    """
+
+    def decorate(function: _F) -> _F:
+        make = functools.partial(with_original, function)
+        apply = functools.partial(_replace, target, make)
+        TABLE.append(Patch(target, reason, probe, function, apply))
+        return function
 
     return decorate
 
@@ -100,6 +122,30 @@ def _replace(target: str, make: Callable[[Any], Any]) -> None:
     replacement = functools.update_wrapper(make(plain), plain)
     vars(replacement)[REPLACED] = plain
     setattr(owner, name, replacement)
+
+
+def copy_of(function: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
+    """Returns a copy of a function, with other code if given."""
+    copied = types.FunctionType(
+        code or function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__annotations__ = function.__annotations__
+    copied.__doc__ = function.__doc__
+    copied.__module__ = function.__module__
+    copied.__qualname__ = function.__qualname__
+    return copied
+
+
+def with_original(function: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a copy of a function of `overrides` that gets an original."""
+    replacement = copy_of(cast("types.FunctionType", function))
+    replacement.__kwdefaults__ = {"plain": plain}
+    return replacement
 
 
 def plain_of(found: Any) -> Any:

@@ -22,7 +22,7 @@ from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
 from extensor._protocol.stackable_spec import ragged_row, stacks_by_components
-from extensor._tf import data_nest, mapped, restructured
+from extensor._tf import data_nest, map_elements, with_element_spec
 from extensor.errors import FieldError, StructureError
 
 
@@ -48,7 +48,9 @@ def ragged_batch(
         pairs = zip(rows, data_nest.flatten(element), strict=True)
         return tuple(b for row, value in pairs for b in box(row, cast_value(row, value)))
 
-    stacking = restructured(mapped(dataset, boxes), data_nest.pack_sequence_as(spec, rows))
+    stacking = with_element_spec(
+        map_elements(dataset, boxes), data_nest.pack_sequence_as(spec, rows)
+    )
     return stacking.batch(batch_size, drop_remainder, name=name)
 
 
@@ -100,8 +102,8 @@ def padded_batch(
         ]
         return data_nest.pack_sequence_as(element_spec, values)
 
-    stacking = restructured(mapped(dataset, boxes), tuple(part.row for part in flat))
-    return mapped(stacking.batch(batch_size, drop_remainder, name=name), padded)
+    stacking = with_element_spec(map_elements(dataset, boxes), tuple(part.row for part in flat))
+    return map_elements(stacking.batch(batch_size, drop_remainder, name=name), padded)
 
 
 def bucket_shapes(element_spec: Any, padded_shapes: Any) -> Any:

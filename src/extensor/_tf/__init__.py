@@ -10,6 +10,8 @@ this.
 
 from __future__ import annotations
 
+# ruff: noqa: F401 - other folders import the names from here
+# pyright: reportUnusedImport=false
 from extensor.errors import MissingDependencyError
 
 # The requirement of pyproject.toml, checked here because it is only in optional extras.
@@ -33,7 +35,7 @@ if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
     )
 from extensor._tf._tf_casting import CAST_CONTEXT
 from extensor._tf._tf_composite import CompositeTensor, describes, is_refused, refuse
-from extensor._tf._tf_data import as_numpy, data_nest, mapped, restructured
+from extensor._tf._tf_data import as_numpy, data_nest, map_elements, with_element_spec
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
 from extensor._tf._tf_protocol import (
     Extension,
@@ -73,50 +75,3 @@ from extensor._tf._tf_spec import (
     unstacked,
     without_names,
 )
-
-__all__ = [
-    "CAST_CONTEXT",
-    "DOTLESS",
-    "GRADIENT",
-    "BaseResourceVariable",
-    "BatchableTypeSpec",
-    "CompositeTensor",
-    "Extension",
-    "VariableSpec",
-    "admit",
-    "admit_late",
-    "as_numpy",
-    "box_specs",
-    "boxes",
-    "boxes_to_unstack",
-    "component_specs",
-    "data_nest",
-    "describes",
-    "describes_extension",
-    "deserialize",
-    "differentiable",
-    "equip",
-    "from_components",
-    "is_refused",
-    "mapped",
-    "name_for_saving",
-    "nan_equal_to_itself",
-    "number_key",
-    "own_spec",
-    "ragged_tensor",
-    "ranks_only",
-    "refuse",
-    "registered_name",
-    "registered_spec",
-    "registered_specs",
-    "replace_registration",
-    "restructured",
-    "serialize",
-    "stacked",
-    "to_components",
-    "unboxed",
-    "unstacked",
-    "variables_read",
-    "with_differentiable",
-    "without_names",
-]

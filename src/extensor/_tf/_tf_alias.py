@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,9 +17,12 @@ import tensorflow as tf
 from extensor._lookup import defines
 from extensor._tf._tf_composite import PROTOCOL, CompositeTensor
 from extensor._tf._tf_spec import VariableSpec
+from extensor._typing import Value
+
+_TraceType = tf.types.experimental.TraceType
 
 
-class _Aliased(tf.types.experimental.TraceType):
+class _AliasedType(tf.types.experimental.TraceType):
     """The tracing type of a value with variables: its spec, and which variables are the same.
 
     Args:
@@ -27,21 +30,23 @@ class _Aliased(tf.types.experimental.TraceType):
         parts: The tracing type of each component that is or contains a variable, else None.
     """
 
-    def __init__(self, spec: Any, parts: Sequence[Any]) -> None:
+    def __init__(self, spec: tf.TypeSpec, parts: Sequence[_TraceType | None]) -> None:
         self.spec, self.parts = spec, tuple(parts)
 
-    def is_subtype_of(self, other: Any) -> bool:
-        if not isinstance(other, _Aliased):
+    def is_subtype_of(self, other: _TraceType) -> bool:
+        if not isinstance(other, _AliasedType):
             return self.spec.is_subtype_of(other)  # of a signature, which allows any aliases
         return self.parts == other.parts and self.spec.is_subtype_of(other.spec)
 
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
-        if not all(isinstance(other, _Aliased) and self.parts == other.parts for other in others):
+    def most_specific_common_supertype(self, others: Sequence[_TraceType]) -> _AliasedType | None:
+        if not all(
+            isinstance(other, _AliasedType) and self.parts == other.parts for other in others
+        ):
             return None
         spec = self.spec.most_specific_common_supertype([other.spec for other in others])
-        return None if spec is None else _Aliased(spec, self.parts)
+        return None if spec is None else _AliasedType(spec, self.parts)
 
-    def placeholder_value(self, placeholder_context: Any) -> Any:
+    def placeholder_value(self, placeholder_context: Any) -> Value:
         if placeholder_context.unnest_only:  # for a signature
             return self.spec
         components = [kind.placeholder_value(placeholder_context) for kind in self._kinds()]
@@ -49,24 +54,28 @@ class _Aliased(tf.types.experimental.TraceType):
             tf.nest.pack_sequence_as(self.spec._component_specs, components)
         )
 
-    def to_tensors(self, value: Any) -> list[Any]:
+    def to_tensors(self, value: Value) -> list[tf.Tensor]:
         return self.spec.to_tensors(value)
 
-    def from_tensors(self, tensors: Any) -> Any:
+    def from_tensors(self, tensors: Iterator[tf.Tensor]) -> Value:
         return self.spec.from_tensors(tensors)
 
-    def flatten(self) -> list[Any]:
+    def flatten(self) -> list[_TraceType]:
         return [tensor for kind in self._kinds() for tensor in kind.flatten()]
 
-    def cast(self, value: Any, cast_context: Any) -> Any:
+    def cast(self, value: Value, cast_context: object) -> Value:
         return self.spec.cast(value, cast_context)
 
-    def _kinds(self) -> list[Any]:
+    def _kinds(self) -> list[_TraceType]:
         specs = tf.nest.flatten(self.spec._component_specs)
         return [part or spec for part, spec in zip(self.parts, specs, strict=True)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Aliased) and self.parts == other.parts and self.spec == other.spec
+        return (
+            isinstance(other, _AliasedType)
+            and self.parts == other.parts
+            and self.spec == other.spec
+        )
 
     def __hash__(self) -> int:
         return hash((self.spec, self.parts))
@@ -75,7 +84,7 @@ class _Aliased(tf.types.experimental.TraceType):
         return f"{self.spec!r} of {[part for part in self.parts if part]}"
 
 
-def _aliased(spec: Any, value: Any, context: Any) -> Any:
+def _type_of(spec: tf.TypeSpec, value: Value, context: object) -> _TraceType:
     """Returns the tracing type of a value: its spec, if it contains no variables."""
     components = tf.nest.flatten(spec._to_components(value))
     # The fast path: most values have only tensors as components.
@@ -83,20 +92,20 @@ def _aliased(spec: Any, value: Any, context: Any) -> Any:
         return spec
     specs = tf.nest.flatten(spec._component_specs)
     parts = [_part(s, c, context) for s, c in zip(specs, components, strict=True)]
-    return _Aliased(spec, parts) if any(parts) else spec
+    return _AliasedType(spec, parts) if any(parts) else spec
 
 
-def _part(spec: Any, component: Any, context: Any) -> Any:
+def _part(spec: tf.TypeSpec, component: Value, context: object) -> _TraceType | None:
     if isinstance(spec, VariableSpec):
         return component.__tf_tracing_type__(context)
     if isinstance(component, CompositeTensor) and defines(type(component), PROTOCOL):
-        found = _aliased(spec, component, context)
-        return found if isinstance(found, _Aliased) else None
+        found = _type_of(spec, component, context)
+        return found if isinstance(found, _AliasedType) else None
     return None
 
 
-def tracing_type(self: Any, context: Any) -> Any:
+def tracing_type(self: Value, context: object) -> _TraceType:
     """Returns the tracing type of an extension value: its `__tf_tracing_type__`."""
     spec = self.__tf_type_spec__()
     own = spec.__tf_tracing_type__(context)
-    return _aliased(spec, self, context) if own is spec else own
+    return _type_of(spec, self, context) if own is spec else own

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 from tensorflow.python.framework import tensor_conversion_registry
 
@@ -17,7 +17,7 @@ from extensor._lookup import defines, lineage, namespace
 _REFUSES = "_extensor_refuses"
 
 
-def refusing(convert: Callable[..., Any]) -> Callable[..., Any]:
+def refusing(convert: Callable[..., object]) -> Callable[..., object]:
     """Marks a conversion function that only raises an error."""
     vars(convert)[_REFUSES] = True
     return convert
@@ -59,10 +59,10 @@ class NoArray:
         refuse: Takes a value that NumPy or TensorFlow tries to convert, and raises an error.
     """
 
-    def __init__(self, refuse: Callable[[Any], None]) -> None:
+    def __init__(self, refuse: Callable[[object], NoReturn]) -> None:
         self.refuse = refuse
 
-    def __get__(self, value: Any, owner: type | None = None) -> Any:
+    def __get__(self, value: object, owner: type | None = None) -> NoReturn:
         if value is None or is_array(type(value)):
             raise AttributeError(_INTERFACE)
-        return self.refuse(value)
+        self.refuse(value)

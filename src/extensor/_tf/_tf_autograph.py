@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tensorflow.python.autograph.impl import api
 
 
-def call_as_it_is(function: Any) -> None:
+def call_as_it_is(function: Callable[..., object]) -> None:
     """Makes AutoGraph call a function without converting its source."""
     api.autograph_artifact(function)

@@ -11,22 +11,22 @@ by functions of `dynamic_ragged_shape.py`. Their names are in the traceback of t
 
 from __future__ import annotations
 
-from typing import Any
+import tensorflow as tf
 
 _FILE = "dynamic_ragged_shape.py"
 
 
-def makes_rows(op: Any) -> bool:
+def makes_rows(op: tf.Operation) -> bool:
     """Returns whether an op makes row splits, or positions of values, of a broadcast result."""
-    return _is_of(op, "_broadcast_half")
+    return _is_made_by(op, "_broadcast_half")
 
 
-def makes_positions(op: Any) -> bool:
+def makes_positions(op: tf.Operation) -> bool:
     """Returns whether an op makes the positions of rows from the numbers of rows of operands."""
-    return _is_of(op, "_broadcast_dynamic_shape_first_layer")
+    return _is_made_by(op, "_broadcast_dynamic_shape_first_layer")
 
 
-def _is_of(op: Any, function: str) -> bool:
+def _is_made_by(op: tf.Operation, function: str) -> bool:
     return any(
         frame.name == function and frame.filename.endswith(_FILE) for frame in op.traceback or ()
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, MappingView, Sequence
-from typing import Any
 
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 
@@ -53,7 +52,7 @@ def refused(cls: type) -> ProtocolError:
     )
 
 
-def refuse(cls: Any, attrs: bool = True) -> None:
+def refuse(cls: object, attrs: bool = True) -> None:
     """Raises ProtocolError if a class is a container of tf.nest."""
     if isinstance(cls, type) and is_container(cls, attrs):
         raise refused(cls)
@@ -68,7 +67,7 @@ def is_refused(cls: type) -> bool:
     )
 
 
-def describes(spec: Any, kind: type) -> bool:
+def describes(spec: object, kind: type) -> bool:
     """Returns whether a spec describes values of a class.
 
     Args:
@@ -85,13 +84,13 @@ def describes(spec: Any, kind: type) -> bool:
 class Guarded(abc.ABCMeta):
     """A metaclass whose isinstance and issubclass return False instead of raising an error."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         try:
             return super().__instancecheck__(instance)
         except Exception:  # such as a class without a hash
             return False
 
-    def __subclasscheck__(cls, subclass: Any) -> bool:
+    def __subclasscheck__(cls, subclass: type) -> bool:
         try:
             return super().__subclasscheck__(subclass)
         except Exception:  # as above
@@ -102,5 +101,5 @@ class Container(metaclass=Guarded):
     """An abstract class of all values that follow the protocol but are containers."""
 
     @classmethod
-    def __subclasshook__(cls, subclass: type) -> Any:
+    def __subclasshook__(cls, subclass: type) -> bool:
         return cls is Container and is_refused(subclass)

@@ -20,13 +20,13 @@ from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.data.util import nest, structure
 
 from extensor._tf._tf_protocol import Extension, describes_extension
-
-__all__ = ["as_numpy", "data_nest", "has_extension", "mapped", "restructured", "structure"]
+from extensor._typing import Nest, Value
 
 data_nest: Any = nest
+structure: Any = structure
 
 
-def restructured(dataset: Any, element_spec: Any) -> Any:
+def with_element_spec(dataset: tf.data.Dataset, element_spec: Nest) -> tf.data.Dataset:
     """Returns a dataset with the same tensors and another element spec.
 
     Args:
@@ -36,19 +36,19 @@ def restructured(dataset: Any, element_spec: Any) -> Any:
     return dataset_ops._RestructuredDataset(dataset, element_spec)
 
 
-def has_extension(dataset: Any) -> bool:
-    """Returns whether the elements of a dataset contain extension values."""
+def has_extension(dataset: tf.data.Dataset) -> bool:
+    """Returns whether the elements of a dataset, or iterator, contain extension values."""
     return any(map(describes_extension, data_nest.flatten(dataset.element_spec)))
 
 
-def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
+def map_elements(dataset: tf.data.Dataset, function: Callable[[Nest], Nest]) -> tf.data.Dataset:
     """Returns a dataset mapped by a function that takes each element as one argument."""
     # Dataset.map passes the items of a tuple as separate arguments.
     is_tuple = type(dataset.element_spec) is tuple
     return dataset.map(lambda *element: function(element if is_tuple else element[0]))
 
 
-def as_numpy(value: Any) -> Any:
+def as_numpy(value: Value) -> Nest:
     """Returns the `numpy()` of a value, or a nest of the NumPy arrays of its components.
 
     Args:

@@ -89,7 +89,7 @@ def public_functions() -> Iterator[PublicFunction]:
             yield _described(name, public, tf_decorator.unwrap(public)[1])
 
 
-def _under_tf(name: str) -> Any:
+def _under_tf(name: str) -> Callable[..., Any] | None:
     try:
         return functools.reduce(getattr, name.split("."), tf)
     except AttributeError:
@@ -100,7 +100,9 @@ def _length(name: str) -> tuple[int, int, str]:
     return name.count("."), len(name), name
 
 
-def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
+def _described(
+    name: str, public: Callable[..., Any], innermost: Callable[..., Any]
+) -> PublicFunction:
     code = _own(innermost).__code__
     variadic = bool(code.co_flags & inspect.CO_VARARGS)
     parameters = code.co_varnames[: code.co_argcount + variadic]
@@ -118,12 +120,12 @@ def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
     return PublicFunction(name, public, parameters, defaults, variadic, generated, fills_in)
 
 
-def _own(function: Any) -> Any:
+def _own(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the original function, before extensor replaced its code."""
     return vars(function).get(REPLACED, function)
 
 
-def takes_anything(function: Any) -> bool:
+def takes_anything(function: Callable[..., Any]) -> bool:
     """Returns whether a function takes any number of positional arguments."""
     return bool(function.__code__.co_flags & inspect.CO_VARARGS)
 

@@ -15,6 +15,8 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from extensor._typing import Nest
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -48,7 +50,7 @@ def read_eagerly(function: _Function) -> _Function:
     return cast("_Function", read)
 
 
-def constants(value: Any) -> Any:
+def constants(value: Nest) -> Nest:
     """Returns an eager value as constants of the graph of TensorFlow 1 that is being built.
 
     A value stays as it is in eager mode, and in a tf.function, which captures it.
@@ -66,5 +68,5 @@ def constants(value: Any) -> Any:
         return tf.nest.map_structure(_constant, value, expand_composites=True)
 
 
-def _constant(tensor: Any) -> Any:
+def _constant(tensor: tf.Tensor) -> tf.Tensor:
     return tf.constant(tensor.numpy(), tensor.dtype) if hasattr(tensor, "numpy") else tensor

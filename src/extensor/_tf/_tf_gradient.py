@@ -10,14 +10,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import tensorflow as tf
 
 from extensor._tf._tf_composite import CompositeTensor
+from extensor._typing import Nest, Value
 
 
-def differentiable(value: Any) -> list[Any]:
+def differentiable(value: Nest) -> list[tf.Tensor]:
     """Returns the floating point and complex tensors and variables in a value.
 
     Args:
@@ -29,7 +29,7 @@ def differentiable(value: Any) -> list[Any]:
     >>> differentiable({"ragged": tf.ragged.constant([[1.0], []]), "text": tf.constant("a")})
     [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>]
     """
-    found: list[Any] = []
+    found: list[tf.Tensor] = []
     for leaf in tf.nest.flatten(value):
         if isinstance(leaf, (tf.Tensor, tf.Variable)):
             if leaf.dtype.is_floating or leaf.dtype.is_complex:
@@ -39,7 +39,7 @@ def differentiable(value: Any) -> list[Any]:
     return found
 
 
-def with_differentiable(value: Any, tensors: Iterator[Any]) -> Any:
+def with_differentiable(value: Nest, tensors: Iterator[tf.Tensor]) -> Nest:
     """Returns a value with other tensors in place of those that `differentiable` returns.
 
     Args:
@@ -47,7 +47,7 @@ def with_differentiable(value: Any, tensors: Iterator[Any]) -> Any:
         tensors: Yields the tensors, in the order of `differentiable`.
     """
 
-    def replaced(leaf: Any) -> Any:
+    def replaced(leaf: Value) -> Value:
         if not differentiable(leaf):
             return leaf
         if isinstance(leaf, (tf.Tensor, tf.Variable)):
@@ -66,13 +66,15 @@ class _Gradient:
     keeps its row splits.
     """
 
-    def get_gradient_components(self, value: Any) -> list[Any]:
+    def get_gradient_components(self, value: Value) -> list[tf.Tensor]:
         # The tape watches the handle of a variable, and would treat the variable as another source.
         return [
             leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in differentiable(value)
         ]
 
-    def replace_gradient_components(self, value: Any, component_grads: Any) -> Any:
+    def replace_gradient_components(
+        self, value: Value, component_grads: list[tf.Tensor | None]
+    ) -> Value | None:
         if not component_grads:
             return value
         if all(gradient is None for gradient in component_grads):

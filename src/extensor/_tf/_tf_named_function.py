@@ -32,7 +32,7 @@ def name_function(name: str, function: Callable[..., Any], result: tf.DType) -> 
     script_ops._py_funcs._funcs[name] = _held[name]
 
 
-def call_named(name: str, arguments: list[Any], result: tf.DType) -> tf.Tensor:
+def call_named(name: str, arguments: list[tf.Tensor], result: tf.DType) -> tf.Tensor:
     """Returns the result of a function of `name_function`, as `tf.py_function` does.
 
     Args:

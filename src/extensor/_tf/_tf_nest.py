@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 import tensorflow as tf
 
@@ -17,7 +17,7 @@ from extensor._tf._tf_composite import ATTRS
 class _Hidden:
     """An attribute that raises AttributeError, as if the class did not have it."""
 
-    def __get__(self, value: Any, owner: type | None = None) -> Any:
+    def __get__(self, value: object, owner: type | None = None) -> NoReturn:
         raise AttributeError(ATTRS)
 
 

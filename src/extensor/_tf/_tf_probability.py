@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 _MODULE = "tensorflow_probability.python.internal.auto_composite_tensor"
@@ -60,7 +61,7 @@ def _flags() -> list[Any]:
     return [_ours] if theirs is None else [_ours, theirs]
 
 
-def signature_of(init: Any) -> inspect.Signature | None:
+def signature_of(init: Callable[..., Any]) -> inspect.Signature | None:
     """Returns the signature that TensorFlow Probability stores for a constructor, or None."""
     known = getattr(sys.modules.get(_MODULE), "_sig_cache", {})
     return known.get(init)

@@ -27,6 +27,7 @@ from extensor._tf._tf_composite import (
     refused,
 )
 from extensor._tf._tf_gradient import GRADIENT
+from extensor._typing import Value
 
 
 class _TypeSpecOfValue:
@@ -35,16 +36,16 @@ class _TypeSpecOfValue:
     Not a data descriptor: an instance attribute of this name has priority.
     """
 
-    def __get__(self, value: Any, owner: type | None = None) -> Any:
+    def __get__(self, value: Value, owner: type | None = None) -> tf.TypeSpec:
         return self if value is None else value.__tf_type_spec__()
 
 
-def _convert_variables_to_tensors(self: Any) -> Any:
+def _convert_variables_to_tensors(self: Value) -> Value:
     """Returns the value with variables read, for components with a TensorSpec."""
     spec = self.__tf_type_spec__()
     read_any = False
 
-    def read(component_spec: Any, component: Any) -> Any:
+    def read(component_spec: tf.TypeSpec, component: Value) -> Value:
         nonlocal read_any
         if isinstance(component, tf.Variable) and isinstance(component_spec, tf.TensorSpec):
             read_any = True
@@ -55,7 +56,7 @@ def _convert_variables_to_tensors(self: Any) -> Any:
     return spec._from_components(components) if read_any else self
 
 
-def _shape_invariant_to_type_spec(self: Any, shape: Any) -> Any:
+def _shape_invariant_to_type_spec(self: Value, shape: tf.TensorShape | None) -> tf.TypeSpec:
     if shape is None:
         return self.__tf_type_spec__()
     # tf.map_fn and tf.while_loop catch this error.
@@ -76,12 +77,12 @@ MEMBERS: dict[str, Any] = {
 }
 
 
-def own_spec(value: Any) -> Any:
+def own_spec(value: Value) -> tf.TypeSpec:
     """Returns the spec of any composite tensor, of TensorFlow or extensor."""
     return value._type_spec
 
 
-def variables_read(value: Any) -> Any:
+def variables_read(value: Value) -> Value:
     """Returns any composite tensor with its variables read."""
     return value._convert_variables_to_tensors()
 
@@ -90,7 +91,9 @@ _LEAVES_VARIABLES = (CompositeTensor._convert_variables_to_tensors, _convert_var
 """The defaults of `_convert_variables_to_tensors`."""
 
 
-def equip(cls: Any, spec_of: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
+def equip(
+    cls: Any, spec_of: Callable[[Value], tf.TypeSpec], read: Callable[[Value], Value]
+) -> None:
     """Sets two members of a class that TensorFlow uses.
 
     Args:
@@ -106,7 +109,7 @@ def equip(cls: Any, spec_of: Callable[[Any], Any], read: Callable[[Any], Any]) -
 class _Refused:
     """A member of composite tensors that raises an error for container classes."""
 
-    def __get__(self, value: Any, owner: type | None = None) -> Any:
+    def __get__(self, value: object, owner: type | None = None) -> _Refused:
         if value is None:
             return self
         raise refused(type(value))
@@ -170,7 +173,7 @@ class _Forgetful(abc.ABC):  # noqa: B024 - a class to register others with
     """An ABC without instances."""
 
 
-def admitting(abstract: Any, inherited: Callable[[type], Any]) -> Any:
+def admitting(abstract: Any, inherited: Callable[[type], bool]) -> classmethod[Any, Any, bool]:
     """Returns a `__subclasshook__` for an abstract class that accepts classes with the protocol.
 
     Python calls `__subclasshook__` once for each class and caches the answer, so later checks cost
@@ -181,7 +184,7 @@ def admitting(abstract: Any, inherited: Callable[[type], Any]) -> Any:
         inherited: Its original hook, used for other classes.
     """
 
-    def subclasshook(cls: type, subclass: type) -> Any:
+    def subclasshook(cls: type, subclass: type) -> bool:
         if cls is abstract and admit(subclass):
             return True
         return inherited(subclass) if cls is abstract else NotImplemented
@@ -196,7 +199,7 @@ class Extension(metaclass=Guarded):
 Extension.__subclasshook__ = admitting(Extension, Extension.__subclasshook__)
 
 
-def describes_extension(spec: Any) -> bool:
+def describes_extension(spec: object) -> bool:
     """Returns whether a spec describes values of a class that follows the protocol.
 
     >>> from extensor._tf._tf_protocol import describes_extension

@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Generator
-from typing import Any
 
 import tensorflow as tf
+from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from tensorflow.python.saved_model import nested_structure_coder
 
@@ -51,7 +51,9 @@ def are_classes_needed() -> bool:
     return _CLASSES_NEEDED.get()
 
 
-def resources_of(function: Any) -> list[Any]:
+def resources_of(
+    function: tf.types.experimental.ConcreteFunction,
+) -> list[tf.saved_model.experimental.TrackableResource]:
     """Returns the tables, and other resources but variables, that a ConcreteFunction uses."""
     owners = [getattr(handle, "_parent_trackable", None) for handle in function.captured_inputs]
     found = [owner() for owner in owners if owner is not None]
@@ -74,12 +76,12 @@ def _varint(number: int) -> bytes:
     return bytes([low | 0x80]) + _varint(high) if high else bytes([low])
 
 
-def add_field(proto: Any, number: int, content: bytes) -> None:
+def add_field(proto: Message, number: int, content: bytes) -> None:
     """Adds a field to a message; readers keep unknown fields."""
     proto.MergeFromString(_varint(number << 3 | 2) + _varint(len(content)) + content)
 
 
-def field_of(proto: Any, number: int) -> bytes | None:
+def field_of(proto: Message, number: int) -> bytes | None:
     """Returns the content of a field that `add_field` added, or None."""
     for field in UnknownFieldSet(proto):
         if field.field_number == number and isinstance(field.data, bytes):

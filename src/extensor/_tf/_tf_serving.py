@@ -18,12 +18,13 @@ from tensorflow.python.saved_model import loader_impl
 
 from extensor._tf._tf_registry import registered_spec
 from extensor._tf._tf_saving import nested_structure_coder
+from extensor._typing import Nest
 from extensor.errors import FormatError, RegistrationError, UnsupportedTypeError
 
 _struct_pb2: Any = nested_structure_coder.struct_pb2
 
 
-def structure_to_json(structure: Any) -> dict[str, Any]:
+def structure_to_json(structure: Nest) -> dict[str, Any]:
     """Returns a nest of specs and static data as a dict that JSON can represent.
 
     Args:
@@ -50,7 +51,7 @@ def structure_to_json(structure: Any) -> dict[str, Any]:
     return json_format.MessageToDict(message)
 
 
-def structure_from_json(words: Any, path: str) -> Any:
+def structure_from_json(words: dict[str, Any], path: str) -> Nest:
     """Returns the nest that `structure_to_json` wrote.
 
     Args:
@@ -72,7 +73,7 @@ def structure_from_json(words: Any, path: str) -> Any:
         ) from error
 
 
-def types_in(words: Any) -> dict[str, str]:
+def types_in(words: object) -> dict[str, str]:
     """Returns the registered type names in a result of `structure_to_json`, and their modules."""
     found: dict[str, str] = {}
     if isinstance(words, dict):

@@ -8,7 +8,8 @@
 | `TypeSpec._to_components` and others | TensorFlow's own specs have these methods only under private names. The laws of `extensor.testing` apply to these specs too. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
+# ruff: noqa: F401 - `extensor._tf` has the classes
+# pyright: reportPrivateUsage=false, reportUnusedImport=false
 
 from __future__ import annotations
 
@@ -19,89 +20,70 @@ import tensorflow as tf
 from tensorflow.python.framework.type_spec import BatchableTypeSpec
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable, VariableSpec
 
-__all__ = [
-    "BaseResourceVariable",
-    "BatchableTypeSpec",
-    "VariableSpec",
-    "box_specs",
-    "boxes",
-    "boxes_to_unstack",
-    "component_specs",
-    "deserialize",
-    "from_components",
-    "nan_equal_to_itself",
-    "number_key",
-    "ranks_only",
-    "serialize",
-    "stacked",
-    "to_components",
-    "unboxed",
-    "unstacked",
-    "without_names",
-]
+from extensor._typing import Nest, Value
 
 
-def serialize(spec: Any) -> Any:
+def serialize(spec: tf.TypeSpec) -> Nest:
     """Returns the static parts of any spec."""
     return spec._serialize()
 
 
-def deserialize(spec_class: Any, serialization: Any) -> Any:
+def deserialize(spec_class: type[tf.TypeSpec], serialization: Nest) -> tf.TypeSpec:
     """Returns the spec of a class that `serialize` described."""
     return spec_class._deserialize(serialization)
 
 
-def component_specs(spec: Any) -> Any:
+def component_specs(spec: tf.TypeSpec) -> Nest:
     """Returns the nest of specs of what `to_components` returns."""
     return spec._component_specs
 
 
-def to_components(spec: Any, value: Any) -> Any:
+def to_components(spec: tf.TypeSpec, value: Value) -> Nest:
     """Returns the components of a value of any spec."""
     return spec._to_components(value)
 
 
-def from_components(spec: Any, components: Any) -> Any:
+def from_components(spec: tf.TypeSpec, components: Nest) -> Value:
     """Returns the value of any spec from its components."""
     return spec._from_components(components)
 
 
-def stacked(spec: Any, num: int | None) -> Any:
+def stacked(spec: tf.TypeSpec, num: int | None) -> tf.TypeSpec:
     """Returns the spec of `num` stacked values of any spec that stacks."""
     return spec._batch(num)
 
 
-def unstacked(spec: Any) -> Any:
+def unstacked(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of one element of a stacked value of any spec."""
     return spec._unbatch()
 
 
-def boxes(spec: Any, value: Any) -> Any:
+def boxes(spec: tf.TypeSpec, value: Value) -> list[tf.Tensor]:
     """Returns the tensors that datasets store for a value of any spec."""
     return spec._to_tensor_list(value)
 
 
-def boxes_to_unstack(spec: Any, value: Any) -> Any:
+def boxes_to_unstack(spec: tf.TypeSpec, value: Value) -> list[tf.Tensor]:
     """Returns the tensors for a value that is unstacked along the first dimension of each."""
     return spec._to_batched_tensor_list(value)
 
 
-def unboxed(spec: Any, tensors: Any) -> Any:
+def unboxed(spec: tf.TypeSpec, tensors: list[tf.Tensor]) -> Value:
     """Returns the value of any spec from the tensors that datasets store."""
     return spec._from_compatible_tensor_list(tensors)
 
 
-def box_specs(spec: Any) -> Any:
+def box_specs(spec: tf.TypeSpec) -> list[tf.TensorSpec]:
     """Returns the specs of the tensors that `boxes` returns."""
     return spec._flat_tensor_specs
 
 
-def ranks_only(spec: Any) -> Any:
+def ranks_only(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns any spec with tensor specs of the same ranks and unknown sizes."""
     return spec._with_tensor_ranks_only()
 
 
-def without_names(spec: Any) -> Any:
+def without_names(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns any spec without the names of its tensor specs."""
     return spec._without_tensor_names()
 

@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.util import tf_export
 
 
-def public_name(symbol: Any) -> str | None:
+def public_name(symbol: object) -> str | None:
     """Returns the name of a symbol of TensorFlow under `tf`, or None if it has none.
 
     >>> from extensor._tf._tf_symbol import public_name

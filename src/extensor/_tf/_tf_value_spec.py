@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import tensorflow as tf
 from tensorflow.python.framework import type_spec
 
 
-def converted_spec(value: Any) -> Any:
+def converted_spec(value: object) -> tf.TypeSpec | None:
     """Returns the spec that a registered converter returns for a value, or None.
 
     >>> from extensor._tf._tf_value_spec import converted_spec

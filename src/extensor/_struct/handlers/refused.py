@@ -7,22 +7,18 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._dispatch.handlers import handle
-from extensor._dispatch.kind import kinds_of
 from extensor._dispatch.known_types import overrides_now
 from extensor._dispatch.operation import name_of
 from extensor._struct.refusal import refusal
 from extensor._struct.tensor import StructuredTensor
 
-# These take values of any type, as do control flow and functions of users.
+# They take values of any type.
 _TAKE_ANY_VALUE = frozenset(
-    {
-        tf.identity,
-        tf.identity_n,
-        tf.stop_gradient,
-        tf.tuple,
-        tf.Assert,
-        tf.debugging.assert_proper_iterable,
-    }
+    [
+        *(tf.identity, tf.identity_n, tf.stop_gradient, tf.tuple),
+        *(tf.Assert, tf.debugging.assert_proper_iterable, tf.print),
+        *(tf.case, tf.cond, tf.foldl, tf.foldr, tf.scan, tf.numpy_function, tf.py_function),
+    ]
 )
 
 
@@ -30,8 +26,6 @@ def dispatch(cls: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Returns the result of a handler for records; without one, raises DTypeError."""
     result = handle(cls, op, args, kwargs)
     if result is not NotImplemented or op in _TAKE_ANY_VALUE:
-        return result
-    if "control flow and user functions" in kinds_of(op):
         return result
     records = next(
         (arg for arg in tf.nest.flatten(list(args)) if isinstance(arg, StructuredTensor)), None
