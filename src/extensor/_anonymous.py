@@ -21,7 +21,7 @@ from extensor._declare.derived_spec import DerivedSpec, leaves_of
 from extensor._protocol.casting import cast_components, not_castable
 from extensor._protocol.spec import UnstackableTypeSpec
 from extensor._protocol.stackable_spec import StackableTypeSpec
-from extensor._protocol.tree import rebuilt
+from extensor._protocol.tree import with_items
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
 from extensor._tf._tf_saving import import_first
 from extensor.errors import (
@@ -206,7 +206,7 @@ def _with_stand_ins(stand_ins: Any, specs: Any) -> Any:
     if isinstance(specs, (list, tuple)) and isinstance(stand_ins, (list, tuple)):
         items = [_with_stand_ins(a, b) for a, b in itertools.zip_longest(stand_ins, specs)]
         items = items[: len(specs)]
-        return rebuilt(specs, items)
+        return with_items(specs, items)
     return specs
 
 

@@ -28,6 +28,11 @@ def namespace(cls: type) -> MappingProxyType[str, Any]:
     return _namespace(cls)
 
 
+def full_name(cls: type) -> str:
+    """Returns the module and the name of a class, for errors."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
 def defines(cls: type, name: str) -> bool:
     """Returns whether a class or one of its base classes defines a name.
 

@@ -21,7 +21,7 @@ from extensor._declare.static_data import (
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import StackableTypeSpec
-from extensor._protocol.tree import Static, rebuilt
+from extensor._protocol.tree import Static, with_items
 from extensor._tf._tf_value_spec import converted_spec
 from extensor.errors import DTypeError
 
@@ -50,7 +50,7 @@ def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
     if isinstance(value, (list, tuple)):
         items = [inner(item, f"[{i}]") for i, item in enumerate(value)]
         if hasattr(value, "_fields"):
-            return rebuilt(value, items)
+            return with_items(value, items)
         return FrozenList(items) if isinstance(value, (list, FrozenList)) else tuple(items)
     if isinstance(value, Mapping):
         return FrozenDict(

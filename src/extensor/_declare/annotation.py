@@ -32,9 +32,13 @@ from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.tree import Static
 from extensor._tf import CompositeTensor, VariableSpec, describes
 from extensor._tf._tf_as_tensor import is_registered
+from extensor._typing import Value
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
-Converter = Callable[[Any, str], Any]
+Hint = Any
+"""A type hint: a class, or what `typing` makes of classes."""
+
+Converter = Callable[[Value, str], Value]
 """Takes a value and its path; returns the converted value, or raises an error."""
 
 _NUMBERS = (int, float, bool, str, bytes)
@@ -62,11 +66,11 @@ def type_arguments(cls: type) -> dict[type, dict[Any, Any]]:
             if len(variables) == len(args):
                 of_base = known.setdefault(origin, {})
                 for variable, arg in zip(variables, args, strict=True):
-                    of_base.setdefault(variable, filled(arg, known.get(kind, {})))
+                    of_base.setdefault(variable, with_arguments(arg, known.get(kind, {})))
     return {base: arguments for base, arguments in known.items() if arguments}
 
 
-def filled(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
+def with_arguments(annotation: Hint, arguments: Mapping[Any, Hint]) -> Hint:
     """Returns an annotation with type arguments in place of its type variables."""
     if isinstance(annotation, TypeVar):
         return arguments.get(annotation, annotation)
@@ -80,7 +84,7 @@ def filled(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
 class AnnotationReader(abc.ABC):
     """Base class of the two readers of type hints."""
 
-    def converter(self, annotation: Any) -> Converter:
+    def converter(self, annotation: Hint) -> Converter:
         """Returns the converter of values for a type hint.
 
         Args:
@@ -99,10 +103,11 @@ class AnnotationReader(abc.ABC):
             if hasattr(annotation, attribute) and not isinstance(annotation, type):
                 variables = getattr(get_origin(annotation), "__type_params__", ())
                 arguments = dict(zip(variables, get_args(annotation), strict=False))
-                return self.converter(filled(getattr(annotation, attribute), arguments))
+                return self.converter(with_arguments(getattr(annotation, attribute), arguments))
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
-            return self.annotated(self.converter(args[0]), args[1:])
+            specs = [note for note in args[1:] if isinstance(note, tf.TypeSpec)]
+            return self.annotated(self.converter(args[0]), specs)
         if origin is typing.Final:
             return self.converter(args[0])
         if origin is Literal:
@@ -132,7 +137,7 @@ class AnnotationReader(abc.ABC):
         return self._leaf(kind)
 
     @abc.abstractmethod
-    def anything(self, value: Any, path: str) -> Any:
+    def anything(self, value: Value, path: str) -> Value:
         """Converts a value of a field with the hint `Any`."""
 
     @abc.abstractmethod
@@ -140,8 +145,8 @@ class AnnotationReader(abc.ABC):
         """Returns the converter for a tensor or composite tensor class."""
 
     @abc.abstractmethod
-    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
-        """Returns a converter that applies `inner` and checks the TypeSpecs in `notes`."""
+    def annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
+        """Returns a converter that applies `inner` and checks the specs of an `Annotated`."""
 
     @abc.abstractmethod
     def instance(self, kind: type) -> Converter:
@@ -165,7 +170,7 @@ class AnnotationReader(abc.ABC):
             hints = typing.get_type_hints(kind, include_extras=True)
             names: tuple[str, ...] = getattr(kind, "_fields", ())
             arguments = dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
-            items = [filled(hints.get(name, Any), arguments) for name in names]
+            items = [with_arguments(hints.get(name, Any), arguments) for name in names]
             return _tuple(kind, list(map(self.converter, items)))
         if issubclass(kind, tuple) and args and args[-1] is not Ellipsis:
             return _tuple(kind, [self.converter(arg) for arg in args if arg != ()])
@@ -173,7 +178,7 @@ class AnnotationReader(abc.ABC):
 
 
 class _ValueReader(AnnotationReader):
-    def anything(self, value: Any, path: str) -> Any:
+    def anything(self, value: Value, path: str) -> Value:
         return freeze(value, path, is_tensor_like)
 
     def tensor(self, kind: type) -> Converter:
@@ -182,7 +187,7 @@ class _ValueReader(AnnotationReader):
     def instance(self, kind: type) -> Converter:
         name = "None" if kind is type(None) else f"a value of type {kind.__qualname__}"
 
-        def convert(value: Any, path: str) -> Any:
+        def convert(value: Value, path: str) -> Value:
             if not isinstance(value, kind):
                 if issubclass(kind, tf.Variable) and _is_keras_variable(value):
                     raise DTypeError(
@@ -196,30 +201,28 @@ class _ValueReader(AnnotationReader):
 
         return convert
 
-    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
-        specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
+    def annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
         dtypes = [spec.dtype for spec in specs if isinstance(spec, tf.TensorSpec)]
 
-        def convert(value: Any, path: str) -> Any:
+        def convert(value: Value, path: str) -> Value:
             if dtypes and value is not None and not is_tensor_like(value):
                 value = _tensor(value, path, dtypes[0])
             value = inner(value, path)
-            for spec in specs:
-                if is_tensor_like(value) and not spec.is_compatible_with(_checked(spec, value)):
-                    raise _mismatch(spec, value, path)
+            if is_tensor_like(value):
+                _expect_compatible(specs, value, path)
             return value
 
         return convert
 
 
 class _PartReader(AnnotationReader):
-    def anything(self, value: Any, path: str) -> Any:
+    def anything(self, value: Value, path: str) -> Value:
         return freeze(value, path, is_spec)
 
     def tensor(self, kind: type) -> Converter:
         expected = f"a TypeSpec of {kind.__qualname__}"
 
-        def convert(value: Any, path: str) -> Any:
+        def convert(value: Value, path: str) -> Value:
             if not isinstance(value, tf.TypeSpec) or not describes(value, kind):
                 raise _wrong(path, expected, value, "Pass the result of tf.type_spec_from_value.")
             return value
@@ -229,7 +232,7 @@ class _PartReader(AnnotationReader):
     def instance(self, kind: type) -> Converter:
         of_value = value_reader.instance(kind)
 
-        def convert(value: Any, path: str) -> Any:
+        def convert(value: Value, path: str) -> Value:
             if isinstance(value, tf.TypeSpec):
                 if isinstance(value, kind):
                     return Static(value)
@@ -239,17 +242,12 @@ class _PartReader(AnnotationReader):
 
         return convert
 
-    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
-        specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
-
-        def convert(value: Any, path: str) -> Any:
-            value = inner(value, path)
-            for spec in specs:
-                if isinstance(value, tf.TypeSpec) and not spec.is_compatible_with(
-                    _checked(spec, value)
-                ):
-                    raise _mismatch(spec, value, path)
-            return value
+    def annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
+        def convert(value: Value, path: str) -> Value:
+            part = inner(value, path)
+            if isinstance(part, tf.TypeSpec):
+                _expect_compatible(specs, part, path)
+            return part
 
         return convert
 
@@ -269,29 +267,32 @@ def _supports_isinstance(protocol: type) -> bool:
     return True
 
 
-def _checked(spec: tf.TypeSpec, value: Any) -> Any:
-    """Returns what to compare with a spec: the TensorSpec of a variable for a TensorSpec."""
-    if isinstance(spec, tf.TensorSpec) and isinstance(value, (tf.Variable, VariableSpec)):
-        return tf.TensorSpec(value.shape, value.dtype)
-    return value
+def _expect_compatible(specs: list[tf.TypeSpec], value: Value, path: str) -> None:
+    """Raises unless a value, or its spec, is compatible with the specs in a hint."""
+    for spec in specs:
+        compared = value
+        if isinstance(spec, tf.TensorSpec) and isinstance(value, (tf.Variable, VariableSpec)):
+            compared = tf.TensorSpec(value.shape, value.dtype)
+        if not spec.is_compatible_with(compared):
+            raise _mismatch(spec, value, path)
 
 
-def _is_keras_variable(value: Any) -> bool:
+def _is_keras_variable(value: object) -> bool:
     is_of_keras = type(value).__module__.partition(".")[0] == "keras"
     return is_of_keras and isinstance(getattr(value, "value", None), tf.Variable)
 
 
-def _wrong(path: str, expected: str, value: Any, fix: str) -> DTypeError:
+def _wrong(path: str, expected: str, value: Value, fix: str) -> DTypeError:
     received = type(value).__name__
     if is_tensor_like(value) and hasattr(value, "dtype"):
         received = f"a {received} of dtype {value.dtype.name}, shape {value.shape}"
     return DTypeError(path, expected, received, fix)
 
 
-def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
+def _mismatch(spec: tf.TypeSpec, value: Value, path: str) -> ExtensorError:
     """Returns the error for a value, or a spec, that does not match the spec in a hint."""
-    dtype: Any = getattr(spec, "dtype", None)
-    shape: Any = getattr(spec, "shape", None)
+    dtype: tf.DType | None = getattr(spec, "dtype", None)
+    shape = getattr(spec, "shape", None)
     if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
         fix = f"Cast it with tf.cast(value, tf.{dtype.name})."
         return _wrong(path, f"dtype {dtype.name}", value, fix)
@@ -305,7 +306,7 @@ def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
     )
 
 
-def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
+def _tensor(value: Value, path: str, dtype: tf.DType | None = None) -> tf.Tensor:
     if isinstance(value, tf.Tensor):
         return value
     # A composite tensor with a registered conversion, such as TFP's TransformedVariable, is
@@ -325,7 +326,7 @@ def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
         raise _wrong(path, f"a tf.Tensor{as_dtype}", value, fix) from error
 
 
-def _number(kind: type, value: Any, path: str) -> Any:
+def _number(kind: type, value: Value, path: str) -> Value:
     if isinstance(value, np.generic):
         value = value.item()
     if kind is float and type(value) is int:
@@ -337,7 +338,7 @@ def _number(kind: type, value: Any, path: str) -> Any:
 
 
 def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
-    def tried(value: Any, path: str) -> Any:
+    def tried(value: Value, path: str) -> Value:
         try:
             return convert(value)
         except (TypeError, ValueError) as error:
@@ -348,7 +349,7 @@ def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
 
 
 def _literal(allowed: tuple[Any, ...]) -> Converter:
-    def literal(value: Any, path: str) -> Any:
+    def literal(value: Value, path: str) -> Value:
         if not any(type(value) is type(a) and value == a for a in allowed):
             raise DTypeError(
                 path,
@@ -361,15 +362,15 @@ def _literal(allowed: tuple[Any, ...]) -> Converter:
     return literal
 
 
-def _union(options: list[Converter], annotation: Any) -> Converter:
+def _union(options: list[Converter], annotation: Hint) -> Converter:
     if len(options) == 1:
         return options[0]
 
     types = zip(options, get_args(annotation), strict=False)
     not_none = [option for option, arg in types if arg is not type(None)]
 
-    def union(value: Any, path: str) -> Any:
-        converted: list[Any] = []
+    def union(value: Value, path: str) -> Value:
+        converted: list[Value] = []
         for option in options:
             try:
                 result = option(value, path)
@@ -391,7 +392,7 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
     is_named = hasattr(kind, "_fields")
     expected = f"a {kind.__qualname__}" if is_named else f"a tuple of {len(items)}"
 
-    def convert(value: Any, path: str) -> Any:
+    def convert(value: Value, path: str) -> Value:
         is_kind = isinstance(value, kind if is_named else (list, tuple))
         if not is_kind or len(value) != len(items):
             raise DTypeError(
@@ -411,7 +412,7 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
 
 
 def _items(item: Converter) -> Converter:
-    def convert(value: Any, path: str) -> Any:
+    def convert(value: Value, path: str) -> Value:
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             raise _wrong(path, "a list or tuple", value, "Put the values into a tuple.")
         return tuple(item(v, f"{path}[{i}]") for i, v in enumerate(value))
@@ -419,13 +420,13 @@ def _items(item: Converter) -> Converter:
     return convert
 
 
-def _array(convert_array: Converter, dtype: Any) -> Converter:
+def _array(convert_array: Converter, dtype: Hint) -> Converter:
     """Returns a converter that also checks the dtype, given as `np.dtype[np.float32]`."""
     [scalar] = get_args(dtype) or (Any,)
     options: tuple[Any, ...] = get_args(scalar) or (scalar,)
     kinds = [kind for kind in options if isinstance(kind, type) and issubclass(kind, np.generic)]
 
-    def convert(value: Any, path: str) -> Any:
+    def convert(value: Value, path: str) -> Value:
         array = convert_array(value, path)
         if kinds and not any(np.issubdtype(array.dtype, kind) for kind in kinds):
             raise DTypeError(
@@ -440,7 +441,7 @@ def _array(convert_array: Converter, dtype: Any) -> Converter:
 
 
 def _set(item: Converter) -> Converter:
-    def convert(value: Any, path: str) -> Any:
+    def convert(value: Value, path: str) -> Value:
         if not isinstance(value, Set):
             raise _wrong(path, "a set", value, "Put the values into a set.")
         inside = f"{path}, an element"
@@ -450,7 +451,7 @@ def _set(item: Converter) -> Converter:
 
 
 def _mapping(key: Converter, item: Converter) -> Converter:
-    def convert(value: Any, path: str) -> Any:
+    def convert(value: Value, path: str) -> Value:
         if not isinstance(value, Mapping):
             raise _wrong(path, "a mapping", value, "Give a dict.")
         inside = f"{path}, a key"

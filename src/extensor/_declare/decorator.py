@@ -15,11 +15,13 @@ import tensorflow as tf
 
 from extensor._declare.derived_spec import DerivedSpec
 from extensor._declare.fields import read_annotations, readings
+from extensor._declare.static_data import Part
 from extensor._declare.version import VersionedSpec, newest
 from extensor._lookup import defines
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import refuse
+from extensor._typing import Nest, TensorLike, Value
 from extensor.errors import ExtensorError, FieldError, ImmutableError, ProtocolError
 
 if sys.version_info >= (3, 11):
@@ -251,11 +253,11 @@ def _prepare_fields(cls: Any) -> list[str]:
     return inherited
 
 
-def _has_default(field: Any) -> bool:
+def _has_default(field: dataclasses.Field[Any]) -> bool:
     return not field.default is field.default_factory is dataclasses.MISSING
 
 
-def _identity(value: Any) -> Any:
+def _identity(value: object) -> object:
     return value
 
 
@@ -266,7 +268,7 @@ def _own_init(init: Callable[..., None]) -> Callable[..., None]:
     """Returns an `__init__` that calls the author's `__init__` and then converts the fields."""
 
     @functools.wraps(init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+    def __init__(self: Value, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         fields = self.__dict__
         if _STAGE in fields:  # the `__init__` of a subclass calls this one
             init(self, *args, **kwargs)
@@ -282,7 +284,7 @@ def _own_init(init: Callable[..., None]) -> Callable[..., None]:
 def _post_init(check: Callable[..., None] | None) -> Callable[..., None]:
     """Returns a `__post_init__` that converts the fields and then calls the author's."""
 
-    def __post_init__(self: Any, *init_only: Any) -> None:  # noqa: N807
+    def __post_init__(self: Value, *init_only: Any) -> None:  # noqa: N807
         stage = self.__dict__.get(_STAGE)
         if stage is None:
             _complete(self, init_only)
@@ -292,7 +294,7 @@ def _post_init(check: Callable[..., None] | None) -> Callable[..., None]:
     return __post_init__
 
 
-def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str] = ()) -> None:
+def _complete(value: Value, init_only: tuple[Any, ...], unchanged: Collection[str] = ()) -> None:
     """Converts the fields of a value under construction, and runs the author's `__post_init__`.
 
     Args:
@@ -348,7 +350,7 @@ def _init_only(cls: Any) -> dict[str, Any]:
 # Methods of values.
 
 
-def _type_spec(self: Any) -> Any:
+def _type_spec(self: Value) -> DerivedSpec:
     fields = self.__dict__
     spec = fields.get("_extensor_spec")
     if spec is None:
@@ -356,12 +358,12 @@ def _type_spec(self: Any) -> Any:
     return spec
 
 
-def row_at(self: Any, key: Any) -> Any:
+def row_at(self: Value, key: TensorLike | slice) -> Value:
     """Returns a row, or for a slice some rows: the `__getitem__` of a class that defines none."""
     return tf.__operators__.getitem(self, key)
 
 
-def _rows(self: Any) -> Iterator[Any]:
+def _rows(self: Value) -> Iterator[Value]:
     """Returns an iterator of the rows, which Python would otherwise look for without end."""
     return iter(tf.unstack(self))
 
@@ -371,7 +373,7 @@ _SET_BY_KERAS = ("_keras_mask", "_keras_logits")
 and sigmoid. They are allowed, as in `tf.experimental.ExtensionType`, and no part of the value."""
 
 
-def _set(self: Any, name: str, value: object) -> None:
+def _set(self: Value, name: str, value: object) -> None:
     if name not in _SET_BY_KERAS and (
         _STAGE not in self.__dict__ or name not in type(self).__dataclass_fields__
     ):
@@ -379,13 +381,13 @@ def _set(self: Any, name: str, value: object) -> None:
     self.__dict__[name] = value
 
 
-def _delete(self: Any, name: str) -> None:
+def _delete(self: Value, name: str) -> None:
     if name not in _SET_BY_KERAS or name not in self.__dict__:
         raise _immutable(self, name, "deletion")
     del self.__dict__[name]
 
 
-def _immutable(self: Any, name: str, what: str) -> ImmutableError:
+def _immutable(self: Value, name: str, what: str) -> ImmutableError:
     is_field = name in type(self).__dataclass_fields__
     return ImmutableError(
         f"{type(self).__qualname__}.{name}",
@@ -397,12 +399,12 @@ def _immutable(self: Any, name: str, what: str) -> ImmutableError:
     )
 
 
-def _reduce(self: Any) -> Any:
+def _reduce(self: Value) -> tuple[Callable[..., Value], tuple[Any, ...]]:
     spec = self.__tf_type_spec__()
     return _unpickled, (spec, spec.to_components(self))
 
 
-def _unpickled(spec: DerivedSpec, components: dict[str, Any]) -> Any:
+def _unpickled(spec: DerivedSpec, components: dict[str, Nest]) -> Value:
     return spec.from_components(components)
 
 
@@ -413,19 +415,19 @@ class _DeclaredSpec(VersionedSpec):
     """The spec of a declared class; each has a subclass of its own."""
 
     @classmethod
-    def read_part(cls, name: str, part: Any) -> Any:
+    def read_part(cls, name: str, part: Part) -> Part:
         """Returns a part, frozen and checked against the field's type hint."""
         field = readings(cls.value_type)[name]
         return field.convert_part(part, f"{cls.__qualname__}.{name}")
 
-    def from_fields(self, fields: dict[str, Any]) -> Any:
+    def from_fields(self, fields: dict[str, Nest]) -> Value:
         """Returns the value with the given fields, without running `__init__`."""
         value = object.__new__(self.value_type)
         value.__dict__.update(fields)
         return value
 
 
-def _spec_class(cls: Any) -> Any:
+def _spec_class(cls: Any) -> type[_DeclaredSpec]:
     """Returns the spec class of a declared class; the author's `class Spec`, if any, is a base."""
     own = vars(cls).get("Spec", _NO_SPEC)
     members: dict[str, Any] = {

@@ -6,7 +6,7 @@ each tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import tensorflow as tf
@@ -14,11 +14,13 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._declare import static_data
 from extensor._declare.given_fields import components_of_fields
-from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, freeze
+from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, Part, freeze
 from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import not_overridden
 from extensor._protocol.stackable_spec import (
+    ChangeShape,
+    ChangeSpec,
     StackableTypeSpec,
     any_length,
     any_length_shape,
@@ -26,8 +28,9 @@ from extensor._protocol.stackable_spec import (
 )
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.symbolic import symbolic_spec
-from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
+from extensor._protocol.tree import Static, are_compatible, map_leaves, map_shapes, merge
 from extensor._tf import BaseResourceVariable, VariableSpec
+from extensor._typing import Nest, Value
 from extensor.errors import (
     ExtensorError,
     FieldError,
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-def part_of(value: Any) -> Any:
+def part_of(value: Value) -> Part:
     """Returns the part for a leaf: a TypeSpec for a tensor, static data for static data.
 
     Args:
@@ -58,12 +61,12 @@ def part_of(value: Any) -> Any:
     return value if symbol is None else symbol
 
 
-def is_spec(value: Any) -> bool:
+def is_spec(value: object) -> bool:
     """Returns whether a leaf of a part is a TypeSpec: of a tensor, or as static data."""
     return isinstance(value, (tf.TypeSpec, Static))
 
 
-def leaves_of(part: Any, name: str = "") -> Iterator[tuple[str, tf.TypeSpec]]:
+def leaves_of(part: Part, name: str = "") -> Iterator[tuple[str, tf.TypeSpec]]:
     """Yields the name and spec of each tensor in a part."""
     if isinstance(part, tf.TypeSpec):
         yield name, part
@@ -75,7 +78,7 @@ def leaves_of(part: Any, name: str = "") -> Iterator[tuple[str, tf.TypeSpec]]:
             yield from leaves_of(item, f"{name}[{key!r}]")
 
 
-def tensors_of(part: Any, value: Any) -> Iterator[Any]:
+def tensors_of(part: Part, value: Nest) -> Iterator[Value]:
     """Yields the tensors of a value, in the order of `leaves_of`."""
     if isinstance(part, tf.TypeSpec):
         yield value
@@ -89,7 +92,7 @@ def tensors_of(part: Any, value: Any) -> Iterator[Any]:
             yield from tensors_of(inner, value[key])
 
 
-def plain(leaf: Any) -> Any:
+def plain(leaf: Part) -> Part:
     """Returns the static data of a leaf of a part."""
     return leaf.spec if isinstance(leaf, Static) else leaf
 
@@ -112,7 +115,7 @@ class DerivedSpec(StackableTypeSpec):
     ignored: ClassVar[Collection[str]] = ()
     """The names of the fields whose static data is ignored when specs are compared."""
 
-    def __init__(self, *args: Any, **parts: Any) -> None:
+    def __init__(self, *args: Part, **parts: Part) -> None:
         cls = type(self)
         given = dict(zip(cls.field_names, args, strict=False))
         twice = given.keys() & parts.keys()
@@ -126,10 +129,10 @@ class DerivedSpec(StackableTypeSpec):
         given.update(parts)
         check_names(cls, given)
         read = {name: cls.read_part(name, given[name]) for name in cls.field_names}
-        self._take({name: mapped(plain_spec, part) for name, part in read.items()})
+        self._take({name: map_leaves(plain_spec, part) for name, part in read.items()})
 
     @classmethod
-    def read_part(cls, name: str, part: Any) -> Any:
+    def read_part(cls, name: str, part: Part) -> Part:
         """Returns a part of the constructor's arguments, frozen.
 
         Args:
@@ -139,30 +142,30 @@ class DerivedSpec(StackableTypeSpec):
         return freeze(part, f"{cls.__qualname__}.{name}", is_spec)
 
     @classmethod
-    def from_parts(cls, parts: Mapping[str, Any]) -> tf.TypeSpec:
+    def from_parts(cls, parts: Mapping[str, Part]) -> Self:
         """Returns the spec with the given frozen parts, without running the constructor."""
         spec = object.__new__(cls)
         spec._take(parts)
         return spec
 
     @classmethod
-    def of(cls, value: Any) -> tf.TypeSpec:
+    def of(cls, value: Value) -> Self:
         """Returns the spec of a value, whose fields are frozen."""
-        return cls.from_parts({n: mapped(part_of, getattr(value, n)) for n in cls.field_names})
+        return cls.from_parts({n: map_leaves(part_of, getattr(value, n)) for n in cls.field_names})
 
-    _parts: Mapping[str, Any]
-    _components: dict[str, Any]
-    _static: dict[str, Any]
+    _parts: Mapping[str, Part]
+    _components: dict[str, Nest]
+    _static: dict[str, Part]
     _is_flat: bool
     _boxed_names: list[str] | None
-    _key: Any
+    _key: Hashable
     _hash: int | None
 
-    def _take(self, parts: Mapping[str, Any]) -> None:
+    def _take(self, parts: Mapping[str, Part]) -> None:
         # Assignment raises an error once `_parts` is set.
         self.__dict__.update(self._arranged(parts), _parts=parts, _key=None, _hash=None)
 
-    def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+    def _arranged(self, parts: Mapping[str, Part]) -> dict[str, Any]:
         """Returns attributes computed from the parts: component specs, static data, and so on."""
         leaves = [leaf for name, part in parts.items() for leaf in leaves_of(part, name)]
         # A dict, because tf.nest rebuilds it twice as fast as a tuple.
@@ -178,7 +181,7 @@ class DerivedSpec(StackableTypeSpec):
         is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
         return {
             "_components": components,
-            "_static": {n: mapped(plain, p) for n, p in parts.items() if n not in with_tensors},
+            "_static": {n: map_leaves(plain, p) for n, p in parts.items() if n not in with_tensors},
             "_is_flat": components.keys() == with_tensors,
             "_boxed_names": sorted(components) if is_dense else None,
         }
@@ -193,11 +196,11 @@ class DerivedSpec(StackableTypeSpec):
     def __delattr__(self, name: str) -> None:
         raise _immutable(self, name, "deletion")
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Part:
         # Fields are readable as on the value: a spec for a tensor, else the static data.
         parts = self.__dict__.get("_parts", {})
         if name in parts:
-            return mapped(plain, parts[name])
+            return map_leaves(plain, parts[name])
         if name.startswith("_"):
             raise AttributeError(name)  # a cheap error: Python and TensorFlow look these up often
         raise MissingAttributeError(
@@ -207,7 +210,7 @@ class DerivedSpec(StackableTypeSpec):
             "Check the spelling.",
         )
 
-    def from_fields(self, fields: dict[str, Any]) -> Any:
+    def from_fields(self, fields: dict[str, Nest]) -> Value:
         """Returns the value with the given fields. Subclasses override it."""
         raise not_overridden(self, "from_fields")
 
@@ -216,24 +219,26 @@ class DerivedSpec(StackableTypeSpec):
         """The specs of the tensors, by field, or by field and position in it: `columns[0]`."""
         return self._components
 
-    def to_components(self, value: Any) -> dict[str, Any]:
+    def to_components(self, value: Value) -> dict[str, Nest]:
         """Returns the tensors of a value by name."""
         if self._is_flat:
             return {name: getattr(value, name) for name in self._components}
         return dict(zip(self._components, self.tensors(value), strict=True))
 
-    def from_components(self, components: Mapping[str, Any]) -> Any:
+    def from_components(self, components: Mapping[str, Nest]) -> Value:
         """Returns a value with the given tensors."""
         if self._is_flat:
             return self.from_fields({**self._static, **components})
         tensors = iter([components[name] for name in self._components])
 
-        def build(leaf: Any) -> Any:
+        def build(leaf: Part) -> Value:
             return next(tensors) if isinstance(leaf, tf.TypeSpec) else plain(leaf)
 
-        return self.from_fields({name: mapped(build, part) for name, part in self._parts.items()})
+        return self.from_fields(
+            {name: map_leaves(build, part) for name, part in self._parts.items()}
+        )
 
-    def tensors(self, value: Any) -> Iterator[Any]:
+    def tensors(self, value: Value) -> Iterator[Value]:
         """Yields the tensors of a value in the order of its parts."""
         for name, part in self._parts.items():
             yield from tensors_of(part, getattr(value, name))
@@ -243,7 +248,7 @@ class DerivedSpec(StackableTypeSpec):
         return tuple((name, static_data.encode(part)) for name, part in self._parts.items())
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Any:
+    def deserialize(cls, serialization: Nest) -> Self:
         """Returns the spec that `serialize` described.
 
         Raises:
@@ -255,7 +260,7 @@ class DerivedSpec(StackableTypeSpec):
         check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self, value: Value, casting_context: object = None, **request: Any) -> Value:
         """Returns a value that is equivalent to `value` and has this type; see `TypeSpec.cast`.
 
         Args:
@@ -284,7 +289,7 @@ class DerivedSpec(StackableTypeSpec):
         if not isinstance(other, DerivedSpec) or type(self) is not type(other):
             return False
         return self is other or all(
-            compatible(part, other._parts[name], FROZEN)
+            are_compatible(part, other._parts[name], FROZEN)
             for name, part in self._parts.items()
             if self._is_compared(name) or other._is_compared(name)
         )
@@ -301,17 +306,17 @@ class DerivedSpec(StackableTypeSpec):
             else part
             for name, part in self._parts.items()
         }
-        parts = merged(dict(self._parts), others, by=FROZEN)
+        parts = merge(dict(self._parts), others, by=FROZEN)
         return None if parts is None else self.from_parts(parts)
 
     def _is_compared(self, name: str) -> bool:
         """Returns whether a field is compared when specs are; fields with tensors always are."""
         return name not in self.ignored or any(leaves_of(self._parts[name]))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _unpickled, (type(self), self._parts)
 
-    def _cmp_key(self) -> Any:
+    def _cmp_key(self) -> Hashable:
         if self._key is None:
             compared = [part for name, part in self._parts.items() if self._is_compared(name)]
             self.__dict__["_key"] = tuple(map(static_data.key, compared))
@@ -337,7 +342,7 @@ class DerivedSpec(StackableTypeSpec):
         fields = ", ".join(f"{name}={part!r}" for name, part in self._parts.items())
         return f"{type(self).__qualname__}({fields})"
 
-    def _unboxed(self, boxes: list[Any]) -> Any:
+    def _unboxed(self, boxes: list[tf.Tensor]) -> Value:
         names = self._boxed_names
         if names is None:
             return super()._unboxed(boxes)
@@ -357,54 +362,57 @@ class DerivedSpec(StackableTypeSpec):
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
 
-    def _any_length(self) -> Any:
+    def _any_length(self) -> Self:
         cls = type(self)
         if (cls.stacked, cls.unstacked) != (DerivedSpec.stacked, DerivedSpec.unstacked):
             return self.unstacked().stacked(None)
         return self._changed(any_length_shape, any_length)
 
-    def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
+    def _changed(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
         return self.from_parts(
-            {name: reshaped(part, of_shape, of_spec) for name, part in self._parts.items()}
+            {
+                name: map_shapes(part, change_shape, change_spec)
+                for name, part in self._parts.items()
+            }
         )
 
-    def _restacked(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
-        result = self._changed(of_shape, of_spec)
+    def _restacked(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
+        result = self._changed(change_shape, change_spec)
         for name, part in result.stacked(None)._parts.items():
             self.read_part(name, part)  # raises if the field's hint does not accept the part
         return result
 
-    def _as_row(self) -> Any:
+    def _as_row(self) -> Self:
         parts = dict(self._parts)
         for name, part in self.stacked(None)._parts.items():
             try:
                 self.read_part(name, part)
             except ExtensorError:  # the field's hint accepts no dense stack
-                parts[name] = reshaped(parts[name], lambda shape: shape, _ragged)
+                parts[name] = map_shapes(parts[name], lambda shape: shape, _ragged)
         return self.from_parts(parts)
 
-    def _with_tensor_ranks_only(self) -> Any:
-        def relax(leaf: Any) -> Any:
+    def _with_tensor_ranks_only(self) -> Self:
+        def relax(leaf: Part) -> Part:
             if isinstance(leaf, tf.TypeSpec):
                 return _tf.ranks_only(leaf)
             if isinstance(leaf, tf.TensorShape) and leaf.rank is not None:
                 return tf.TensorShape([None] * leaf.rank)
             return leaf
 
-        return self._once("_ranks_only", lambda: self._mapped(relax))
+        return self._once("_ranks_only", lambda: self._map_leaves(relax))
 
-    def _without_tensor_names(self) -> Any:
-        def unname(leaf: Any) -> Any:
+    def _without_tensor_names(self) -> Self:
+        def unname(leaf: Part) -> Part:
             return _tf.without_names(leaf) if isinstance(leaf, tf.TypeSpec) else leaf
 
-        return self._once("_unnamed_tensors", lambda: self._mapped(unname))
+        return self._once("_unnamed_tensors", lambda: self._map_leaves(unname))
 
-    def _mapped(self, function: Callable[[Any], Any]) -> Any:
+    def _map_leaves(self, function: Callable[[Part], Part]) -> Self:
         """Returns the spec with a function applied to the leaves of every part."""
-        return self.from_parts({n: mapped(function, part) for n, part in self._parts.items()})
+        return self.from_parts({n: map_leaves(function, part) for n, part in self._parts.items()})
 
 
-def _ragged(spec: Any) -> Any:
+def _ragged(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of a row of a ragged tensor for that of a dense tensor."""
     if type(spec) is tf.TensorSpec and spec.shape.rank:
         return tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
@@ -421,13 +429,13 @@ def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
     )
 
 
-def parts_of(spec: DerivedSpec) -> Mapping[str, Any]:
+def parts_of(spec: DerivedSpec) -> Mapping[str, Part]:
     """Returns the frozen parts of a spec by name; the names may be those of an older version."""
     # Not a method, because a public name could conflict with a field.
     return spec._parts  # pyright: ignore[reportPrivateUsage]
 
 
-def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
+def check_names(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> None:
     """Raises unless there is one part for each field of a spec."""
     listed = ", ".join(cls.field_names)
     for name in cls.field_names:
@@ -448,6 +456,6 @@ def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
             )
 
 
-def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> DerivedSpec:
+def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> DerivedSpec:
     # Arrays that pickle or deepcopy restored are writeable: freeze them again.
     return cls.from_parts({name: freeze(part, name, is_spec) for name, part in parts.items()})

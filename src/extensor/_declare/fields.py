@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 from extensor._declare.annotation import (
     Converter,
-    filled,
+    Hint,
     part_reader,
     type_arguments,
     value_reader,
+    with_arguments,
 )
 from extensor._lookup import defines
 from extensor.errors import DTypeError, ProtocolError
@@ -31,7 +32,7 @@ class Reading(NamedTuple):
     path: str
     convert: Converter
     convert_part: Converter
-    hint: Any
+    hint: Hint
 
 
 def is_declared(cls: type) -> bool:
@@ -101,7 +102,7 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
                     inherited[name].hint if name in inherited else _hint(annotation, module, names)
                 )
                 if base in arguments:
-                    hint = _hint(filled(hint, arguments[base]), module, names)
+                    hint = _hint(with_arguments(hint, arguments[base]), module, names)
                 own[name] = Reading(
                     path, value_reader.converter(hint), part_reader.converter(hint), hint
                 )
@@ -120,6 +121,6 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
     cls._extensor_caller = None  # releases the caller's variables
 
 
-def _hint(annotation: Any, module: dict[str, Any], names: dict[str, Any]) -> Any:
+def _hint(annotation: Hint, module: dict[str, Any], names: dict[str, Any]) -> Hint:
     holder = type("Holder", (), {"__annotations__": {"field": annotation}})
     return typing.get_type_hints(holder, module, names, True)["field"]

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from extensor._declare.static_data import FrozenDict, FrozenPartial, freeze, key, thaw
+from extensor._declare.static_data import FrozenDict, FrozenPartial, Part, freeze, key, thaw
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.tree import Static
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, StructureError
+
+if TYPE_CHECKING:
+    from extensor._declare.derived_spec import DerivedSpec
 
 
 def components_of_fields(
-    spec: Any, parts: Mapping[str, Any], checked: Mapping[str, bool], given: Mapping[str, Any]
-) -> dict[str, Any]:
+    spec: DerivedSpec,
+    parts: Mapping[str, Part],
+    checked: Mapping[str, bool],
+    given: Mapping[str, Nest],
+) -> dict[str, Value]:
     """Returns the components of a dict of fields, by the names that the spec has for them.
 
     Args:
@@ -31,7 +38,7 @@ def components_of_fields(
         StructureError: If a container has another structure (also a ValueError).
     """
     cls = type(spec).__qualname__
-    components: dict[str, Any] = {}
+    components: dict[str, Value] = {}
     used = set[str]()
     missing: list[str] = []
     for name, part in parts.items():
@@ -62,8 +69,8 @@ def components_of_fields(
 
 
 def _matched(
-    part: Any, value: Any, name: str, cls: str, is_checked: bool
-) -> Iterator[tuple[str, Any]]:
+    part: Part, value: Nest, name: str, cls: str, is_checked: bool
+) -> Iterator[tuple[str, Value]]:
     """Yields the components in a field, and raises where its static data differs."""
     if isinstance(part, tf.TypeSpec):
         yield name, value
@@ -88,27 +95,27 @@ def _matched(
             yield from _matched(inner, value[k], f"{name}[{k!r}]", cls, is_checked)
 
 
-def _has_tensors(part: Any) -> bool:
+def _has_tensors(part: Part) -> bool:
     items = part.values() if isinstance(part, FrozenDict) else part
     is_container = isinstance(part, (tuple, FrozenDict))
     return isinstance(part, tf.TypeSpec) or (is_container and any(map(_has_tensors, items)))
 
 
-def _is_default(cls: type, name: str, part: Any) -> bool:
+def _is_default(cls: type, name: str, part: Part) -> bool:
     parameter = inspect.signature(cls).parameters.get(name)
     return parameter is not None and _is_equal(part, parameter.default)
 
 
-def _is_equal(part: Any, value: Any) -> bool:
+def _is_equal(part: Part, value: Nest) -> bool:
     own = part.spec if isinstance(part, Static) else part
     return key(own) == key(freeze(value, "value", is_tensor_like))
 
 
-def _shown(part: Any) -> str:
+def _shown(part: Part) -> str:
     return repr(thaw(part.spec if isinstance(part, Static) else part, lambda leaf: leaf))[:60]
 
 
-def _other_structure(expected: str, value: Any, path: str) -> StructureError:
+def _other_structure(expected: str, value: object, path: str) -> StructureError:
     return StructureError(
         path, expected, repr(value)[:60], "Give the field as the constructor takes it."
     )

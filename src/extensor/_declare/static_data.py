@@ -9,16 +9,23 @@ import enum
 import functools
 import importlib
 import numbers
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.lossless import is_tensor_like
-from extensor._protocol.tree import Comparison, Static, rebuilt
+from extensor._protocol.tree import Comparison, Static, with_items
 from extensor._tf._tf_symbol import public_name
+from extensor._typing import Nest
 from extensor.errors import DTypeError, FormatError, ImmutableError, RegistrationError
+
+Part = Any
+"""A part of a spec: a TypeSpec for a tensor, frozen static data, or a container of both."""
+
+Code = Any
+"""Frozen data, encoded with types that TensorFlow can write into a SavedModel."""
 
 
 class FrozenDict(Mapping[Any, Any]):
@@ -57,7 +64,7 @@ class FrozenDict(Mapping[Any, Any]):
     def __repr__(self) -> str:
         return repr(self._items)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[Any, Any]]]:
         return FrozenDict, (self._items,)
 
 
@@ -82,7 +89,7 @@ class FrozenList(tuple[Any, ...]):
 class FrozenPartial(NamedTuple):
     """An immutable `functools.partial` that is compared by its function and arguments."""
 
-    func: Any
+    func: Callable[..., Any]
     args: tuple[Any, ...]
     keywords: FrozenDict
 
@@ -92,7 +99,7 @@ class Itself:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -106,11 +113,11 @@ class Itself:
 
 
 def freeze(
-    value: Any,
+    value: Nest,
     path: str,
     keep: Callable[[Any], bool] = lambda value: False,
-    inside: tuple[Any, ...] = (),
-) -> Any:
+    inside: tuple[Nest, ...] = (),
+) -> Part:
     """Returns an immutable copy: lists become tuples, dicts FrozenDicts, arrays read-only copies.
 
     Args:
@@ -145,7 +152,7 @@ def freeze(
     if isinstance(value, (list, tuple)):
         items = [freeze(v, f"{path}[{i}]", keep, inside) for i, v in enumerate(value)]
         stays = hasattr(value, "_fields") or type(value) is FrozenList
-        return rebuilt(value, items) if stays else tuple(items)
+        return with_items(value, items) if stays else tuple(items)
     if isinstance(value, (set, frozenset)):
         return frozenset(freeze(v, f"{path}, an element") for v in value)
     try:
@@ -165,7 +172,7 @@ def freeze(
     )
 
 
-def _frozen_array(array: Any, path: str) -> Any:
+def _frozen_array(array: np.ndarray[Any, Any], path: str) -> np.ndarray[Any, Any]:
     if array.dtype.hasobject or isinstance(array, np.ma.MaskedArray):
         raise DTypeError(
             path,
@@ -178,7 +185,7 @@ def _frozen_array(array: Any, path: str) -> Any:
     return np.frombuffer(array.astype(dtype).tobytes(), dtype).reshape(array.shape)
 
 
-def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
+def thaw(frozen: Part, leaf: Callable[[Any], Any]) -> Nest:
     """Returns frozen data as the original lists, dicts, partials and NumPy scalars.
 
     Args:
@@ -197,13 +204,13 @@ def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
         items = [thaw(item, leaf) for item in frozen]
         if type(frozen) is FrozenPartial:
             return functools.partial(items[0], *items[1], **items[2])
-        return items if type(frozen) is FrozenList else rebuilt(frozen, items)
+        return items if type(frozen) is FrozenList else with_items(frozen, items)
     if isinstance(frozen, np.ndarray):
         return frozen[()]
     return leaf(frozen)
 
 
-def key(frozen: Any) -> Any:
+def key(frozen: Part) -> Hashable:
     """Returns a hashable key that is equal only for equal frozen data.
 
     Unlike with Python's `==`, types are compared: `1`, `1.0` and `True` differ. NaN equals NaN.
@@ -234,7 +241,7 @@ _SCALARS = (bool, int, float, str, bytes)
 _TUPLES: dict[type, str] = {tuple: "tuple", FrozenList: "list", FrozenPartial: "partial"}
 
 
-def encode(frozen: Any) -> Any:
+def encode(frozen: Part) -> Code:
     """Returns frozen data, encoded with types that TensorFlow can write into a SavedModel.
 
     Other types become a tuple that begins with a tag. Data that cannot be encoded is returned
@@ -270,7 +277,7 @@ def encode(frozen: Any) -> Any:
     return frozen
 
 
-def decode(code: Any) -> Any:
+def decode(code: Code) -> Part:
     """Returns the frozen data that `encode` encoded.
 
     Raises:
@@ -303,7 +310,7 @@ def decode(code: Any) -> Any:
     return _decode_named(tag, *rest)
 
 
-def _without_specs(static: Any) -> Any:
+def _without_specs(static: Part) -> Part:
     """Returns a key or an element of a set, in which a tensor would have no place."""
     if isinstance(static, tf.TypeSpec):
         raise FormatError(
@@ -327,7 +334,7 @@ def _imported(module: str, name: str) -> Any:
     return functools.reduce(getattr, name.split("."), importlib.import_module(module))
 
 
-def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
+def _decode_named(tag: str, module: str, name: str, *rest: Code) -> Part:
     try:
         kind = _imported(module, name)
         if tag == "callable" and callable(kind):
@@ -347,11 +354,11 @@ def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
     )
 
 
-def _address(value: Any) -> tuple[str, str]:
+def _address(value: object) -> tuple[str, str]:
     return type(value).__module__, type(value).__qualname__
 
 
-def _address_of_callable(value: Any) -> tuple[str, str] | None:
+def _address_of_callable(value: Callable[..., Any]) -> tuple[str, str] | None:
     """Returns the module and name under which a callable can be imported, or None."""
     name = public_name(value)
     if name is not None:

@@ -11,8 +11,8 @@ the newest version are computed from the older ones when they are read.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import tensorflow as tf
 
@@ -21,9 +21,13 @@ from extensor._declare.derived_spec import DerivedSpec, part_of
 from extensor._declare.static_data import freeze
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import deserialized
-from extensor._protocol.tree import mapped
+from extensor._protocol.tree import map_leaves
 from extensor._tf import name_for_saving, registered_name
+from extensor._typing import Nest, Value
 from extensor.errors import FieldError, ProtocolError, RegistrationError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class VersionedSpec(DerivedSpec):
@@ -32,7 +36,7 @@ class VersionedSpec(DerivedSpec):
     __version__: ClassVar[int] = 1
     """The version of the fields. Increase it when a field is renamed or changes its content."""
 
-    _extensor_older: ClassVar[dict[Any, Any]]
+    _extensor_older: ClassVar[dict[tuple[Any, ...], type[OlderSpec]]]
     """The spec classes of older versions, by version and field names."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -47,7 +51,7 @@ class VersionedSpec(DerivedSpec):
                 "Start with 1, and add 1 when a field is renamed or changes its content.",
             )
 
-    def upgraded(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    def upgraded(self, fields: Mapping[str, Nest]) -> Value:
         """Returns the value of the newest version for the fields of an older version.
 
         Override it in the `class Spec` of a type that has older versions. `self` is the spec of
@@ -58,7 +62,7 @@ class VersionedSpec(DerivedSpec):
         """
         raise self._missing("upgraded(self, fields)")
 
-    def downgraded(self, value: Any) -> Mapping[str, Any]:
+    def downgraded(self, value: Value) -> Mapping[str, Nest]:
         """Returns the fields of an older version for a value of the newest version.
 
         Override it, beside `upgraded`, if functions that were saved with an older version are
@@ -83,7 +87,7 @@ class VersionedSpec(DerivedSpec):
         return fields if self.__version__ == 1 else (self.__version__, *fields)
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> tf.TypeSpec:
+    def deserialize(cls, serialization: Nest) -> Self:
         """Returns the spec that `serialize` described, which may be of an older version.
 
         Raises:
@@ -102,7 +106,7 @@ class VersionedSpec(DerivedSpec):
             )
         return super().deserialize(fields)
 
-    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
+    def cast(self, value: Value, casting_context: object | None = None, **request: Any) -> Value:
         """Returns a value cast to this type, also from an older version."""
         return super().cast(newest(value), casting_context, **request)
 
@@ -114,30 +118,32 @@ class VersionedSpec(DerivedSpec):
 class OlderSpec(VersionedSpec):
     """The spec of values in the encoding of an older version."""
 
-    _newest: ClassVar[Any]
+    _newest: ClassVar[type[VersionedSpec]]
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Any:
+    def deserialize(cls, serialization: Nest) -> Any:
         """Returns the spec that `serialize` described."""
         return _older(cls._newest, *_parted(serialization))
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Value) -> Self:
         """Returns the spec of a value in the older encoding."""
         fields = vars(value._extensor_older)
-        return cls.from_parts({n: mapped(part_of, fields[n]) for n in value._extensor_of._parts})
+        return cls.from_parts(
+            {n: map_leaves(part_of, fields[n]) for n in value._extensor_of._parts}
+        )
 
-    def from_fields(self, fields: dict[str, Any]) -> Any:
+    def from_fields(self, fields: dict[str, Nest]) -> Value:
         """Returns the value in the older encoding with the given fields."""
         value = object.__new__(self.value_type)
         value.__dict__.update(_extensor_older=types.SimpleNamespace(**fields), _extensor_of=self)
         return value
 
-    def to_components(self, value: Any) -> dict[str, Any]:
+    def to_components(self, value: Value) -> dict[str, Nest]:
         """Returns the tensors of a value by name."""
         return super().to_components(getattr(value, "_extensor_older", value))
 
-    def tensors(self, value: Any) -> Any:
+    def tensors(self, value: Value) -> Iterator[Value]:
         """Yields the tensors of a value in the order of its parts."""
         return super().tensors(getattr(value, "_extensor_older", value))
 
@@ -146,7 +152,7 @@ class OlderSpec(VersionedSpec):
         function = tf.function(newest, autograph=False).get_concrete_function(self)
         return tf.type_spec_from_value(function.structured_outputs)
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self, value: Value, casting_context: object | None = None, **request: Any) -> Value:
         """Returns a value cast to this type; a value of the newest version is downgraded."""
         if isinstance(value, Older) and type(value.__tf_type_spec__()) is not type(self):
             value = newest(value)
@@ -154,7 +160,7 @@ class OlderSpec(VersionedSpec):
             value = self.from_fields(self._fields(self.downgraded(value)))
         return super(VersionedSpec, self).cast(value, casting_context, **request)
 
-    def _fields(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _fields(self, given: Mapping[str, Nest]) -> dict[str, Nest]:
         path = f"{type(self).__qualname__}.downgraded"
         if set(given) != set(self._parts):
             raise FieldError(
@@ -165,13 +171,13 @@ class OlderSpec(VersionedSpec):
             )
         return {n: freeze(given[n], f"{path}: {n}", is_tensor_like) for n in self._parts}
 
-    def castable_type(self, spec: tf.TypeSpec) -> Any:
+    def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns a common spec of this spec and another: the same version, or the newest."""
         if type(spec) is type(self):
             return super(VersionedSpec, self).castable_type(spec)
         return self._upgraded_spec().castable_type(spec)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return deserialized, (self._newest, self.serialize())
 
     def __repr__(self) -> str:
@@ -188,7 +194,7 @@ class Older:
         """Returns a value of the newest version, also for `type(value)(...)`."""
         return cls.__mro__[2](*args, **kwargs)
 
-    def __tf_type_spec__(self) -> Any:
+    def __tf_type_spec__(self) -> OlderSpec:
         """Returns the spec of the older version."""
         spec = self.__dict__.get("_extensor_spec")
         if spec is None:
@@ -196,7 +202,7 @@ class Older:
         return spec
 
 
-def newest(value: Any) -> Any:
+def newest(value: Value) -> Value:
     """Returns a value in the newest encoding of its type. Calls ops if an upgrade is needed.
 
     Args:
@@ -221,14 +227,14 @@ def newest(value: Any) -> Any:
     return made
 
 
-def _parted(serialization: Any) -> tuple[int, Any]:
+def _parted(serialization: Nest) -> tuple[int, Nest]:
     """Returns the version and the fields of a serialization."""
     if serialization and isinstance(serialization[0], int):
         return serialization[0], serialization[1:]
     return 1, serialization
 
 
-def _older(cls: Any, version: int, fields: Any) -> Any:
+def _older(cls: Any, version: int, fields: Nest) -> Any:
     """Returns a spec of an older version; its class is created once per version and field names."""
     parts = {name: static_data.decode(code) for name, code in fields}
     key = version, *parts
@@ -249,7 +255,7 @@ def _older(cls: Any, version: int, fields: Any) -> Any:
     return cls._extensor_older[key].from_parts(parts)
 
 
-def _older_value_class(cls: Any) -> Any:
+def _older_value_class(cls: Any) -> type:
     """Returns the class of values in older encodings: a subclass of the type."""
 
     def reader(name: str) -> property:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import tensorflow as tf
 
 from extensor._functions.nested import nested_specs, tensor_or_value
-from extensor._protocol.casting import cast_value, described, not_castable
+from extensor._protocol.casting import cast_value, not_castable, type_text
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import CompositeTensor
 from extensor.errors import StructureError
@@ -96,7 +96,7 @@ def _flat_results(specs: Any, results: Any) -> list[Any]:
         raise StructureError(
             path,
             f"a result with the structure of Tout, {specs}",
-            f"{tf.nest.map_structure(described, results)}",
+            f"{tf.nest.map_structure(type_text, results)}",
             "Return this structure, or change Tout.",
         ) from error
     values: list[Any] = []

@@ -12,7 +12,7 @@ from extensor._keras.graph_node import is_symbolic
 from extensor._keras.lowering import contains, is_extension, lowered, map_leaves, own_spec
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
-from extensor._protocol.tree import rebuilt
+from extensor._protocol.tree import with_items
 from extensor._struct.difference import mismatch
 from extensor._struct.spec import has_records, units_of
 from extensor._struct.units import have_other_units, with_units_of
@@ -72,7 +72,7 @@ def cast_input(expected: Nest, given: Nest, is_declared: bool) -> Nest:
         return type(given)([cast_input(expected, given[0], is_declared)])
     if _are_lists(expected, given):
         pairs = zip(expected, given, strict=True)
-        return rebuilt(given, [cast_input(*each, is_declared) for each in pairs])
+        return with_items(given, [cast_input(*each, is_declared) for each in pairs])
     return given
 
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
 import tensorflow as tf
 
@@ -13,7 +14,10 @@ from extensor import _tf
 from extensor._protocol.box_ragged import box_ragged, box_sparse, unbox_ragged
 from extensor._protocol.component_error import does_not_stack
 from extensor._tf import BatchableTypeSpec, describes
+from extensor._typing import Value
 from extensor.errors import DTypeError, StructureError
+
+_T = TypeVar("_T")
 
 
 def stacked_spec(spec: tf.TypeSpec, num: int | None, path: str) -> tf.TypeSpec:
@@ -111,7 +115,7 @@ def box(spec: tf.TypeSpec, value: object, minimum_rank: int = 0) -> list[tf.Tens
 _CHECKED_SPECS = (tf.RaggedTensorSpec, tf.SparseTensorSpec)
 
 
-def unbox(spec: tf.TypeSpec, boxes: list[Any]) -> Any:
+def unbox(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
     """Returns the value that boxed tensors hold: the inverse of `box`.
 
     Args:
@@ -144,7 +148,7 @@ def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[tf.TensorSpec]
     return _tf.box_specs(spec)
 
 
-def expect_type(spec: tf.TypeSpec, value: Any) -> None:
+def expect_type(spec: tf.TypeSpec, value: object) -> None:
     """Raises DTypeError unless a value has the type that a spec describes."""
     if not isinstance(value, spec.value_type):
         raise DTypeError(
@@ -164,10 +168,10 @@ def _too_few_dimensions(spec: tf.TypeSpec, path: str, minimum_rank: int) -> Stru
     )
 
 
-def _box_extension(spec: Any, value: Any, minimum_rank: int) -> list[Any]:
+def _box_extension(spec: tf.TypeSpec, value: Value, minimum_rank: int) -> list[tf.Tensor]:
     """Returns the boxes of a `BatchableExtensionType` value, as encoded by its batch encoder."""
     encoder = spec.__batch_encoder__
-    boxes: list[Any] = []
+    boxes: list[tf.Tensor] = []
     tf.nest.map_structure(
         lambda inner, part: boxes.extend(box(inner, part, minimum_rank)),
         encoder.encoding_specs(spec),
@@ -176,16 +180,16 @@ def _box_extension(spec: Any, value: Any, minimum_rank: int) -> list[Any]:
     return boxes
 
 
-def is_stackable(spec: Any) -> bool:
+def is_stackable(spec: object) -> bool:
     # True for an `xt.StackableTypeSpec`, whose module imports this one.
     return hasattr(spec, "to_boxed_tensor")
 
 
-def as_list(boxed: Any) -> Any:
+def as_list(boxed: tf.Tensor | Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
     """Returns boxes as a list or tuple; a single tensor becomes a list of one."""
     return boxed if isinstance(boxed, (list, tuple)) else [boxed]
 
 
-def alone_or_list(boxes: list[Any]) -> Any:
+def alone_or_list(boxes: list[_T]) -> _T | list[_T]:
     """Returns the only item of a list of boxes, or the list: the inverse of `as_list`."""
     return boxes[0] if len(boxes) == 1 else boxes

@@ -10,15 +10,19 @@ the inner dimensions of an empty value; the functions here take them from the sp
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._typing import TensorLike, Value
 from extensor.errors import StructureError
 
 
-def box_ragged(spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: int) -> list[Any]:
+def box_ragged(
+    spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: int
+) -> list[tf.Tensor]:
     """Returns a variant tensor of rank `minimum_rank` that holds the rows of a ragged tensor.
 
     Args:
@@ -45,7 +49,7 @@ def box_ragged(spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: 
     return [tf.reshape(tensor, leading)]
 
 
-def _row_length(value: tf.RaggedTensor, axis: int) -> Any:
+def _row_length(value: tf.RaggedTensor, axis: int) -> tf.Tensor:
     """Returns the length that all rows have; raises if their lengths differ."""
     if value.uniform_row_length is not None:
         return value.uniform_row_length
@@ -65,7 +69,9 @@ def _row_length(value: tf.RaggedTensor, axis: int) -> Any:
         return tf.identity(length)
 
 
-def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: int) -> list[Any]:
+def box_sparse(
+    spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: int
+) -> list[tf.Tensor]:
     """Returns a variant tensor that holds the rows of a sparse tensor.
 
     Args:
@@ -90,7 +96,9 @@ def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: 
     return [tf.reshape(tensor, tf.concat([leading, [3]], 0))]
 
 
-def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
+def unbox_ragged(
+    spec: tf.TypeSpec, boxes: list[tf.Tensor]
+) -> tf.Tensor | tf.RaggedTensor | tf.SparseTensor:
     """Returns the ragged or sparse tensor that a tensor of boxes holds; the boxes may be empty."""
     [tensor] = boxes
     is_sparse = isinstance(spec, tf.SparseTensorSpec)
@@ -108,7 +116,7 @@ def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
     )
 
 
-class Rows(NamedTuple):
+class RaggedParts(NamedTuple):
     """The parts of a ragged tensor, for code that needs no RaggedTensor.
 
     Attributes:
@@ -116,12 +124,14 @@ class Rows(NamedTuple):
         row_splits: The row splits of the first ragged dimension.
     """
 
-    values: Any
+    values: tf.Tensor | RaggedParts
     row_splits: tf.Tensor
 
 
-def unbox_rows(spec: Any, boxes: list[Any]) -> Any:
-    """Returns the `Rows` of the ragged tensor in a box; another value as `unbox_ragged`.
+def unbox_parts(
+    spec: tf.TypeSpec, boxes: list[tf.Tensor]
+) -> tf.Tensor | tf.RaggedTensor | RaggedParts:
+    """Returns the `RaggedParts` of the ragged tensor in a box; another value as `unbox_ragged`.
 
     To create a RaggedTensor for each column of records takes longer than to decode it.
 
@@ -137,29 +147,29 @@ def unbox_rows(spec: Any, boxes: list[Any]) -> Any:
         return unbox_ragged(spec, boxes)
     values, splits = _parts(spec, boxes)
     for row_splits in reversed(splits):
-        values = Rows(values, row_splits)
+        values = RaggedParts(values, row_splits)
     return values
 
 
-def ragged_of_rows(spec: Any, rows: Any) -> Any:
-    """Returns the ragged tensor of `Rows`; any other value as it is."""
-    if not isinstance(rows, Rows):
-        return rows
+def ragged_of_parts(spec: tf.TypeSpec, parts: Value) -> Value:
+    """Returns the ragged tensor of `RaggedParts`; any other value as it is."""
+    if not isinstance(parts, RaggedParts):
+        return parts
     splits: list[tf.Tensor] = []
-    while isinstance(rows, Rows):
-        splits.append(rows.row_splits)
-        rows = rows.values
-    return _tf.from_components(spec, [rows, *splits])
+    while isinstance(parts, RaggedParts):
+        splits.append(parts.row_splits)
+        parts = parts.values
+    return _tf.from_components(spec, [parts, *splits])
 
 
-def _decoded(spec: Any, boxes: list[Any]) -> Any:
+def _decoded(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
     if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
         return _tf.unboxed(spec, boxes)
     values, splits = _parts(spec, boxes)
     return _tf.from_components(spec, [values, *splits])
 
 
-def _parts(spec: Any, boxes: list[Any]) -> tuple[Any, list[Any]]:
+def _parts(spec: tf.RaggedTensorSpec, boxes: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
     """Returns the flat values and the row splits of the ragged tensor in a box."""
     # Does the same as TensorFlow, without its checks, which take most of the time.
     parts = tf.raw_ops.RaggedTensorFromVariant(
@@ -172,15 +182,15 @@ def _parts(spec: Any, boxes: list[Any]) -> tuple[Any, list[Any]]:
     return parts.output_dense_values, list(parts.output_nested_splits)
 
 
-def _empty_sparse(spec: tf.SparseTensorSpec, sizes: list[Any]) -> Any:
+def _empty_sparse(spec: tf.SparseTensorSpec, sizes: list[tf.Tensor]) -> tf.SparseTensor:
     inner = [size or 0 for size in spec.shape[len(sizes) :]]
     dense_shape = tf.concat([sizes, tf.constant(inner, tf.int64)], 0)
     indices = tf.zeros([0, spec.shape.rank], tf.int64)
     return tf.SparseTensor(indices, tf.zeros([0], spec.dtype), dense_shape)
 
 
-def _empty_ragged(spec: tf.RaggedTensorSpec, sizes: list[Any]) -> Any:
-    rows, splits = sizes[0], list[Any]()
+def _empty_ragged(spec: tf.RaggedTensorSpec, sizes: list[tf.Tensor]) -> Value:
+    rows, splits = sizes[0], list[tf.Tensor]()
     for axis in range(1, spec.ragged_rank + 1):
         length = sizes[axis] if axis < len(sizes) else tf.constant(0, tf.int64)
         splits.append(tf.cast(tf.range(rows + 1) * length, spec.row_splits_dtype))
@@ -189,7 +199,7 @@ def _empty_ragged(spec: tf.RaggedTensorSpec, sizes: list[Any]) -> Any:
     return _tf.from_components(spec, [tf.zeros([0, *inner], spec.dtype), *splits])
 
 
-def take(boxes: tf.Tensor, positions: Any) -> tf.Tensor:
+def take(boxes: tf.Tensor, positions: TensorLike | slice) -> tf.Tensor:
     """Returns `boxes[positions]`, with a correct gradient for variant tensors.
 
     TensorFlow's gradient for variants is wrong: rows that are not taken lose their size in it.
@@ -213,8 +223,8 @@ def take(boxes: tf.Tensor, positions: Any) -> tf.Tensor:
         return boxes[positions]
 
     @tf.custom_gradient
-    def taken(boxes: Any) -> Any:
-        def gradient(upstream: Any) -> Any:
+    def taken(boxes: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
             shape, flat = tf.shape(boxes), tf.reshape(boxes, [-1])
             numbers = tf.range(tf.size(boxes))
             # tf.zeros_like takes variants of rank 0 only.

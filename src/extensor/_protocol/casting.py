@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._counted import counted
 from extensor._path import Path
-from extensor._protocol.lossless import lossless
+from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.run_time_check import asserted
-from extensor._protocol.tree import rebuilt, supertype
+from extensor._protocol.tree import supertype, with_items
 from extensor._tf import (
     CAST_CONTEXT,
     BaseResourceVariable,
-    CompositeTensor,
     VariableSpec,
     component_specs,
     from_components,
     to_components,
 )
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
 _LENGTH = 300
@@ -59,7 +59,7 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     return _common_ragged_spec(a, b) if found is None else found
 
 
-def cast_value(spec: tf.TypeSpec, value: object, path: str | None = None, **request: Any) -> Any:
+def cast_value(spec: tf.TypeSpec, value: object, path: str | None = None, **request: Any) -> Value:
     """Returns a value that is equivalent to `value` and has the type of a spec.
 
     Args:
@@ -96,23 +96,23 @@ def cast_value(spec: tf.TypeSpec, value: object, path: str | None = None, **requ
 
 
 @functools.lru_cache(maxsize=1024)
-def _takes_request(cast: Any) -> bool:
+def _takes_request(cast: Callable[..., Any]) -> bool:
     """Returns whether a method `cast` takes `extra` and `times`."""
     parameters = inspect.signature(cast).parameters.values()
     return any(p.name == "extra" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _request_below(request: Any, name: Any) -> Any:
+def _request_below(request: dict[str, Any], name: str) -> dict[str, Any]:
     """Returns the request for a component, whose paths begin with its name."""
-    extra: Any = request.get("extra")
+    extra = request.get("extra")
     if extra is None or isinstance(extra, str):
         return request
     paths = map(Path.of, extra)
-    inner = [Path(*path.names[1:]) for path in paths if path.names[:1] == (str(name),)]
+    inner = [Path(*path.names[1:]) for path in paths if path.names[:1] == (name.removeprefix("."),)]
     return {**request, "extra": inner}
 
 
-def cast_components(specs: Any, components: Any, path: str, **request: Any) -> Any:
+def cast_components(specs: Nest, components: Nest, path: str, **request: Any) -> Nest:
     """Returns a nest of components, each cast to its spec.
 
     Args:
@@ -126,34 +126,27 @@ def cast_components(specs: Any, components: Any, path: str, **request: Any) -> A
         StructureError: If the shape of a component does not fit (also a ValueError).
     """
     if isinstance(specs, Mapping):
-        by_name = cast("Mapping[Any, Any]", specs)
-        if not isinstance(components, Mapping) or set(cast("Any", components)) != set(by_name):
-            named = ", ".join(sorted(map(str, by_name)))
+        if not isinstance(components, Mapping) or set(components) != set(specs):
+            named = ", ".join(sorted(map(str, specs)))
             raise _other_structure(f"a mapping with {named}", components, path)
-        items = [
-            cast_components(
-                s, components[k], f"{path}.{k}", **(request and _request_below(request, k))
-            )
-            for k, s in by_name.items()
-        ]
-        return rebuilt(by_name, items)
-    if isinstance(specs, (list, tuple)):
-        inner: Any = cast("Any", specs)
-        if not isinstance(components, (list, tuple)) or len(cast("Any", components)) != len(inner):
-            raise _other_structure(counted(len(inner), "components"), components, path)
-        pairs = enumerate(zip(inner, cast("Any", components), strict=True))
-        items = [
-            cast_components(
-                spec, value, f"{path}[{i}]", **(request and _request_below(request, f"[{i}]"))
-            )
-            for i, (spec, value) in pairs
-        ]
-        return rebuilt(inner, items)
-    return cast_value(specs, components, path, **request)
+        names = {key: f".{key}" for key in specs}
+    elif isinstance(specs, (list, tuple)):
+        if not isinstance(components, (list, tuple)) or len(components) != len(specs):
+            raise _other_structure(counted(len(specs), "components"), components, path)
+        names = {i: f"[{i}]" for i in range(len(specs))}
+    else:
+        return cast_value(specs, components, path, **request)
+    items = [
+        cast_components(
+            specs[key], components[key], path + name, **(request and _request_below(request, name))
+        )
+        for key, name in names.items()
+    ]
+    return with_items(specs, items)
 
 
 def not_castable(
-    spec: tf.TypeSpec, value: Any, path: str | None = None, fix: str | None = None
+    spec: tf.TypeSpec, value: object, path: str | None = None, fix: str | None = None
 ) -> DTypeError:
     """Returns the error for a value that cannot be cast to the type of a spec.
 
@@ -164,22 +157,17 @@ def not_castable(
         fix: How to correct the error.
     """
     name = type(spec).__qualname__
-    wrong = None if fix else difference_of_records(spec, spec_of_any(value), path or name)
+    given = tf.type_spec_from_value(value) if is_tensor_like(value) else value
+    wrong = None if fix else difference_of_records(spec, given, path or name)
     return wrong or DTypeError(
         path or name,
-        f"a value that can be cast to {shortened(spec)}",
-        shortened(value) if isinstance(value, tf.TypeSpec) else described(value),
+        f"a value that can be cast to {short_text(spec)}",
+        short_text(value) if isinstance(value, tf.TypeSpec) else type_text(value),
         fix or f"Convert the value first, or override {name}.cast.",
     )
 
 
-def spec_of_any(value: Any) -> Any:
-    """Returns the spec of a value, or a spec as it is; None for values that are no tensors."""
-    is_value = isinstance(value, (tf.Tensor, CompositeTensor))
-    return tf.type_spec_from_value(value) if is_value else value
-
-
-def difference_of_records(want: Any, have: Any, path: str) -> DTypeError | None:
+def difference_of_records(want: object, have: object, path: str) -> DTypeError | None:
     """Returns the error for values of which the records do not cast, with a table of their paths.
 
     Args:
@@ -196,26 +184,26 @@ def difference_of_records(want: Any, have: Any, path: str) -> DTypeError | None:
     return mismatch(want, have, path) if has_records(want) and has_records(have) else None
 
 
-def described(value: Any) -> str:
+def type_text(value: object) -> str:
     """Returns the spec of a value, or the name of its type, as text."""
-    if isinstance(value, (tf.Tensor, CompositeTensor)):
-        return shortened(tf.type_spec_from_value(value))
+    if is_tensor_like(value):
+        return short_text(tf.type_spec_from_value(value))
     return f"a {type(value).__name__}"
 
 
-def shortened(spec: Any) -> str:
+def short_text(spec: object) -> str:
     """Returns a spec as text for an error, without the end of one of many fields."""
     text = str(spec)
     return text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..."
 
 
-def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
-    received = described(components)
+def _other_structure(expected: str, components: Nest, path: str) -> DTypeError:
+    received = type_text(components)
     if isinstance(components, Mapping):
-        names = ", ".join(sorted(map(str, cast("Any", components))))
+        names = ", ".join(sorted(map(str, components)))
         received = f"a mapping with {names}" if names else "an empty mapping"
     elif isinstance(components, (list, tuple)):
-        received = f"a {type(components).__name__} of {len(cast('Any', components))}"
+        received = f"a {type(components).__name__} of {len(components)}"
     return DTypeError(
         path,
         expected,
@@ -224,7 +212,7 @@ def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
     )
 
 
-def _common_spec_with_variable(a: Any, b: Any) -> Any:
+def _common_spec_with_variable(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns a common spec of two specs, at least one of them a VariableSpec, or None."""
     if isinstance(a, VariableSpec) and isinstance(b, VariableSpec):
         # The variable's identity does not count: a function traced for one takes others.
@@ -238,7 +226,7 @@ def _common_spec_with_variable(a: Any, b: Any) -> Any:
     return None
 
 
-def _common_ragged_spec(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
+def _common_ragged_spec(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.RaggedTensorSpec | None:
     """Returns a RaggedTensorSpec for a ragged and a dense spec, or two ragged specs, or None."""
     if isinstance(b, tf.RaggedTensorSpec):
         a, b = b, a
@@ -262,7 +250,7 @@ def _common_ragged_spec(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
     )
 
 
-def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
+def _tensor(spec: tf.TensorSpec, value: Value, path: str) -> tf.Tensor:
     """Returns a value as a dense tensor that matches a spec."""
     if isinstance(value, tf.RaggedTensor):
         value = _uniform(value, path)
@@ -285,19 +273,14 @@ def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
         # TensorFlow's own cast would not check, at run time, the sizes that are unknown now.
         value = tf.ensure_shape(value, spec.shape)
     if isinstance(value, tf.Tensor) and not value.shape.is_compatible_with(spec.shape):
-        raise StructureError(
-            path,
-            f"a shape that fits {spec.shape}",
-            f"{value.shape}",
-            "Slice, pad or reshape it before.",
-        )
+        raise _other_shape(spec, value, path)
     try:
         return spec.cast(value, CAST_CONTEXT)
     except (TypeError, ValueError) as error:
         raise not_castable(spec, value, path, "Cast it before, with tf.cast.") from error
 
 
-def _ragged(spec: Any, value: Any, path: str) -> Any:
+def _ragged(spec: tf.RaggedTensorSpec, value: Value, path: str) -> Value:
     """Returns a value as a RaggedTensor that matches a spec."""
     dense_spec = tf.TensorSpec(spec.shape, spec.dtype)
     if spec.ragged_rank <= 0 and spec.flat_values_spec is None:
@@ -317,14 +300,9 @@ def _ragged(spec: Any, value: Any, path: str) -> Any:
             for splits in value.nested_row_splits:
                 expect_splits_fit(splits[-1], path)
         value = value.with_row_splits_dtype(spec.row_splits_dtype)
-    value = _partitioned(value, spec.ragged_rank, path)
+    value = _with_ragged_rank(value, spec.ragged_rank, path)
     if not value.shape.is_compatible_with(spec.shape):
-        raise StructureError(
-            path,
-            f"a shape that fits {spec.shape}",
-            f"{value.shape}",
-            "Slice, pad or reshape it before.",
-        )
+        raise _other_shape(spec, value, path)
     own = tf.type_spec_from_value(value)
     if own.is_subtype_of(spec):
         return value
@@ -334,7 +312,12 @@ def _ragged(spec: Any, value: Any, path: str) -> Any:
     return from_components(spec, parts)
 
 
-def _ragged_of_lists(spec: Any, value: Any, path: str) -> Any:
+def _other_shape(spec: tf.TypeSpec, value: Value, path: str) -> StructureError:
+    fits = f"a shape that fits {spec.shape}"
+    return StructureError(path, fits, f"{value.shape}", "Slice, pad or reshape it before.")
+
+
+def _ragged_of_lists(spec: tf.RaggedTensorSpec, value: Sequence[Any], path: str) -> tf.RaggedTensor:
     inner = spec.shape[spec.ragged_rank + 1 :]
     value = lossless(value, spec.dtype, path)
     try:
@@ -354,7 +337,7 @@ def _ragged_of_lists(spec: Any, value: Any, path: str) -> Any:
     return ragged
 
 
-def _partitioned(value: Any, ragged_rank: int, path: str) -> Any:
+def _with_ragged_rank(value: tf.RaggedTensor, ragged_rank: int, path: str) -> tf.RaggedTensor:
     """Returns a RaggedTensor with exactly `ragged_rank` row partitions."""
     if value.ragged_rank < ragged_rank:
         flat = tf.RaggedTensor.from_tensor(
@@ -373,7 +356,7 @@ def _partitioned(value: Any, ragged_rank: int, path: str) -> Any:
     return value
 
 
-def _uniform(value: Any, path: str) -> tf.Tensor:
+def _uniform(value: tf.RaggedTensor, path: str) -> tf.Tensor:
     """Returns the dense tensor of a RaggedTensor whose rows all have the same length.
 
     Raises:
@@ -393,7 +376,7 @@ def _uniform(value: Any, path: str) -> tf.Tensor:
         return tf.identity(dense)
 
 
-def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
+def _with_lengths(value: tf.RaggedTensor, shape: tf.TensorShape, path: str) -> tf.RaggedTensor:
     """Returns a RaggedTensor, with a check that its rows have the static lengths of a shape."""
     for axis in range(1, value.ragged_rank + 1):
         if shape[axis] is None or value.shape[axis] is not None:
@@ -435,12 +418,12 @@ def required(holds: tf.Tensor | bool, error: StructureError) -> list[tf.Operatio
     return []
 
 
-def _unconverted(spec: tf.TypeSpec, value: Any, path: str, error: Exception) -> DTypeError:
+def _unconverted(spec: tf.TypeSpec, value: object, path: str, error: Exception) -> DTypeError:
     """Returns the error for a value that TensorFlow cannot convert."""
     fix = error.fix if isinstance(error, DTypeError) else None
     return DTypeError(
         path,
         f"a value that converts to {spec}",
-        described(value),
+        type_text(value),
         fix or "Give numbers or strings of that dtype, in evenly nested lists.",
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from extensor._tf import VariableSpec
+from extensor._typing import Nest, Value
 from extensor.errors import ProtocolError
 
 _FIX = "Make component_specs and to_components match, component by component."
 
 
-def mismatch(spec: Any, components: Any) -> ProtocolError | None:
+def mismatch(spec: tf.TypeSpec, components: Nest) -> ProtocolError | None:
     """Returns the error for components that do not match the component specs, or None.
 
     Args:
@@ -36,15 +35,14 @@ def mismatch(spec: Any, components: Any) -> ProtocolError | None:
         return ProtocolError(
             path,
             f"components in the structure {specs}",
-            str(tf.nest.map_structure(_described, components)),
+            str(tf.nest.map_structure(_spec_or_class, components)),
             _FIX,
         )
     pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(components), strict=True)
     for i, (wanted, component) in enumerate(pairs):
-        if not (_has_spec(component) and wanted.is_compatible_with(component)):
-            return ProtocolError(
-                f"{path}, component {i}", str(wanted), str(_described(component)), _FIX
-            )
+        found = _spec_or_class(component)
+        if isinstance(found, str) or not wanted.is_compatible_with(component):
+            return ProtocolError(f"{path}, component {i}", str(wanted), str(found), _FIX)
     return None
 
 
@@ -61,20 +59,12 @@ def does_not_stack(spec: tf.TypeSpec, path: str | None = None) -> ProtocolError:
         received, fix = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
     else:
         received, fix = name, f"Derive {name} from xt.StackableTypeSpec."
-    if path is None:
-        return ProtocolError(
-            name, "a type whose values stack", f"{received}, which is not stackable", fix
-        )
-    return ProtocolError(
-        path, "components whose values stack", f"{received}, which is not stackable", fix
-    )
+    what = "a type" if path is None else "components"
+    received = f"{received}, which is not stackable"
+    return ProtocolError(path or name, f"{what} whose values stack", received, fix)
 
 
-def _has_spec(component: Any) -> bool:
-    return isinstance(_described(component), tf.TypeSpec)
-
-
-def _described(component: Any) -> Any:
+def _spec_or_class(component: Value) -> tf.TypeSpec | str:
     """Returns the spec of a component, or the name of its class if it has no spec."""
     try:
         return tf.type_spec_from_value(component)

@@ -11,8 +11,8 @@ tensor, and then pads it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import tensorflow as tf
 
@@ -23,12 +23,19 @@ from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
 from extensor._protocol.stackable_spec import ragged_row, stacks_by_components
 from extensor._tf import data_nest, map_elements, with_element_spec
+from extensor._typing import Nest, ShapeLike, TensorLike, Value
 from extensor.errors import FieldError, StructureError
+
+_Size = int | tf.Tensor | None
 
 
 def ragged_batch(
-    dataset: Any, batch_size: Any, drop_remainder: Any, row_splits_dtype: Any, name: Any
-) -> Any:
+    dataset: tf.data.Dataset,
+    batch_size: TensorLike,
+    drop_remainder: bool | tf.Tensor,
+    row_splits_dtype: tf.DType,
+    name: str | None,
+) -> tf.data.Dataset:
     """Returns a dataset of batches in which dense components of unknown size become ragged.
 
     Args:
@@ -44,7 +51,7 @@ def ragged_batch(
     spec = dataset.element_spec
     rows = [ragged_row(part, row_splits_dtype) for part in data_nest.flatten(spec)]
 
-    def boxes(element: Any) -> Any:
+    def boxes(element: Nest) -> tuple[tf.Tensor, ...]:
         pairs = zip(rows, data_nest.flatten(element), strict=True)
         return tuple(b for row, value in pairs for b in box(row, cast_value(row, value)))
 
@@ -55,13 +62,13 @@ def ragged_batch(
 
 
 def padded_batch(
-    dataset: Any,
-    batch_size: Any,
-    padded_shapes: Any,
-    padding_values: Any,
-    drop_remainder: Any,
-    name: Any,
-) -> Any:
+    dataset: tf.data.Dataset,
+    batch_size: TensorLike,
+    padded_shapes: Nest,
+    padding_values: Nest,
+    drop_remainder: bool | tf.Tensor,
+    name: str | None,
+) -> tf.data.Dataset:
     """Returns a dataset of batches in which every dense component is padded to one size.
 
     Args:
@@ -81,12 +88,12 @@ def padded_batch(
         DTypeError: If a padding value is of another dtype (also a TypeError).
     """
     element_spec = dataset.element_spec
-    specs: Any = data_nest.flatten(element_spec)
+    specs = data_nest.flatten(element_spec)
     trees = _trees(element_spec, padded_shapes, padding_values)
     parts = [list[_Part](tf.nest.flatten(tree)) for tree in trees]
     flat = [part for each in parts for part in each]
 
-    def boxes(element: Any) -> Any:
+    def boxes(element: Nest) -> tuple[tf.Tensor, ...]:
         values = [
             component
             for spec, value in zip(specs, data_nest.flatten(element), strict=True)
@@ -95,10 +102,10 @@ def padded_batch(
         pairs = zip(flat, values, strict=True)
         return tuple(b for part, value in pairs for b in box(part.row, part.checked(value)))
 
-    def padded(batch: Any) -> Any:
+    def padded(batch: Nest) -> Nest:
         rest = iter([part.padded(value) for part, value in zip(flat, batch, strict=True)])
         values = [
-            _rebuilt(_stacked(spec, each), rest) for spec, each in zip(specs, parts, strict=True)
+            _composed(_stacked(spec, each), rest) for spec, each in zip(specs, parts, strict=True)
         ]
         return data_nest.pack_sequence_as(element_spec, values)
 
@@ -106,7 +113,7 @@ def padded_batch(
     return map_elements(stacking.batch(batch_size, drop_remainder, name=name), padded)
 
 
-def bucket_shapes(element_spec: Any, padded_shapes: Any) -> Any:
+def bucket_shapes(element_spec: Nest, padded_shapes: Nest) -> Nest:
     """Returns complete padded shapes: one for each component of an element.
 
     Args:
@@ -133,10 +140,10 @@ class _Part:
     """
 
     path: str
-    spec: Any
-    row: Any
-    shape: list[Any]
-    value: Any
+    spec: tf.TypeSpec
+    row: tf.TypeSpec
+    shape: list[_Size]
+    value: tf.Tensor | None
 
     @property
     def grows(self) -> bool:
@@ -148,12 +155,12 @@ class _Part:
             for own, size in zip(self.spec.shape, self.shape, strict=True)
         )
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: Value) -> Value:
         """Returns a component cast to `row`; raises if it is larger than the padded shape."""
         if self.row is self.spec:
             return value
         value = tf.ensure_shape(value, [None] * len(self.shape))
-        checks: list[Any] = []
+        checks: list[tf.Operation] = []
         for axis, size in enumerate(self.shape):
             if size is not None:
                 wrong = StructureError(
@@ -167,7 +174,7 @@ class _Part:
         with tf.control_dependencies(checks):
             return cast_value(self.row, tf.identity(value), self.path)
 
-    def padded(self, stack: Any) -> Any:
+    def padded(self, stack: Value) -> Value:
         """Returns a stack of components, padded."""
         if self.row is self.spec:
             return stack
@@ -177,11 +184,11 @@ class _Part:
         return stack.to_tensor(self.value, shape=shape)
 
 
-def _is_equal(size: Any, other: Any) -> bool:
+def _is_equal(size: _Size, other: _Size) -> bool:
     return not isinstance(other, tf.Tensor) and size == other
 
 
-def _decomposed(spec: Any, value: Any) -> list[Any]:
+def _decomposed(spec: Any, value: Value) -> list[Value]:
     """Returns the leaf components of a value; nested extension values are decomposed too."""
     if not stacks_by_components(spec):
         return [value]
@@ -193,15 +200,15 @@ def _decomposed(spec: Any, value: Any) -> list[Any]:
     return [part for inner, component in pairs for part in _decomposed(inner, component)]
 
 
-def _rebuilt(spec: Any, parts: Iterator[Any]) -> Any:
+def _composed(spec: Any, parts: Iterator[Value]) -> Value:
     """Returns the value whose leaf components an iterator yields: the inverse of `_decomposed`."""
     if not stacks_by_components(spec):
         return next(parts)
-    components = [_rebuilt(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
+    components = [_composed(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
     return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, components))
 
 
-def _stacked(spec: Any, parts: list[_Part]) -> Any:
+def _stacked(spec: Any, parts: list[_Part]) -> tf.TypeSpec:
     """Returns the spec of a stack of values after padding."""
     if not stacks_by_components(spec):
         return spec
@@ -210,13 +217,13 @@ def _stacked(spec: Any, parts: list[_Part]) -> Any:
     return spec.stacked(None)
 
 
-def _trees(element_spec: Any, padded_shapes: Any, padding_values: Any) -> list[Any]:
+def _trees(element_spec: Nest, padded_shapes: Nest, padding_values: Nest) -> list[Nest]:
     """Returns a list of nests of `_Part`s: one nest for each value of an element."""
-    specs: Any = data_nest.flatten(element_spec)
-    shapes: Any = [None] * len(specs)
+    specs = data_nest.flatten(element_spec)
+    shapes = [None] * len(specs)
     if padded_shapes is not None:
         shapes = data_nest.flatten_up_to(element_spec, padded_shapes)
-    values: Any = [padding_values] * len(specs)
+    values = [padding_values] * len(specs)
     if data_nest.is_nested(element_spec) and data_nest.is_nested(padding_values):
         values = data_nest.flatten_up_to(element_spec, padding_values)
     return [
@@ -225,7 +232,7 @@ def _trees(element_spec: Any, padded_shapes: Any, padding_values: Any) -> list[A
     ]
 
 
-def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
+def _tree(spec: Nest, shape: Nest, value: Nest, path: Path) -> Nest:
     """Returns the nest of `_Part`s of a spec.
 
     Args:
@@ -240,7 +247,7 @@ def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
         return tree
     if isinstance(spec, tf.TypeSpec):
         return _part(spec, shape, value, f"padded_batch, {path}" if path.names else "padded_batch")
-    by_key = cast("dict[Any, Any]", spec if isinstance(spec, Mapping) else dict(enumerate(spec)))
+    by_key = spec if isinstance(spec, Mapping) else dict(enumerate(spec))
     keys = sorted(by_key)
     shapes = _for_each(keys, shape, _is_shape, "padded_shapes", path)
     values = _for_each(keys, value, lambda given: not _is_nest(given), "padding_values", path)
@@ -250,15 +257,20 @@ def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
     }
 
 
-def _for_each(keys: list[Any], given: Any, is_single: Any, name: str, path: Path) -> list[Any]:
+def _for_each(
+    keys: list[str] | list[int],
+    given: Nest,
+    is_single: Callable[[Nest], bool],
+    name: str,
+    path: Path,
+) -> list[Nest]:
     """Returns the argument for each component, or None where none was given."""
     if given is None or is_single(given):
         return [given] * len(keys)
     where = f"{name}, {path}" if path.names else name
     names = ", ".join(map(str, keys))
     if isinstance(given, Mapping):
-        by_key = cast("Mapping[Any, Any]", given)
-        unknown = [str(key) for key in by_key if key not in keys]
+        unknown = [str(key) for key in given if key not in keys]
         if unknown:
             raise FieldError(
                 where,
@@ -266,7 +278,7 @@ def _for_each(keys: list[Any], given: Any, is_single: Any, name: str, path: Path
                 ", ".join(unknown),
                 "Use the component names of the spec.",
             )
-        return [by_key.get(key) for key in keys]
+        return [given.get(key) for key in keys]
     if len(given) == len(keys):
         return list(given)
     raise StructureError(
@@ -277,19 +289,18 @@ def _for_each(keys: list[Any], given: Any, is_single: Any, name: str, path: Path
     )
 
 
-def _is_nest(given: Any) -> bool:
+def _is_nest(given: object) -> bool:
     return isinstance(given, (Mapping, list, tuple))
 
 
-def _is_shape(given: Any) -> bool:
+def _is_shape(given: Nest) -> bool:
     """Returns whether an argument is a single shape, and not a nest of shapes."""
     if isinstance(given, (list, tuple)):
-        sizes = cast("list[Any]", given)
-        return not any(_is_nest(size) or isinstance(size, tf.TensorShape) for size in sizes)
+        return not any(_is_nest(size) or isinstance(size, tf.TensorShape) for size in given)
     return not isinstance(given, Mapping)
 
 
-def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
+def _part(spec: tf.TypeSpec, shape: Nest, value: TensorLike | None, path: str) -> _Part:
     if not isinstance(spec, tf.TensorSpec):
         if shape is None or not _sizes(shape, path):
             return _Part(path, spec, spec, [], None)
@@ -328,7 +339,7 @@ def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
     return _Part(path, spec, row, sizes, value)
 
 
-def _sizes(shape: Any, path: str) -> list[Any]:
+def _sizes(shape: ShapeLike | tf.Tensor, path: str) -> list[_Size]:
     """Returns the sizes of a shape: integers, scalar tensors, and None for the longest."""
     if isinstance(shape, tf.Tensor):
         return tf.unstack(shape)
@@ -345,7 +356,7 @@ def _sizes(shape: Any, path: str) -> list[Any]:
     return [None if isinstance(size, int) and size < 0 else size for size in sizes]
 
 
-def _check_rows(spec: Any, tree: Any, path: Path) -> None:
+def _check_rows(spec: object, tree: Nest, path: Path) -> None:
     """Raises if a value is padded as a whole but has components that cannot be padded."""
     shape: Any = getattr(spec, "shape", None)
     parts: list[_Part] = tf.nest.flatten(tree)

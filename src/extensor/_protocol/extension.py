@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
+
+import tensorflow as tf
 
 
 @runtime_checkable
@@ -44,6 +46,6 @@ class ExtensionType(Protocol):
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([6., 2.], dtype=float32)>
     """
 
-    def __tf_type_spec__(self) -> Any:
+    def __tf_type_spec__(self) -> tf.TypeSpec:
         """Returns the `TypeSpec` that describes the type of this value."""
         ...

@@ -62,7 +62,7 @@ _WIDE = frozenset([tf.float32, tf.float64])
 _FLOAT32_MAX = 3.4e38
 
 
-def _expect_held(value: Any, dtype: tf.DType, path: str) -> None:
+def _expect_held(value: TensorLike, dtype: tf.DType, path: str) -> None:
     if isinstance(value, (tf.Tensor, tf.Variable)):  # inside a list, TensorFlow would cast it
         _expect_kind(value.dtype, dtype, path)
         return
@@ -81,7 +81,7 @@ def _expect_held(value: Any, dtype: tf.DType, path: str) -> None:
             _expect_held(item, dtype, path)
 
 
-def _expect_array(array: Any, dtype: tf.DType, path: str) -> None:
+def _expect_array(array: np.ndarray[Any, Any], dtype: tf.DType, path: str) -> None:
     if not array.size:  # NumPy gives an empty list float64
         return
     if array.dtype.kind in "SU" and not dtype.is_bool:  # TensorFlow refuses strings, but for bool
@@ -96,7 +96,7 @@ def _expect_array(array: Any, dtype: tf.DType, path: str) -> None:
         raise _not_held(dtype, f"{given.name} values out of range", path, fix)
 
 
-def _overflows(array: Any, dtype: tf.DType) -> bool:
+def _overflows(array: np.ndarray[Any, Any], dtype: tf.DType) -> bool:
     """Returns whether an array has a number out of the range of a dtype.
 
     The dtype is of the kind of the array (bool, integer, float, complex) or of a wider kind.

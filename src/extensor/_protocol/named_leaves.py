@@ -8,12 +8,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._typing import Nest, Value
 from extensor.errors import UnsupportedTypeError
 
 Names = tuple[str, ...]
 
 
-def named_leaves(structure: Any, names: Names = ()) -> Iterator[tuple[Names, Any]]:
+def named_leaves(structure: Nest, names: Names = ()) -> Iterator[tuple[Names, Value]]:
     """Yields the leaves of a nest with their names, in the order of `tf.nest`.
 
     Args:
@@ -32,7 +33,7 @@ def named_leaves(structure: Any, names: Names = ()) -> Iterator[tuple[Names, Any
             yield from named_leaves(item, (*names, name))
 
 
-def items_of(structure: Any) -> list[tuple[str, Any]] | None:
+def items_of(structure: Nest) -> list[tuple[str, Nest]] | None:
     """Returns the items of a container in a nest with their names, or None for a leaf.
 
     Raises:
@@ -53,7 +54,7 @@ def items_of(structure: Any) -> list[tuple[str, Any]] | None:
     return None
 
 
-def name_of_key(key: Any) -> str:
+def name_of_key(key: object) -> str:
     """Returns the name in a path for a key of a dict."""
     if isinstance(key, enum.Enum):
         return key.name

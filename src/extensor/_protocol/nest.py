@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._typing import Value
 from extensor.errors import StructureError
 
 
@@ -101,7 +102,7 @@ def assert_same_structure(
         tf.nest.map_structure(_assert_common_supertype, nest1, nest2, check_types=check_types)
 
 
-def _assert_common_supertype(a: Any, b: Any) -> None:
+def _assert_common_supertype(a: Value, b: Value) -> None:
     specs = [x for x in (a, b) if isinstance(x, tf.TypeSpec) and not isinstance(x, tf.TensorSpec)]
     if len(specs) == 2 and a.most_specific_common_supertype([b]) is None:
         raise StructureError(

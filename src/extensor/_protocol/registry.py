@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 import tensorflow as tf
 
+from extensor._lookup import full_name
 from extensor._tf import (
     DOTLESS,
     CompositeTensor,
@@ -20,6 +21,7 @@ from extensor._tf import (
     registered_specs,
     replace_registration,
 )
+from extensor._typing import Value
 from extensor.errors import ProtocolError, RegistrationError
 
 _SpecClass = TypeVar("_SpecClass", bound=type)
@@ -34,7 +36,9 @@ def register_type_spec(type_spec_subclass: _SpecClass, name: str | None = None) 
 def register_type_spec(
     type_spec_subclass: None = None, name: str | None = None
 ) -> Callable[[_SpecClass], _SpecClass]: ...
-def register_type_spec(type_spec_subclass: object = None, name: str | None = None) -> Any:
+def register_type_spec(
+    type_spec_subclass: type | None = None, name: str | None = None
+) -> type | Callable[[_SpecClass], _SpecClass]:
     """Registers a globally unique name for a TypeSpec, so that it can be stored in a SavedModel.
 
     The registry is TensorFlow's own. Call the function, or use it as a class decorator, with or
@@ -90,10 +94,10 @@ def register_type_spec(type_spec_subclass: object = None, name: str | None = Non
     return cls
 
 
-def _expect_concrete(cls: Any) -> None:
+def _expect_concrete(cls: type) -> None:
     if inspect.isabstract(cls):
         raise ProtocolError(
-            _named(cls),
+            full_name(cls),
             "a concrete TypeSpec",
             f"a class without {', '.join(sorted(cls.__abstractmethods__))}",
             "Define these members, or register the subclasses instead.",
@@ -185,11 +189,11 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
             return cls
         if given is not None and (holder is None or (own and not redefines(spec_class, holder))):
             raise RegistrationError(
-                _named(cls),
+                full_name(cls),
                 "a class without a spec"
                 if holder is None
-                else f"the spec that is registered for it, {_named(holder)}",
-                f"a class with {_PROTOCOL}" if holder is None else _named(spec_class),
+                else f"the spec that is registered for it, {full_name(holder)}",
+                f"a class with {_PROTOCOL}" if holder is None else full_name(spec_class),
                 "A class has one spec in a process: use the existing spec, or make a class "
                 "of your own that holds the value.",
             )
@@ -205,11 +209,11 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
 def _add_type_spec(cls: Any, spec_class: Any) -> None:
     """Adds `__tf_type_spec__` to a class; if it raises, the class is unchanged."""
 
-    def type_spec(self: Any) -> Any:
+    def type_spec(self: Value) -> tf.TypeSpec:
         if type(self) is not cls:
             raise ProtocolError(
-                _named(type(self)),
-                f"a registered class, because its base {_named(cls)} is registered",
+                full_name(type(self)),
+                f"a registered class, because its base {full_name(cls)} is registered",
                 "an unregistered subclass",
                 f"Call xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
             )
@@ -223,7 +227,7 @@ def _add_type_spec(cls: Any, spec_class: Any) -> None:
         setattr(cls, _PROTOCOL, type_spec)
     except (TypeError, AttributeError) as error:
         raise ProtocolError(
-            _named(cls),
+            full_name(cls),
             "a class on which attributes can be set",
             "a class of a C extension, or of a metaclass that forbids them",
             "Make a class of your own that holds the value.",
@@ -232,25 +236,25 @@ def _add_type_spec(cls: Any, spec_class: Any) -> None:
         for name in vars(cls).keys() - before.keys():
             delattr(cls, name)
         raise RegistrationError(
-            _named(cls),
+            full_name(cls),
             "a class of which TensorFlow has seen no value yet",
             "a class that TensorFlow has cached as a plain Python object",
             "Register the class right after importing it, before TensorFlow gets a value.",
         )
 
 
-def _expect_same(cls: type, spec_class: type, value_type: Any) -> None:
+def _expect_same(cls: type, spec_class: type, value_type: object) -> None:
     """Raises unless a spec class has this class as its `value_type`."""
     if value_type is not cls:
         raise ProtocolError(
-            f"{_named(spec_class)}.value_type",
-            _named(cls),
-            _named(value_type) if isinstance(value_type, type) else repr(value_type),
+            f"{full_name(spec_class)}.value_type",
+            full_name(cls),
+            full_name(value_type) if isinstance(value_type, type) else repr(value_type),
             "Write a TypeSpec for this class, whose from_components returns its values.",
         )
 
 
-def _expect_spec_class(cls: Any, spec_class: Any) -> None:
+def _expect_spec_class(cls: object, spec_class: object) -> None:
     if not (isinstance(spec_class, type) and issubclass(spec_class, tf.TypeSpec)):
         raise ProtocolError(
             "register_extension_type",
@@ -261,14 +265,14 @@ def _expect_spec_class(cls: Any, spec_class: Any) -> None:
     _expect_concrete(spec_class)
     if not callable(getattr(spec_class, "from_value", None)):
         raise ProtocolError(
-            f"{_named(spec_class)}.from_value",
+            f"{full_name(spec_class)}.from_value",
             "a class method that returns the spec of a value",
             "a class without from_value",
             "Add `@classmethod def from_value(cls, value)`.",
         )
 
 
-def _expect_leaf_type(cls: Any) -> None:
+def _expect_leaf_type(cls: object) -> None:
     """Raises unless values of a class are plain leaves to TensorFlow."""
     if not isinstance(cls, type):
         received = repr(cls)
@@ -280,15 +284,11 @@ def _expect_leaf_type(cls: Any) -> None:
         refuse(cls)
         return
     raise ProtocolError(
-        _named(cls) if isinstance(cls, type) else "register_extension_type",
+        full_name(cls) if isinstance(cls, type) else "register_extension_type",
         "a class whose values are leaves to TensorFlow",
         received,
         "Make a class of your own that holds the value.",
     )
-
-
-def _named(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _register(cls: type, name: str) -> None:
@@ -306,7 +306,7 @@ def _register(cls: type, name: str) -> None:
             return
     elif known is not None:
         raise RegistrationError(
-            f"{cls.__module__}.{cls.__qualname__}",
+            full_name(cls),
             f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered",
             repr(name),
             "A TypeSpec has one name: remove one of the two registrations.",
@@ -314,9 +314,9 @@ def _register(cls: type, name: str) -> None:
     holder = registered_spec(key)
     if holder is not None and not redefines(cls, holder):
         raise RegistrationError(
-            f"{cls.__module__}.{cls.__qualname__}",
+            full_name(cls),
             "a name that no other TypeSpec has",
-            f"{name!r}, the name of {holder.__module__}.{holder.__qualname__}",
+            f"{name!r}, the name of {full_name(holder)}",
             "Register it under another name.",
         )
     replace_registration(cls, key)

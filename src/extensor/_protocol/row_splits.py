@@ -15,7 +15,7 @@ MAX_INT32 = 2**31 - 1
 """How many values row splits of int32 count."""
 
 
-def expect_splits_fit(count: Any, path: object) -> None:
+def expect_splits_fit(count: int | tf.Tensor, path: object) -> None:
     """Raises StructureError if values are too many for row splits of int32.
 
     Args:
@@ -105,11 +105,11 @@ def check_row_splits(
     return []
 
 
-def _check_in_graph(splits: Any, count: Any, path: str) -> Any:
-    def named() -> Any:
+def _check_in_graph(splits: tf.Tensor, count: int | tf.Tensor | None, path: str) -> tf.Operation:
+    def find_wrong() -> tf.Tensor:
         with tf.control_dependencies(asserted(tf.size(splits) > 0, _empty(path))):
             some = tf.identity(splits)
-        checks: list[Any] = []
+        checks: list[tf.Operation] = []
         for expected, holds, received, number in RULES:
             wrong = _invalid(path, expected.format(count=LATER), received.format(LATER))
             numbers = [count] * ("{count}" in expected) + [number(some)]
@@ -117,10 +117,10 @@ def _check_in_graph(splits: Any, count: Any, path: str) -> Any:
         return passed(checks)
 
     valid = [tf.reduce_all(rule.holds(splits, count)) for rule in RULES]
-    return tf.cond(tf.reduce_all([tf.size(splits) > 0, *valid]), passed, named)
+    return tf.cond(tf.reduce_all([tf.size(splits) > 0, *valid]), passed, find_wrong)
 
 
-def _first(is_true: Any) -> Any:
+def _first(is_true: np.ndarray[Any, Any] | tf.Tensor) -> int | tf.Tensor:
     """Returns the position of the first True in a vector, in NumPy or in a graph."""
     if isinstance(is_true, tf.Tensor):
         return tf.argmax(tf.concat([tf.cast(is_true, tf.int32), [0]], 0))  # also of no splits
@@ -140,7 +140,9 @@ def _invalid(path: str, expected: str, received: str) -> StructureError:
     )
 
 
-def first_difference(lengths: Any, expected: Any) -> int | None:
+def first_difference(
+    lengths: np.ndarray[Any, Any], expected: np.ndarray[Any, Any] | int
+) -> int | None:
     """Returns the first row whose length is not the expected one, or None.
 
     Args:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import tensorflow as tf
 
+from extensor._typing import TensorLike
 from extensor.errors import ExtensorError
 
 LATER = "\0"
@@ -14,8 +14,10 @@ LATER = "\0"
 
 
 def asserted(
-    holds: Any, error: ExtensorError, numbers: Sequence[Any] | Callable[[], Sequence[Any]] = ()
-) -> list[Any]:
+    holds: tf.Tensor,
+    error: ExtensorError,
+    numbers: Sequence[TensorLike] | Callable[[], Sequence[TensorLike]] = (),
+) -> list[tf.Operation]:
     """Returns the op that fails with the text of an error, for `tf.control_dependencies`.
 
     The op prints brackets around each number. It works in functions that XLA compiles, where no op
@@ -45,13 +47,13 @@ def asserted(
     if callable(numbers):
         return [tf.cond(holds, passed, lambda: passed(asserted(holds, error, numbers())))]
     texts = str(error).split(LATER)
-    data: list[Any] = [texts[0]]
+    data: list[tf.Tensor | str] = [texts[0]]
     for text, number in zip(texts[1:], numbers, strict=True):
         data += [tf.cast(number, tf.int32), text]
     return [tf.debugging.Assert(holds, data, summarize=1)]
 
 
-def passed(checks: Sequence[Any] = ()) -> Any:
+def passed(checks: Sequence[tf.Operation] = ()) -> tf.Tensor:
     """Returns True after checks have run: the result of a branch of `tf.cond`."""
     with tf.control_dependencies(checks):
         return tf.constant(True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import abc
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import tensorflow as tf
 
+from extensor._lookup import full_name
 from extensor._protocol import tree
 from extensor._protocol.casting import (
     cast_components,
@@ -26,12 +27,15 @@ from extensor._tf import (
     nan_equal_to_itself,
     refuse,
 )
+from extensor._typing import Nest, Value
 from extensor.errors import AbstractMethodError, DTypeError, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from typing_extensions import Self
+
+_T = TypeVar("_T")
 
 _PROPERTIES = ("component_specs", "value_type")
 """Public names that must be properties; a plain method under such a name is a mistake."""
@@ -57,7 +61,7 @@ class TypeSpec(tf.TypeSpec):
         for name in _PROPERTIES:
             if inspect.isfunction(vars(cls).get(name)):
                 raise ProtocolError(
-                    f"{cls.__module__}.{cls.__qualname__}.{name}",
+                    f"{full_name(cls)}.{name}",
                     "a property",
                     "a method",
                     f"Put @property above `def {name}(self)`.",
@@ -88,7 +92,7 @@ class TypeSpec(tf.TypeSpec):
         raise not_overridden(self, "serialize")
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Self:
+    def deserialize(cls, serialization: Nest) -> Self:
         """Returns the spec that `serialize` described.
 
         Args:
@@ -107,12 +111,12 @@ class TypeSpec(tf.TypeSpec):
 
     @property
     @abc.abstractmethod
-    def component_specs(self) -> Any:
+    def component_specs(self) -> Nest:
         """A nest of specs, one for each component that `to_components` returns."""
         raise not_overridden(self, "component_specs")
 
     @abc.abstractmethod
-    def to_components(self, value: Any) -> Any:
+    def to_components(self, value: Value) -> Nest:
         """Returns the components of a value.
 
         Args:
@@ -125,7 +129,7 @@ class TypeSpec(tf.TypeSpec):
         raise not_overridden(self, "to_components")
 
     @abc.abstractmethod
-    def from_components(self, components: Any) -> Any:
+    def from_components(self, components: Nest) -> Value:
         """Returns a value with the given components.
 
         Args:
@@ -156,7 +160,7 @@ class TypeSpec(tf.TypeSpec):
         if type(self) is not type(spec_or_value):
             return False
         other = cast("TypeSpec", spec_or_value)
-        return self == other or tree.compatible(self.serialize(), other.serialize())
+        return self == other or tree.are_compatible(self.serialize(), other.serialize())
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> TypeSpec | None:
         """Returns the most specific spec that describes the values of both specs, or None.
@@ -174,12 +178,12 @@ class TypeSpec(tf.TypeSpec):
             return None
         if self == other:
             return self
-        merged = tree.merged(self.serialize(), cast("TypeSpec", other).serialize())
+        merged = tree.merge(self.serialize(), cast("TypeSpec", other).serialize())
         return None if merged is None else self.deserialize(merged)
 
     # Casting: values of other types as values of this one.
 
-    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
+    def cast(self, value: Value, casting_context: object | None = None, **request: Any) -> Value:
         """Returns a value that is equivalent to `value` and has this type.
 
         A value of this type is returned unchanged. By default, two other kinds of values are cast,
@@ -256,11 +260,11 @@ class TypeSpec(tf.TypeSpec):
             raise wrong from None
         return self.from_components(parts)
 
-    def _accepts(self, spec: Any) -> bool:
+    def _accepts(self, spec: tf.TypeSpec) -> bool:
         """Returns whether values of a spec are values of this one."""
         # A cache, because a tf.function with a signature casts each argument three times a call,
         # and most arguments have few different shapes.
-        accepted: set[Any] = self.__dict__.setdefault("_accepted", set())
+        accepted: set[tf.TypeSpec] = self.__dict__.setdefault("_accepted", set())
         if spec == self or spec in accepted:
             return True
         try:
@@ -305,7 +309,7 @@ class TypeSpec(tf.TypeSpec):
         if found is None:
             a, b = self.serialize(), cast("TypeSpec", spec).serialize()
             # If the trees merge without a cast, the type's own rule has refused that merge.
-            merged = tree.merged(a, b, castable_type) if tree.merged(a, b) is None else None
+            merged = tree.merge(a, b, castable_type) if tree.merge(a, b) is None else None
             found = None if merged is None else self.deserialize(merged)
         return found
 
@@ -314,30 +318,30 @@ class TypeSpec(tf.TypeSpec):
 
     # Methods that TensorFlow calls. A subclass does not override anything below.
 
-    def _serialize(self) -> Any:
+    def _serialize(self) -> tuple[Any, ...]:
         return self.serialize()
 
     @classmethod
-    def _deserialize(cls, serialization: Any) -> Self:
+    def _deserialize(cls, serialization: Nest) -> Self:
         return cls.deserialize(serialization)
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> Nest:
         return self.component_specs
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Value) -> Nest:
         return self.to_components(value)
 
-    def _from_components(self, components: Any) -> Any:
+    def _from_components(self, components: Nest) -> Value:
         return self.from_components(components)
 
-    def _with_tensor_ranks_only(self) -> Any:
+    def _with_tensor_ranks_only(self) -> tf.TypeSpec:
         return self._once("_ranks_only", super()._with_tensor_ranks_only)
 
-    def _without_tensor_names(self) -> Any:
+    def _without_tensor_names(self) -> tf.TypeSpec:
         return self._once("_unnamed_tensors", super()._without_tensor_names)
 
-    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+    def _once(self, name: str, compute: Callable[[], _T]) -> _T:
         """Returns what follows from this spec, computed in the first call.
 
         tf.nest asks for the same parts of a spec each time that it compares two values.
@@ -353,18 +357,18 @@ class TypeSpec(tf.TypeSpec):
 
     # StackableTypeSpec overrides these three.
 
-    def _batch(self, batch_size: int | None) -> Any:
+    def _batch(self, batch_size: int | None) -> tf.TypeSpec:
         raise does_not_stack(self)
 
-    def _unbatch(self) -> Any:
+    def _unbatch(self) -> tf.TypeSpec:
         raise does_not_stack(self)
 
-    def _to_batched_tensor_list(self, value: Any) -> Any:
+    def _to_batched_tensor_list(self, value: Value) -> list[tf.Tensor]:
         if isinstance(self, BatchableTypeSpec):  # a later base in the MRO implements it
             return super()._to_batched_tensor_list(value)
         raise does_not_stack(self)
 
-    def to_tensors(self, value: Any) -> list[tf.Tensor]:
+    def to_tensors(self, value: Value) -> list[tf.Tensor]:
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
         try:
             return super().to_tensors(value)
@@ -415,35 +419,35 @@ class UnstackableTypeSpec(TypeSpec):
     def expect_boxes(self) -> None:
         """Raises an error if values cannot be elements of datasets."""
 
-    def _batch(self, batch_size: int | None) -> Any:
+    def _batch(self, batch_size: int | None) -> tf.TypeSpec:
         raise self.not_stackable()
 
-    def _unbatch(self) -> Any:
+    def _unbatch(self) -> tf.TypeSpec:
         raise self.not_stackable()
 
-    def _to_batched_tensor_list(self, value: Any) -> Any:
+    def _to_batched_tensor_list(self, value: Value) -> list[tf.Tensor]:
         raise self.not_stackable()
 
     @property
-    def _flat_tensor_specs(self) -> Any:
+    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
         self.expect_boxes()
         return super()._flat_tensor_specs
 
-    def _to_tensor_list(self, value: Any) -> Any:
+    def _to_tensor_list(self, value: Value) -> list[tf.Tensor]:
         self.expect_boxes()
         return super()._to_tensor_list(value)
 
-    def _from_compatible_tensor_list(self, tensor_list: Any) -> Any:
+    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> Value:
         self.expect_boxes()
         return super()._from_compatible_tensor_list(tensor_list)
 
 
-def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
+def deserialized(cls: type[TypeSpec], serialization: Nest) -> TypeSpec:
     """Returns the spec for a class and a serialization. Used by pickle."""
     return cls.deserialize(serialization)
 
 
-def not_overridden(spec: Any, name: str) -> AbstractMethodError:
+def not_overridden(spec: tf.TypeSpec, name: str) -> AbstractMethodError:
     """Returns the error for a call of a method that the subclass must define."""
     return AbstractMethodError(
         f"{type(spec).__qualname__}.{name}",
@@ -453,11 +457,11 @@ def not_overridden(spec: Any, name: str) -> AbstractMethodError:
     )
 
 
-def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _with_context(own: Callable[[Any, Value], Value]) -> Callable[..., Value]:
     """Returns an author's `cast(self, value)` with the third parameter that TensorFlow passes."""
 
     @functools.wraps(own)
-    def cast(self: Any, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(self: TypeSpec, value: Value, casting_context: object = None, **request: Any) -> Value:
         if isinstance(value, tf.TypeSpec):
             return TypeSpec.cast(self, value, casting_context)
         return own(self, value)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._protocol.box import alone_or_list, box, boxed_specs, unbox
+from extensor._protocol.box import alone_or_list, as_list, box, boxed_specs, unbox
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.lossless import lossless
 from extensor._protocol.spec import TypeSpec
 from extensor._protocol.stand_in import StandIn, plain_spec
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def spec_of(value: object) -> tf.TypeSpec:
     return _public(spec)
 
 
-def _public(spec: Any) -> Any:
+def _public(spec: tf.TypeSpec) -> Any:
     """Returns an equal spec that has the public methods."""
     if isinstance(spec, (TypeSpec, StandIn)):
         return spec
@@ -91,32 +93,32 @@ class _PublicNames(StandIn):
 
     # Jobs 2 and 3.
 
-    def serialize(self: Any) -> tuple[Any, ...]:
+    def serialize(self: tf.TypeSpec) -> tuple[Any, ...]:
         """As `xt.TypeSpec.serialize`."""
         return _tf.serialize(self)
 
     @classmethod
-    def deserialize(cls: Any, serialization: tuple[Any, ...]) -> Any:
+    def deserialize(cls: type[tf.TypeSpec], serialization: Nest) -> tf.TypeSpec:
         """As `xt.TypeSpec.deserialize`."""
         return _tf.deserialize(cls, serialization)
 
     @property
-    def component_specs(self: Any) -> Any:
+    def component_specs(self: tf.TypeSpec) -> Nest:
         """As `xt.TypeSpec.component_specs`."""
         return _as_tuple(_tf.component_specs(self))
 
-    def to_components(self: Any, value: Any) -> Any:
+    def to_components(self: tf.TypeSpec, value: Value) -> Nest:
         """As `xt.TypeSpec.to_components`; converts a value to a tensor if needed."""
         return _as_tuple(_tf.to_components(self, _converted(self, value)))
 
-    def from_components(self: Any, components: Any) -> Any:
+    def from_components(self: tf.TypeSpec, components: Nest) -> Value:
         """As `xt.TypeSpec.from_components`."""
         is_list = isinstance(_tf.component_specs(self), list)
         return _tf.from_components(self, list(components) if is_list else components)
 
     # Job 4. TensorFlow compares the classes of specs, so these methods compare the plain specs.
 
-    def is_compatible_with(self: Any, spec_or_value: Any) -> bool:
+    def is_compatible_with(self: Any, spec_or_value: object) -> bool:
         """As `xt.TypeSpec.is_compatible_with`."""
         plain = self.plain
         try:
@@ -129,16 +131,18 @@ class _PublicNames(StandIn):
         except (TypeError, ValueError):  # the value has no spec
             return False
 
-    def most_specific_compatible_type(self: Any, other: Any) -> Any:
+    def most_specific_compatible_type(self: Any, other: tf.TypeSpec) -> tf.TypeSpec | None:
         """As `xt.TypeSpec.most_specific_compatible_type`."""
         merged = self.plain.most_specific_common_supertype([plain_spec(other)])
         return None if merged is None else _public(merged)
 
-    def most_specific_common_supertype(self: Any, others: Any) -> Any:
+    def most_specific_common_supertype(
+        self: Any, others: Sequence[tf.TypeSpec]
+    ) -> tf.TypeSpec | None:
         """As TensorFlow's own."""
         return self.plain.most_specific_common_supertype(list(map(plain_spec, others)))
 
-    def is_subtype_of(self: Any, other: Any) -> bool:
+    def is_subtype_of(self: Any, other: object) -> bool:
         """As TensorFlow's own."""
         return self.plain.is_subtype_of(plain_spec(other))
 
@@ -154,18 +158,18 @@ class _PublicNames(StandIn):
     def __repr__(self: Any) -> str:
         return repr(self.plain)
 
-    def __reduce__(self: Any) -> Any:
+    def __reduce__(self: Any) -> tuple[Any, ...]:
         return _public, (self.plain,)
 
     # Casting.
 
-    def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
+    def cast(self: Any, value: Value, casting_context: object = None) -> Value:
         """As `xt.TypeSpec.cast`."""
         if isinstance(value, tf.TypeSpec):  # TensorFlow passes specs too
             return self.plain.cast(plain_spec(value), casting_context)
         return cast_value(self.plain, value)
 
-    def castable_type(self: Any, spec: Any) -> Any:
+    def castable_type(self: Any, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """As `xt.TypeSpec.castable_type`."""
         found = castable_type(self.plain, plain_spec(spec))
         return None if found is None else _public(found)
@@ -174,30 +178,31 @@ class _PublicNames(StandIn):
 class _StackableNames(_PublicNames):
     """As `_PublicNames`, for a stackable spec class. One boxed tensor is not put into a list."""
 
-    def to_boxed_tensor(self: Any, value: Any, minimum_rank: int = 0) -> Any:
+    def to_boxed_tensor(
+        self: Any, value: Value, minimum_rank: int = 0
+    ) -> tf.Tensor | list[tf.Tensor]:
         """As `xt.StackableTypeSpec.to_boxed_tensor`."""
         return alone_or_list(box(self.plain, _converted(self, value), minimum_rank))
 
-    def from_boxed_tensor(self: Any, boxed_tensor: Any) -> Any:
+    def from_boxed_tensor(self: Any, boxed_tensor: tf.Tensor | Sequence[tf.Tensor]) -> Value:
         """As `xt.StackableTypeSpec.from_boxed_tensor`."""
-        is_list = isinstance(boxed_tensor, (list, tuple))
-        return unbox(self.plain, list(boxed_tensor) if is_list else [boxed_tensor])
+        return unbox(self.plain, list(as_list(boxed_tensor)))
 
-    def boxed_tensor_spec(self: Any, minimum_rank: int = 0) -> Any:
+    def boxed_tensor_spec(self: Any, minimum_rank: int = 0) -> tf.TensorSpec | list[tf.TensorSpec]:
         """As `xt.StackableTypeSpec.boxed_tensor_spec`."""
         return alone_or_list(boxed_specs(self.plain, minimum_rank))
 
-    def stacked(self: Any, num: int | None) -> Any:
+    def stacked(self: Any, num: int | None) -> tf.TypeSpec:
         """As `xt.StackableTypeSpec.stacked`."""
         return _public(_tf.stacked(self.plain, num))
 
-    def unstacked(self: Any) -> Any:
+    def unstacked(self: Any) -> tf.TypeSpec:
         """As `xt.StackableTypeSpec.unstacked`."""
         return _public(_tf.unstacked(self.plain))
 
 
 @functools.cache
-def _stand_in(plain_class: Any) -> Any:
+def _stand_in(plain_class: Any) -> type[tf.TypeSpec]:
     """Returns the subclass of a TensorFlow spec class that has the public methods."""
     stacks = issubclass(plain_class, _tf.BatchableTypeSpec)
     return type(plain_class)(
@@ -212,11 +217,11 @@ def _stand_in(plain_class: Any) -> Any:
     )
 
 
-def _converted(spec: Any, value: Any) -> Any:
+def _converted(spec: tf.TypeSpec, value: Value) -> Value:
     if isinstance(spec, tf.TensorSpec) and not isinstance(value, tf.Tensor):
         return tf.convert_to_tensor(lossless(value, spec.dtype, "TensorSpec"), spec.dtype)
     return value
 
 
-def _as_tuple(nest: Any) -> Any:
+def _as_tuple(nest: Nest) -> Nest:
     return tuple(nest) if isinstance(nest, list) else nest

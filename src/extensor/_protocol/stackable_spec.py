@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -25,9 +24,13 @@ from extensor._protocol.box import (
 )
 from extensor._protocol.component_error import does_not_stack, mismatch
 from extensor._protocol.spec import TypeSpec
-from extensor._protocol.tree import reshaped
+from extensor._protocol.tree import map_shapes
 from extensor._tf import BatchableTypeSpec
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
+
+ChangeShape = Callable[[tf.TensorShape], tf.TensorShape]
+ChangeSpec = Callable[[tf.TypeSpec], tf.TypeSpec]
 
 
 class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
@@ -73,7 +76,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     [2] [ True]
     """
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
+    def to_boxed_tensor(self, value: Value, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
         """Returns a value as a tensor, or parallel tensors, that can be stacked.
 
         Stacking, unstacking or concatenating boxed tensors has the same result as stacking,
@@ -95,9 +98,9 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                 leading dimensions differ from those of another component (also a ValueError).
         """
         expect_type(self, value)
-        boxes: list[Any] = []
+        boxes: list[tf.Tensor] = []
 
-        def add(spec: tf.TypeSpec, component: Any) -> None:
+        def add(spec: tf.TypeSpec, component: Value) -> None:
             if not isinstance(spec, BatchableTypeSpec):
                 raise does_not_stack(spec, type(self).__qualname__)
             if isinstance(spec, tf.TensorSpec) and not spec.is_compatible_with(component):
@@ -130,7 +133,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             leading = leading.merge_with(tensor.shape[:minimum_rank])
         return alone_or_list(boxes)
 
-    def from_boxed_tensor(self, boxed_tensor: Sequence[tf.Tensor]) -> Any:
+    def from_boxed_tensor(self, boxed_tensor: Sequence[tf.Tensor]) -> Value:
         """Returns the value that a boxed tensor, or parallel boxed tensors, hold.
 
         Args:
@@ -146,7 +149,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         expect_boxes(self, boxes)
         return self._unboxed(boxes)
 
-    def _unboxed(self, boxes: list[Any]) -> Any:
+    def _unboxed(self, boxes: list[tf.Tensor]) -> Value:
         """Returns the value that boxes hold, without checks."""
         rest = iter(boxes)
         components = [
@@ -163,7 +166,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         return self.from_components(tf.nest.pack_sequence_as(specs, components))
 
     @functools.cached_property
-    def _numbers_of_boxes(self) -> list[tuple[Any, int | None]]:
+    def _numbers_of_boxes(self) -> list[tuple[tf.TypeSpec, int | None]]:
         """The spec of each component, and the number of its boxes; None for a plain tensor."""
         return [
             (spec, None if type(spec) is tf.TensorSpec else len(boxed_specs(spec)))
@@ -208,16 +211,17 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             return self.unstacked().stacked(None)
         return self._restacked(any_length_shape, any_length)
 
-    def _restacked(self, of_shape: Any, of_spec: Any) -> StackableTypeSpec:
+    def _restacked(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> StackableTypeSpec:
         """Maps the shapes in the serialization, and checks the result against the components."""
-        done: dict[int, Any] = {}  # a part of the serialization is often a component spec too
+        # A part of the serialization is often a component spec too.
+        done: dict[int, tuple[tf.TypeSpec, tf.TypeSpec]] = {}
 
-        def once(spec: Any) -> Any:
-            if id(spec) not in done:
-                done[id(spec)] = spec, of_spec(spec)  # holds the spec, so that its id stays its own
+        def once(spec: tf.TypeSpec) -> tf.TypeSpec:
+            if id(spec) not in done:  # the tuple holds the spec, so that its id stays its own
+                done[id(spec)] = spec, change_spec(spec)
             return done[id(spec)][1]
 
-        result = self.deserialize(reshaped(self.serialize(), of_shape, once))
+        result = self.deserialize(map_shapes(self.serialize(), change_shape, once))
         expected = [once(spec) for spec in tf.nest.flatten(self.component_specs)]
         received = tf.nest.flatten(result.component_specs)
         if len(expected) != len(received) or not all(
@@ -242,7 +246,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         """Returns whether a stack of values has stacks of their components as components."""
         return type(self).to_boxed_tensor is StackableTypeSpec.to_boxed_tensor
 
-    def _named_components(self) -> Any:
+    def _named_components(self) -> Nest:
         """Returns the component specs, as a dict where the components have names."""
         return self.component_specs
 
@@ -271,29 +275,29 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     def _unbatch(self) -> StackableTypeSpec:
         return self.unstacked()
 
-    def _to_tensor_list(self, value: Any) -> list[Any]:
+    def _to_tensor_list(self, value: Value) -> list[tf.Tensor]:
         return list(as_list(self.to_boxed_tensor(value)))
 
-    def _to_batched_tensor_list(self, value: Any) -> list[Any]:
+    def _to_batched_tensor_list(self, value: Value) -> list[tf.Tensor]:
         return list(as_list(self.to_boxed_tensor(value, minimum_rank=1)))
 
-    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
+    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> Value:
         if type(self).from_boxed_tensor is StackableTypeSpec.from_boxed_tensor:
             return self._unboxed(tensor_list)  # boxes from TensorFlow need no checks
         boxed_alone = not isinstance(self.boxed_tensor_spec(), (list, tuple))
         return self.from_boxed_tensor(tensor_list[0] if boxed_alone else tensor_list)
 
     @property
-    def _flat_tensor_specs(self) -> list[Any]:
+    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
         return list(self._boxed_specs)
 
     @functools.cached_property
-    def _boxed_specs(self) -> list[Any]:
+    def _boxed_specs(self) -> list[tf.TensorSpec]:
         # TensorFlow asks for them with each element of a dataset.
         return list(as_list(self.boxed_tensor_spec()))
 
 
-def stacks_by_components(spec: Any) -> bool:
+def stacks_by_components(spec: object) -> bool:
     """Returns whether a stack of values of a spec has stacks of their components as components.
 
     >>> from extensor._protocol.stackable_spec import stacks_by_components
@@ -304,7 +308,7 @@ def stacks_by_components(spec: Any) -> bool:
     return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
 
 
-def as_row(spec: Any) -> Any:
+def as_row(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of a value as that of a row, so that a stack of rows may be ragged.
 
     The rows of a ragged tensor are dense. If a field takes ragged tensors only, its dense values
@@ -323,7 +327,7 @@ def as_row(spec: Any) -> Any:
     return spec._as_row() if isinstance(spec, StackableTypeSpec) else spec
 
 
-def any_length(spec: Any) -> Any:
+def any_length(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of stacked values, with an unknown number of them.
 
     >>> from extensor._protocol.stackable_spec import any_length
@@ -343,7 +347,7 @@ def any_length_shape(shape: tf.TensorShape) -> tf.TensorShape:
     return tf.TensorShape([None]).concatenate(shape[1:])
 
 
-def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
+def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> tf.TypeSpec:
     """Returns a spec that stacks values of different sizes as ragged tensors.
 
     Args:
@@ -378,7 +382,7 @@ def _not_ragged(spec: tf.TypeSpec) -> DTypeError:
     )
 
 
-def expect_boxes(spec: StackableTypeSpec, boxes: list[Any]) -> None:
+def expect_boxes(spec: StackableTypeSpec, boxes: list[tf.Tensor]) -> None:
     """Raises StructureError or DTypeError unless boxed tensors match their specs."""
     path = type(spec).__qualname__
     fix = "Give the result of to_boxed_tensor of the same type, and stack or unstack the spec as "

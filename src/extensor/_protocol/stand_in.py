@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
 from extensor._tf import deserialize, name_for_saving, registered_name, serialize
+from extensor._typing import Value
 
 
 class StandIn:
@@ -12,14 +15,14 @@ class StandIn:
 
     __slots__ = ()
 
-    plain_class: Any
+    plain_class: type[tf.TypeSpec]
 
     @property
-    def plain(self: Any) -> Any:
+    def plain(self: tf.TypeSpec) -> tf.TypeSpec:
         """TensorFlow's own spec, which this one wraps."""
         return deserialize(self.plain_class, serialize(self))
 
-    def __tf_tracing_type__(self, context: Any) -> Any:
+    def __tf_tracing_type__(self, context: object) -> tf.TypeSpec:
         return self.plain
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -29,6 +32,6 @@ class StandIn:
             name_for_saving(cls, name)
 
 
-def plain_spec(spec: Any) -> Any:
+def plain_spec(spec: Value) -> Value:
     """Returns TensorFlow's own spec if the argument is a `StandIn`; else the argument."""
     return spec.plain if isinstance(spec, StandIn) else spec

@@ -18,13 +18,14 @@ two functions with `functools.singledispatch`, and an implementation is register
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import tensorflow as tf
 
+from extensor._typing import Value
+
 
 @functools.singledispatch
-def symbolic_spec(value: Any) -> tf.TypeSpec | None:
+def symbolic_spec(value: object) -> tf.TypeSpec | None:
     """Returns the spec of the TensorFlow value behind a symbolic value; None for other values.
 
     Register a function of the value for each class of symbolic values.
@@ -33,7 +34,7 @@ def symbolic_spec(value: Any) -> tf.TypeSpec | None:
 
 
 @functools.singledispatch
-def symbolic_rows(values: Any, row_splits: Any) -> Any:
+def symbolic_rows(values: object, row_splits: tf.Tensor) -> Value | None:
     """Returns symbolic values cut into rows; None for other values.
 
     Register a function of the values and the row splits for each class that can be cut.
@@ -41,6 +42,6 @@ def symbolic_rows(values: Any, row_splits: Any) -> Any:
     return None
 
 
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> bool:
     """Returns whether `symbolic_spec` is registered for a value's class."""
     return symbolic_spec.dispatch(type(value)) is not symbolic_spec.dispatch(object)

@@ -14,6 +14,12 @@ import tensorflow as tf
 
 from extensor._tf import number_key
 
+Leaf = Any
+"""A shape, dtype, spec, or other static data."""
+
+Tree = Any
+"""A `Leaf`, or a list, tuple, namedtuple or mapping of trees."""
+
 
 class Static:
     """A TypeSpec that is static data, in trees where a bare TypeSpec describes a tensor."""
@@ -33,15 +39,15 @@ class Static:
         return repr(self.spec)
 
 
-def rebuilt(container: Any, items: Iterable[Any]) -> Any:
+def with_items(container: Tree, items: Iterable[Tree]) -> Tree:
     """Returns a container of the same class with other items.
 
     Args:
         container: A list, tuple, namedtuple or mapping.
         items: The same number of items; for a mapping, its values in the order of its keys.
 
-    >>> from extensor._protocol.tree import rebuilt
-    >>> rebuilt({"a": 1, "b": 2}, [3, 4])
+    >>> from extensor._protocol.tree import with_items
+    >>> with_items({"a": 1, "b": 2}, [3, 4])
     {'a': 3, 'b': 4}
     """
     cls: Any = container.__class__  # not `type()`: tf.Module wraps containers in proxies
@@ -50,39 +56,39 @@ def rebuilt(container: Any, items: Iterable[Any]) -> Any:
     return cls(*items) if hasattr(container, "_fields") else cls(items)
 
 
-def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+def map_leaves(function: Callable[[Leaf], Leaf], tree: Tree) -> Tree:
     """Returns a tree with a function applied to every leaf.
 
-    >>> from extensor._protocol.tree import mapped
-    >>> mapped(str, (1, {"a": [2, 3]}))
+    >>> from extensor._protocol.tree import map_leaves
+    >>> map_leaves(str, (1, {"a": [2, 3]}))
     ('1', {'a': ['2', '3']})
     """
     if isinstance(tree, (tuple, list)):
-        return rebuilt(tree, [mapped(function, item) for item in tree])
+        return with_items(tree, [map_leaves(function, item) for item in tree])
     if isinstance(tree, Mapping):
-        return rebuilt(tree, [mapped(function, item) for item in tree.values()])
+        return with_items(tree, [map_leaves(function, item) for item in tree.values()])
     return function(tree)
 
 
-def reshaped(
-    tree: Any,
-    of_shape: Callable[[tf.TensorShape], tf.TensorShape],
-    of_spec: Callable[[tf.TypeSpec], tf.TypeSpec],
-) -> Any:
+def map_shapes(
+    tree: Tree,
+    change_shape: Callable[[tf.TensorShape], tf.TensorShape],
+    change_spec: Callable[[tf.TypeSpec], tf.TypeSpec],
+) -> Tree:
     """Returns a tree with one function applied to its shapes, and another to its specs.
 
-    >>> from extensor._protocol.tree import reshaped
+    >>> from extensor._protocol.tree import map_shapes
     >>> import tensorflow as tf
-    >>> reshaped((tf.TensorShape([3, 2]), "mm"), lambda shape: shape[1:], lambda spec: spec)
+    >>> map_shapes((tf.TensorShape([3, 2]), "mm"), lambda shape: shape[1:], lambda spec: spec)
     (TensorShape([2]), 'mm')
     """
 
-    def change(leaf: Any) -> Any:
+    def change(leaf: Leaf) -> Leaf:
         if isinstance(leaf, tf.TypeSpec):
-            return of_spec(leaf)
-        return of_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
+            return change_spec(leaf)
+        return change_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
 
-    return mapped(change, tree)
+    return map_leaves(change, tree)
 
 
 class Comparison(NamedTuple):
@@ -93,11 +99,11 @@ class Comparison(NamedTuple):
         equal: Returns whether two leaves of the same class are equal.
     """
 
-    same_kind: Callable[[Any, Any], bool]
-    equal: Callable[[Any, Any], bool]
+    same_kind: Callable[[Tree, Tree], bool]
+    equal: Callable[[Leaf, Leaf], bool]
 
 
-def _same_saved_kind(a: Any, b: Any) -> bool:
+def _same_saved_kind(a: Tree, b: Tree) -> bool:
     """Returns whether two subtrees have the same class, as far as a SavedModel preserves it.
 
     A SavedModel restores a namedtuple as another class with the same name and fields, and an
@@ -110,7 +116,7 @@ def _same_saved_kind(a: Any, b: Any) -> bool:
     return type(a) is type(b)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: Leaf, b: Leaf) -> bool:
     if isinstance(a, np.ndarray):
         if a.dtype != b.dtype or a.shape != b.shape:
             return False
@@ -156,7 +162,7 @@ def _common_shape(a: tf.TensorShape, b: tf.TensorShape) -> tf.TensorShape:
     return a.most_specific_compatible_shape(b)
 
 
-def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
+def are_compatible(a: Tree, b: Tree, by: Comparison = SERIALIZED) -> bool:
     """Returns whether two trees are compatible.
 
     Shapes, dtypes and specs are compared by their own `is_compatible_with`.
@@ -166,12 +172,12 @@ def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
         b: Another tree. The order does not matter.
         by: The comparison of containers and of other leaves.
 
-    >>> from extensor._protocol.tree import compatible
+    >>> from extensor._protocol.tree import are_compatible
     >>> import tensorflow as tf
     >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
-    >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
+    >>> dense.is_compatible_with(row), are_compatible(dense, row), are_compatible(row, dense)
     (False, True, True)
-    >>> compatible((tf.TensorShape([None]), "mm"), (tf.TensorShape([3]), "mm"))
+    >>> are_compatible((tf.TensorShape([None]), "mm"), (tf.TensorShape([3]), "mm"))
     True
     """
     if isinstance(a, tf.TypeSpec):
@@ -184,42 +190,42 @@ def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
     if not by.same_kind(a, b):
         return False
     if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(compatible(x, y, by) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(are_compatible(x, y, by) for x, y in zip(a, b, strict=True))
     if isinstance(a, Mapping):
-        return a.keys() == b.keys() and all(compatible(item, b[k], by) for k, item in a.items())
+        return a.keys() == b.keys() and all(are_compatible(item, b[k], by) for k, item in a.items())
     if isinstance(a, Static):
-        return compatible(a.spec, b.spec)
+        return are_compatible(a.spec, b.spec)
     if isinstance(a, (tf.TensorShape, tf.DType)):
         return a.is_compatible_with(b)
     return by.equal(a, b)
 
 
-def merged(
-    a: Any,
-    b: Any,
-    of_specs: Callable[[Any, Any], Any] = supertype,
+def merge(
+    a: Tree,
+    b: Tree,
+    merge_specs: Callable[[tf.TypeSpec, tf.TypeSpec], tf.TypeSpec | None] = supertype,
     by: Comparison = SERIALIZED,
-) -> Any:
+) -> Tree | None:
     """Returns a tree with the merged shapes and specs of two trees, or None.
 
     Args:
         a: A tree other than a bare None.
         b: Another tree.
-        of_specs: Returns the merge of two specs, or None.
+        merge_specs: Returns the merge of two specs, or None.
         by: The comparison of containers and other leaves, which must be equal.
 
     Returns:
         A tree with the containers of the first tree; None if the trees do not merge.
 
-    >>> from extensor._protocol.tree import merged
+    >>> from extensor._protocol.tree import merge
     >>> import tensorflow as tf
-    >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([3]), "mm"))
+    >>> merge((tf.TensorShape([2]), "mm"), (tf.TensorShape([3]), "mm"))
     (TensorShape([None]), 'mm')
-    >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([2]), "inch")) is None
+    >>> merge((tf.TensorShape([2]), "mm"), (tf.TensorShape([2]), "inch")) is None
     True
     """
     try:
-        return _merged(a, b, of_specs, by)
+        return _merge(a, b, merge_specs, by)
     except _NoMergeError:
         return None
 
@@ -228,9 +234,14 @@ class _NoMergeError(Exception):
     """Two trees do not merge. Raised instead of returning None, which is a valid leaf."""
 
 
-def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any], by: Comparison) -> Any:
+def _merge(
+    a: Tree,
+    b: Tree,
+    merge_specs: Callable[[tf.TypeSpec, tf.TypeSpec], tf.TypeSpec | None],
+    by: Comparison,
+) -> Tree:
     if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
-        spec = of_specs(a, b)
+        spec = merge_specs(a, b)
         if spec is None:
             raise _NoMergeError
         return spec
@@ -239,14 +250,14 @@ def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any], by: Comparison)
     if isinstance(a, tf.TensorShape):
         return a.most_specific_compatible_shape(b)
     if isinstance(a, Static):
-        return Static(_merged(a.spec, b.spec, of_specs, by))
+        return Static(_merge(a.spec, b.spec, merge_specs, by))
     if isinstance(a, (tuple, list)):
         if len(a) == len(b):
             pairs = zip(a, b, strict=True)
-            return rebuilt(a, [_merged(x, y, of_specs, by) for x, y in pairs])
+            return with_items(a, [_merge(x, y, merge_specs, by) for x, y in pairs])
     elif isinstance(a, Mapping):
         if a.keys() == b.keys():
-            return rebuilt(a, [_merged(item, b[k], of_specs, by) for k, item in a.items()])
+            return with_items(a, [_merge(item, b[k], merge_specs, by) for k, item in a.items()])
     elif by.equal(a, b):
         return a
     raise _NoMergeError

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs, unbox
-from extensor._protocol.box_ragged import ragged_of_rows
+from extensor._protocol.box_ragged import ragged_of_parts
 from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._tf import unstacked
 from extensor.errors import ProtocolError
@@ -120,7 +120,7 @@ class _OneColumn(Columns):
         return [value]
 
     def _from_columns(self, columns: Iterator[Any]) -> Any:
-        return ragged_of_rows(self._spec, next(columns))
+        return ragged_of_parts(self._spec, next(columns))
 
 
 class _Components(Columns):

@@ -18,7 +18,7 @@ from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import any_length, any_length_shape, ragged_row
 from extensor._protocol.stand_in import plain_spec
-from extensor._protocol.tree import compatible, supertype
+from extensor._protocol.tree import are_compatible, supertype
 from extensor._struct import arrow_types
 from extensor._struct.change import changed, needs_change, nulls_of, retyped, target
 from extensor._struct.code import code_of, shape_code
@@ -293,7 +293,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             and self._order == other._order
             and self._meanings == other._meanings
             and self._shape.is_compatible_with(other._shape)
-            and all(compatible(self._field_specs[n], other._field_specs[n])
+            and all(are_compatible(self._field_specs[n], other._field_specs[n])
                     for n in self._order)
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.casting import castable_type, shortened
+from extensor._protocol.casting import castable_type, short_text
 from extensor._struct.arrow_types import beside
 from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import fits, needs_change, retyped
@@ -131,7 +131,7 @@ def _of_parts(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differe
         fix = "give records: xt.struct.constant or xt.from_arrow make them"
         if not isinstance(want, StructuredTensorSpec):
             fix = _fix((want, have), (None, None), path)
-        yield Difference(path, shortened(want), shortened(have), fix)
+        yield Difference(path, short_text(want), short_text(have), fix)
 
 
 def _pairs(want: Any, have: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
@@ -206,7 +206,7 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
         return
     names = [node(path.names[-1], *each).label for each in (want, have)]
     if names[0] == names[1]:
-        names = [shortened(spec) for spec in specs]
+        names = [short_text(spec) for spec in specs]
     fails = fit and total and _may_fail(inner[0], inner[1])
     yield Difference(
         path, names[0], names[1], "spec.cast(records)" if fails else _fix(specs, meanings, path)

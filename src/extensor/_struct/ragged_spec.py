@@ -16,12 +16,12 @@ from extensor._authoring.extents import remember
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import alone_or_list, box, boxed_specs, expect_type, unbox
-from extensor._protocol.box_ragged import Rows, unbox_rows
+from extensor._protocol.box_ragged import RaggedParts, unbox_parts
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.stackable_spec import any_length_shape
-from extensor._protocol.tree import compatible, merged
+from extensor._protocol.tree import are_compatible, merge
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.columns import Cuts, is_cut_by_type
 from extensor._struct.common_shape import known_rank
@@ -130,7 +130,7 @@ class ListSpec(StructuredTensorSpec):
         """Returns whether both have compatible shapes, values and row splits."""
         other = spec_or_none(spec_or_value)
         return isinstance(other, type(self)) and (
-            self == other or compatible(self._cmp_key(), other._cmp_key())
+            self == other or are_compatible(self._cmp_key(), other._cmp_key())
         )
 
     def most_specific_compatible_type(self, other: Any) -> StructuredTensorSpec | None:
@@ -139,7 +139,7 @@ class ListSpec(StructuredTensorSpec):
             return None
         if self == other:
             return self
-        parts: Any = merged(self._cmp_key(), other._cmp_key())
+        parts: Any = merge(self._cmp_key(), other._cmp_key())
         return None if parts is None else type(self)(*parts)._with_dims(self._dims or other._dims)
 
     def _castable_with(self, spec: StructuredTensorSpec, inner: Any) -> Any:
@@ -194,7 +194,7 @@ class ListSpec(StructuredTensorSpec):
         def column(spec: Any, count: int) -> Any:
             own = [next(rest) for _ in range(count)]
             is_ragged = isinstance(spec, tf.RaggedTensorSpec)
-            return unbox_rows(spec, own) if is_ragged else unbox(spec, own)
+            return unbox_parts(spec, own) if is_ragged else unbox(spec, own)
 
         return self._from_columns(column(spec, count) for spec, count in self._column_boxes)
 
@@ -475,7 +475,7 @@ class RaggedStructuredTensorSpec(ListSpec):
 
         def below() -> Iterator[Any]:
             for column in columns:
-                rows = column if isinstance(column, Rows) else uncut_rows(column)
+                rows = column if isinstance(column, RaggedParts) else uncut_rows(column)
                 assert rows is not None
                 splits.append(rows[1])
                 yield rows[0]

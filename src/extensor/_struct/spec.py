@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._protocol.stackable_spec import StackableTypeSpec, stacks_by_components
-from extensor._protocol.tree import rebuilt, reshaped
+from extensor._protocol.tree import map_shapes, with_items
 from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.columns import Columns, columns_of
 from extensor._struct.dims import Dims
@@ -352,7 +352,7 @@ def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
             spec.shape, spec.dtype, spec.ragged_rank, dtype, spec.flat_values_spec
         )
     if row_splits_dtypes_of(spec) - {dtype}:
-        parts = reshaped(
+        parts = map_shapes(
             spec.serialize(), lambda shape: shape, lambda part: with_row_splits_dtype(part, dtype)
         )
         return spec.deserialize(parts)
@@ -434,7 +434,7 @@ def with_parts(value: Any, parts: dict[str, Any]) -> Any:
     spec = tf.type_spec_from_value(value)
     own = component_specs(spec)
     if isinstance(own, Mapping):
-        return from_components(spec, rebuilt(own, parts.values()))
+        return from_components(spec, with_items(own, parts.values()))
     return from_components(spec, tf.nest.pack_sequence_as(own, list(parts.values())))
 
 

@@ -45,7 +45,7 @@ def reshaped(
         return reshaped(part, change, kept)
 
     try:
-        return _tf.deserialize(type(spec), tree.reshaped(_tf.serialize(spec), of_shape, of_spec))
+        return _tf.deserialize(type(spec), tree.map_shapes(_tf.serialize(spec), of_shape, of_spec))
     except (TypeError, ValueError):
         return spec
 
@@ -94,11 +94,11 @@ def _changes(part: Any) -> Iterator[Any]:
     elif isinstance(part, dict):
         for key, value in part.items():
             for changed in _changes(value):
-                yield tree.rebuilt(part, [changed if k == key else v for k, v in part.items()])
+                yield tree.with_items(part, [changed if k == key else v for k, v in part.items()])
     elif isinstance(part, (list, tuple)):
         for i, item in enumerate(part):
             for changed in _changes(item):
-                yield tree.rebuilt(part, [*part[:i], changed, *part[i + 1 :]])
+                yield tree.with_items(part, [*part[:i], changed, *part[i + 1 :]])
     elif isinstance(part, tf.TensorShape):
         for axis, size in enumerate(part if part.rank else ()):
             for other in [2] if size is None else [size + 1, None]:
