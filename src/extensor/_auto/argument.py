@@ -16,6 +16,7 @@ from extensor._declare.static_data import (
     FrozenList,
     FrozenPartial,
     Itself,
+    Part,
     freeze,
 )
 from extensor._protocol.lossless import is_tensor_like
@@ -23,12 +24,13 @@ from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import Static, with_items
 from extensor._tf._tf_value_spec import converted_spec
+from extensor._typing import Nest
 from extensor.errors import DTypeError
 
 _LEAVES = (type(None), bool, int, float, str, bytes, tf.DType, tf.TensorShape)
 
 
-def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
+def part_of_argument(value: Nest, path: str, is_part: bool = False) -> Part:
     """Returns the part for an argument, with a TypeSpec in place of each tensor.
 
     Args:
@@ -44,7 +46,7 @@ def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
     if is_tensor_like(value) and not is_part:
         return part_of(value)
 
-    def inner(item: Any, place: str) -> Any:
+    def inner(item: Nest, place: str) -> Part:
         return part_of_argument(item, f"{path}{place}", is_part)
 
     if isinstance(value, (list, tuple)):
@@ -79,11 +81,11 @@ class Converted:
 
     __slots__ = ("spec", "value")
 
-    def __init__(self, value: Any, spec: ConvertedSpec) -> None:
+    def __init__(self, value: object, spec: ConvertedSpec) -> None:
         self.value = value
         self.spec = spec
 
-    def __tf_type_spec__(self) -> Any:
+    def __tf_type_spec__(self) -> ConvertedSpec:
         """Returns the `ConvertedSpec` of the value."""
         return self.spec
 
@@ -105,15 +107,15 @@ class ConvertedSpec(StackableTypeSpec):
         return Converted
 
     @property
-    def component_specs(self) -> Any:
+    def component_specs(self) -> Nest:
         """The component specs of the inner spec."""
         return _tf.component_specs(self.inner)
 
-    def to_components(self, value: Any) -> Any:
+    def to_components(self, value: Converted) -> Nest:
         """Returns the components of the wrapped value."""
         return _tf.to_components(self.inner, value.value)
 
-    def from_components(self, components: Any) -> Any:
+    def from_components(self, components: Nest) -> Converted:
         """Returns a wrapper of the value with the given components."""
         return Converted(_tf.from_components(self.inner, components), self)
 

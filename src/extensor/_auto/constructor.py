@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._tf._tf_probability import signature_of
+from extensor._typing import Nest, Value
 from extensor.errors import ArgumentError
 
 _MISSING = object()
@@ -108,7 +109,7 @@ class Constructor:
                 "Derive a class that defines __init__.",
             ) from error
 
-    def arguments_of(self, value: Any) -> dict[str, Any]:
+    def arguments_of(self, value: object) -> dict[str, Nest]:
         """Returns the constructor arguments of a value, by name.
 
         Raises:
@@ -116,7 +117,7 @@ class Constructor:
         """
         if self._refused is not None:
             raise self._nameless(self._refused)
-        found: dict[str, Any] = {}
+        found: dict[str, Nest] = {}
         for name, private in self._places:
             argument = getattr(value, name, _MISSING)
             if argument is _MISSING:
@@ -128,11 +129,11 @@ class Constructor:
             found[self._keywords] = self._keywords_of(value)
         return found
 
-    def argument_of(self, value: Any, name: str) -> Any:
+    def argument_of(self, value: object, name: str) -> Nest:
         """Returns one argument of a value, or the dict of its `**kwargs`."""
         return self._keywords_of(value) if name == self._keywords else argument_of(value, name)
 
-    def _keywords_of(self, value: Any) -> dict[str, Any]:
+    def _keywords_of(self, value: object) -> dict[str, Nest]:
         """Returns the `**kwargs` of a value; their names are in `value.parameters`."""
         parameters = getattr(value, "parameters", None)
         if not isinstance(parameters, Mapping):
@@ -146,7 +147,7 @@ class Constructor:
             if name not in self._not_keywords
         }
 
-    def call(self, arguments: dict[str, Any]) -> Any:
+    def call(self, arguments: dict[str, Nest]) -> Value:
         """Returns a new value, constructed with the given arguments."""
         if self._keywords is not None:
             arguments |= arguments.pop(self._keywords)
@@ -155,7 +156,7 @@ class Constructor:
         return self._cls(*[arguments.pop(name) for name in self._positional], **arguments)
 
 
-def argument_of(value: Any, name: str, given: Any = _MISSING) -> Any:
+def argument_of(value: object, name: str, given: Nest = _MISSING) -> Nest:
     """Returns a constructor argument of a value.
 
     The argument `x` is read from the attribute `x`, else `_x`, else `parameters["x"]`. Methods of
@@ -192,11 +193,11 @@ def argument_of(value: Any, name: str, given: Any = _MISSING) -> Any:
     )
 
 
-def _is_own_method(found: Any, value: Any) -> bool:
+def _is_own_method(found: object, value: object) -> bool:
     return type(found) is types.MethodType and found.__self__ is value
 
 
-def static_names(value: Any) -> Collection[str]:
+def static_names(value: object) -> Collection[str]:
     """Returns the names of arguments that are static data if their values are known."""
     for attribute in _STATIC_NAMES:
         try:
@@ -208,7 +209,7 @@ def static_names(value: Any) -> Collection[str]:
     return ()
 
 
-def static_value(tensor: Any) -> Any:
+def static_value(tensor: Nest) -> Nest:
     """Returns the static value of a tensor as an array, or the tensor if its value is unknown.
 
     A scalar becomes an array of rank 0, which keeps the dtype.

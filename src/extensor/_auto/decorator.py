@@ -13,7 +13,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import tensorflow as tf
 
@@ -29,7 +29,11 @@ from extensor._tf import (
 )
 from extensor._tf._tf_nest import composite_first
 from extensor._tf._tf_probability import is_deferred
+from extensor._typing import Value
 from extensor.errors import ArgumentError, ProtocolError, RegistrationError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -71,7 +75,7 @@ class AutoCompositeTensor(CompositeTensor):
     42.0
     """
 
-    def __tf_type_spec__(self) -> Any:
+    def __tf_type_spec__(self) -> AutoSpec:
         """Returns the spec that the decorator derived.
 
         Raises:
@@ -80,10 +84,10 @@ class AutoCompositeTensor(CompositeTensor):
         return _spec_of(self)
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> AutoSpec:
         return self.__tf_type_spec__()
 
-    def _convert_variables_to_tensors(self) -> Any:
+    def _convert_variables_to_tensors(self) -> Self:
         return _with_variables_read(self)
 
 
@@ -245,7 +249,9 @@ def _generated(cls: type) -> type:
     return made
 
 
-def _spec_class(made: type, cls: type, omitted: Any, ignored: Any) -> type[AutoSpec]:
+def _spec_class(
+    made: type, cls: type, omitted: tuple[str, ...], ignored: tuple[str, ...]
+) -> type[AutoSpec]:
     """Returns the spec class for a decorated class.
 
     Args:
@@ -321,7 +327,7 @@ def _redefines(cls: type, old: type) -> bool:
 # Methods of values.
 
 
-def _spec_of(self: Any) -> Any:
+def _spec_of(self: Value) -> Any:
     """Returns the spec of a value of a decorated class, or the `_type_spec` of a subclass."""
     for base in type(self).__mro__:
         members = vars(base)
@@ -334,7 +340,7 @@ def _spec_of(self: Any) -> Any:
     raise not_decorated(type(self), "AutoCompositeTensor")
 
 
-def _with_variables_read(self: Any) -> Any:
+def _with_variables_read(self: Value) -> Value:
     """Returns the value with its variables converted to tensors."""
     spec = _spec_of(self)
     components = spec.to_components(self)
@@ -343,7 +349,7 @@ def _with_variables_read(self: Any) -> Any:
     return self if all(same) else spec.from_components(read)
 
 
-def _read(component: Any) -> Any:
+def _read(component: Value) -> Value:
     if isinstance(component, tf.Variable):
         return tf.convert_to_tensor(component)
     if isinstance(component, CompositeTensor):

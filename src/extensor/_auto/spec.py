@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -17,10 +17,15 @@ from extensor._auto.argument import Converted, ConvertedSpec, part_of_argument
 from extensor._auto.constructor import Constructor, static_names, static_value
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, check_names, leaves_of, plain, tensors_of
-from extensor._declare.static_data import FrozenDict, FrozenPartial, Itself, thaw
+from extensor._declare.static_data import Code, FrozenDict, FrozenPartial, Itself, Part, thaw
+from extensor._protocol.stackable_spec import ChangeShape, ChangeSpec
 from extensor._tf import CompositeTensor
 from extensor._tf._tf_probability import Deferred
+from extensor._typing import Nest, Value
 from extensor.errors import ArgumentError, RegistrationError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _VERSION = 4
 """The first item of a serialization. TensorFlow Probability writes versions 1 to 3."""
@@ -44,7 +49,7 @@ class AutoSpec(DerivedSpec):
     _constructor: ClassVar[Constructor | None] = None
     _known: ClassVar[dict[Any, AutoSpec]]
 
-    def __init__(self, *args: Any, **parts: Any) -> None:
+    def __init__(self, *args: Part, **parts: Part) -> None:
         type(self).constructor()
         super().__init__(*args, **parts)
 
@@ -62,12 +67,12 @@ class AutoSpec(DerivedSpec):
         return cls._constructor
 
     @classmethod
-    def read_part(cls, name: str, part: Any) -> Any:
+    def read_part(cls, name: str, part: Part) -> Part:
         """Returns a part, frozen."""
         return part_of_argument(part, f"{cls.__qualname__}.{name}", is_part=True)
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: Value) -> AutoSpec:
         """Returns the spec of a value.
 
         Raises:
@@ -97,17 +102,17 @@ class AutoSpec(DerivedSpec):
                 cls._known[key] = spec
         return spec
 
-    _constants: dict[str, Any]
-    _fresh: dict[str, Any]
+    _constants: dict[str, Nest]
+    _fresh: dict[str, Part]
     """Static containers, by argument: copied for each value, which may change its copy."""
-    _mixed: dict[str, Any]
+    _mixed: dict[str, Part]
     """Arguments with both tensors and static data: their component is a tuple of the tensors."""
 
-    def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        components: dict[str, Any] = {}
-        constants: dict[str, Any] = {}
-        fresh: dict[str, Any] = {}
-        mixed: dict[str, Any] = {}
+    def _arranged(self, parts: Mapping[str, Part]) -> dict[str, Any]:
+        components: dict[str, Nest] = {}
+        constants: dict[str, Nest] = {}
+        fresh: dict[str, Part] = {}
+        mixed: dict[str, Part] = {}
         for name, part in parts.items():
             specs = tuple(spec for _, spec in leaves_of(part))
             if not specs:
@@ -129,18 +134,18 @@ class AutoSpec(DerivedSpec):
             "_boxed_names": sorted(components) if dense else None,
         }
 
-    def tensors(self, value: Any) -> Iterator[Any]:
+    def tensors(self, value: Value) -> Iterator[Value]:
         """Yields the tensors of a value in the order of its parts."""
         for name in self._components:
             yield from self._tensors(value, name)
 
-    def _tensors(self, value: Any, name: str) -> Iterator[Any]:
+    def _tensors(self, value: Value, name: str) -> Iterator[Value]:
         part = self._parts[name]
         tensors = tensors_of(part, self.constructor().argument_of(value, name))
         for (_, spec), tensor in zip(leaves_of(part), tensors, strict=True):
             yield Converted(tensor, spec) if isinstance(spec, ConvertedSpec) else tensor
 
-    def to_components(self, value: Any) -> dict[str, Any]:
+    def to_components(self, value: Value) -> dict[str, Nest]:
         """Returns the arguments that hold tensors, by name."""
         argument_of = self.constructor().argument_of
         return {
@@ -150,7 +155,7 @@ class AutoSpec(DerivedSpec):
             for name in self._components
         }
 
-    def from_components(self, components: Mapping[str, Any]) -> Any:
+    def from_components(self, components: Mapping[str, Nest]) -> Value:
         """Returns a value, constructed with the given components and the static arguments.
 
         See `is_deferred_assertion_context`.
@@ -167,7 +172,7 @@ class AutoSpec(DerivedSpec):
         """Returns the format version and the arguments' parts, encoded for a SavedModel."""
         return (_VERSION, *super().serialize())
 
-    def _serialize(self) -> Any:
+    def _serialize(self) -> tuple[Any, ...]:
         # TensorFlow calls this when it writes a file: check that all static data can be saved.
         for name, part in self._parts.items():
             for leaf in _opaque(static_data.encode(part)):
@@ -183,7 +188,7 @@ class AutoSpec(DerivedSpec):
         return self.serialize()
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Any:
+    def deserialize(cls, serialization: Nest) -> Self:
         """Returns the spec for a serialization by extensor or TensorFlow Probability.
 
         Arguments that were added to the constructor since then have their defaults.
@@ -217,18 +222,18 @@ class AutoSpec(DerivedSpec):
         check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
 
-    def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
+    def _changed(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
         # The meaning of a shape argument is unknown, so shapes do not change with the stack.
-        return super()._changed(lambda shape: shape, of_spec)
+        return super()._changed(lambda shape: shape, change_spec)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., AutoSpec], tuple[Any, ...]]:
         return _unpickled, (self.value_type, self.serialize())
 
 
 _UNKNOWN = object()
 
 
-def _key(argument: Any) -> Any:
+def _key(argument: Nest) -> Hashable:
     """Returns a cache key that differs for arguments with different parts, or `_UNKNOWN`."""
     if isinstance(argument, tf.Tensor):
         # The id of the dtype, because each dtype is a singleton and its hash is slow.
@@ -254,22 +259,22 @@ def _key(argument: Any) -> Any:
     return _UNKNOWN
 
 
-def _has_unknown(keys: tuple[Any, ...]) -> bool:
+def _has_unknown(keys: tuple[Hashable, ...]) -> bool:
     return any(key is _UNKNOWN for key in keys)
 
 
-def _plain(leaf: Any) -> Any:
+def _plain(leaf: Part) -> Nest:
     return leaf.value if isinstance(leaf, Itself) else plain(leaf)
 
 
-def _filled(tensors: Iterator[Any], leaf: Any) -> Any:
+def _filled(tensors: Iterator[Value], leaf: Part) -> Nest:
     if not isinstance(leaf, tf.TypeSpec):
         return _plain(leaf)
     tensor = next(tensors)
     return tensor.value if isinstance(tensor, Converted) else tensor
 
 
-def _is_nest(part: Any) -> bool:
+def _is_nest(part: Part) -> bool:
     """Returns whether a part is a `tf.nest` structure of specs only."""
     if isinstance(part, tuple):
         return type(part) is not FrozenPartial and all(map(_is_nest, part))
@@ -282,7 +287,7 @@ def _is_nest(part: Any) -> bool:
     return isinstance(part, tf.TypeSpec) and not isinstance(part, ConvertedSpec)
 
 
-def _opaque(code: Any) -> Iterator[Any]:
+def _opaque(code: Code) -> Iterator[object]:
     """Yields the leaves of an encoded part that cannot be written into a SavedModel."""
     if isinstance(code, tuple):
         for item in code:
@@ -294,7 +299,7 @@ def _opaque(code: Any) -> Iterator[Any]:
 _SAVED_TYPES = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
 
 
-def _unpickled(value_type: Any, serialization: Any) -> AutoSpec:
+def _unpickled(value_type: Any, serialization: Nest) -> AutoSpec:
     return value_type._extensor_spec.deserialize(serialization)
 
 

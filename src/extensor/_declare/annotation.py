@@ -292,7 +292,7 @@ def _wrong(path: str, expected: str, value: Value, fix: str) -> DTypeError:
 def _mismatch(spec: tf.TypeSpec, value: Value, path: str) -> ExtensorError:
     """Returns the error for a value, or a spec, that does not match the spec in a hint."""
     dtype: tf.DType | None = getattr(spec, "dtype", None)
-    shape = getattr(spec, "shape", None)
+    shape: Any = getattr(spec, "shape", None)
     if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
         fix = f"Cast it with tf.cast(value, tf.{dtype.name})."
         return _wrong(path, f"dtype {dtype.name}", value, fix)

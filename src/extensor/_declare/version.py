@@ -118,7 +118,7 @@ class VersionedSpec(DerivedSpec):
 class OlderSpec(VersionedSpec):
     """The spec of values in the encoding of an older version."""
 
-    _newest: ClassVar[type[VersionedSpec]]
+    _newest: ClassVar[Any]
 
     @classmethod
     def deserialize(cls, serialization: Nest) -> Any:

@@ -23,6 +23,7 @@ from extensor._dispatch.known_types import PLAIN, is_plain, overrides_nothing
 from extensor._dispatch.operation import Operation, items
 from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
 from extensor._tf._tf_dispatch import converts_to_tensor
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
 _PROTOCOL = "__tf_dispatch__"
@@ -31,7 +32,10 @@ _UNSET = object()
 _NO_TENSORS = (type(None), slice, type(Ellipsis))  # items of x[...] that are not tensors
 
 Function = Callable[..., Any]
+Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
+Found = tuple[MethodType | None, Any]
+"""A handler and its arguments; or None and the result."""
 
 
 NOT_OVERRIDDEN = object()
@@ -51,10 +55,10 @@ class Interception(NamedTuple):
             of the call. It returns the result, or `NOT_OVERRIDDEN`.
     """
 
-    function: Callable[..., Any]
-    find_handler: Callable[[tuple[Any, ...], dict[str, Any]], Any]
-    failed: Callable[[Exception, Any], None]
-    declined: Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+    function: Function
+    find_handler: Callable[[Arguments, Keywords], Found]
+    failed: Callable[[Exception, MethodType], None]
+    declined: Callable[[MethodType, object, Arguments, Keywords], Value]
 
 
 def follows_protocol(kind: type) -> bool:
@@ -85,10 +89,10 @@ def interception(operation: Operation, plain: Function) -> Interception:
     fewest, most = operation.required, len(operation.public.parameters)
     fills_in = operation.public.fills_in
 
-    def answer(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    def answer(args: Arguments, kwargs: Keywords) -> Found:
         # The fast path: an operation without sequences of tensors, called with values of one type.
         # All other calls go to `_answer`.
-        given: tuple[Any, ...] | None = args
+        given: Arguments | None = args
         count = len(args)
         if kwargs or fills_in or not fewest <= count <= most:
             given = operation.given(args, kwargs)
@@ -126,13 +130,13 @@ def interception(operation: Operation, plain: Function) -> Interception:
             return None, _answer(operation, plain, given, args, kwargs)
         return handler, given
 
-    def answer_nested(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    def answer_nested(args: Arguments, kwargs: Keywords) -> Found:
         given = operation.given(args, kwargs)
         if given is None:
             return None, NOT_OVERRIDDEN
         return None, _answer(operation, plain, given, args, kwargs)
 
-    def answer_iterables(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    def answer_iterables(args: Arguments, kwargs: Keywords) -> Found:
         # A generator can be read only once, so the call continues with lists.
         args = tuple(map(_listed, args))
         kwargs = {name: _listed(value) for name, value in kwargs.items()}
@@ -143,7 +147,7 @@ def interception(operation: Operation, plain: Function) -> Interception:
         kind: Any = handler.__self__
         _add_origin(error, operation, kind)
 
-    def declined(handler: MethodType, answer: Any, args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    def declined(handler: MethodType, answer: object, args: Arguments, kwargs: Keywords) -> Value:
         kind: Any = handler.__self__
         if answer is None:
             return _check_none(operation, kind)
@@ -156,7 +160,7 @@ def interception(operation: Operation, plain: Function) -> Interception:
     return Interception(operation.function, find_handler, failed, declined)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: Nest) -> Nest:
     """Returns an iterable that is neither a sequence nor a tensor as a list; others unchanged."""
     kind = type(value)
     if isinstance(value, (str, list, tuple, tf.Tensor, np.ndarray)) or follows_protocol(kind):
@@ -167,7 +171,7 @@ def _listed(value: Any) -> Any:
         return value
 
 
-def _not_overridden(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+def _not_overridden(args: Arguments, kwargs: Keywords) -> object:
     """Caches the types in a call, and returns `NOT_OVERRIDDEN`."""
     for value in items([*args, *kwargs.values()]):
         follows_protocol(type(value))
@@ -177,10 +181,10 @@ def _not_overridden(args: tuple[Any, ...], kwargs: Keywords) -> Any:
 def _answer(
     operation: Operation,
     plain: Function,
-    given: tuple[Any, ...],
-    args: tuple[Any, ...],
+    given: Arguments,
+    args: Arguments,
     kwargs: Keywords,
-) -> Any:
+) -> Value:
     """Returns the result of the first type that handles the call.
 
     Args:
@@ -217,7 +221,7 @@ def _answer(
     return _declined(operation, plain, declined, args, kwargs)
 
 
-def _kinds(tensors: Iterable[Any]) -> list[type]:
+def _kinds(tensors: Iterable[object]) -> list[type]:
     """Returns the types that follow the protocol or are declared, in the order of precedence."""
     found: list[type] = []
     for tensor in tensors:
@@ -235,9 +239,9 @@ def _declined(
     operation: Operation,
     plain: Function,
     declined: list[str],
-    args: tuple[Any, ...],
+    args: Arguments,
     kwargs: Keywords,
-) -> Any:
+) -> Value:
     """Returns the result of the operation itself, after all types declined."""
     indexed = id(args[0]) if args and operation.function is tf.__operators__.getitem else None
     if indexed is not None and indexed in _indexing.values:
@@ -318,9 +322,7 @@ def by_precedence(kinds: Sequence[type]) -> list[type]:
     return ordered
 
 
-def _how_refused(
-    operation: Operation, args: tuple[Any, ...], kind: type, allowed: Any
-) -> str | None:
+def _how_refused(operation: Operation, args: Arguments, kind: type, allowed: object) -> str | None:
     """Returns why a type's handler is not called, or None if it allows all argument types."""
     if not (isinstance(allowed, tuple) and all(isinstance(one, type) for one in allowed)):
         raise ProtocolError(
@@ -343,7 +345,7 @@ def _how_refused(
     return None
 
 
-def _check(kind: type) -> Any:
+def _check(kind: type) -> object:
     """Returns the `__tf_dispatch_types__` of a class, after checking its protocol.
 
     Raises:

@@ -12,6 +12,7 @@ from extensor._dispatch.dispatchable import DispatchableType
 from extensor._dispatch.known_types import overrides_now
 from extensor._dispatch.operation import operation_of
 from extensor._dispatch.rows import OPERATIONS, by_rows
+from extensor._typing import Value
 from extensor.errors import ProtocolError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -30,11 +31,13 @@ class _Handler(NamedTuple):
         wants_op: Whether the first argument is the operation.
     """
 
-    function: Any
+    function: Function | classmethod[Any, Any, Any] | staticmethod[Any, Any]
     wants_op: bool
 
-    def __call__(self, cls: type, op: Function, args: tuple[Any, ...], kwargs: Any) -> Any:
-        function = self.function
+    def __call__(
+        self, cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Value:
+        function: Any = self.function
         if isinstance(function, classmethod | staticmethod):
             function = function.__get__(None, cls)
         return function(op, *args, **kwargs) if self.wants_op else function(*args, **kwargs)
@@ -51,7 +54,7 @@ class _Table:
 class _HandlerInBody:
     """A handler in the body of a class; it is registered when the class is created."""
 
-    def __init__(self, function: Any, ops: tuple[Function, ...]) -> None:
+    def __init__(self, function: Function, ops: tuple[Function, ...]) -> None:
         self.function, self.ops = function, ops
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -62,7 +65,7 @@ class _HandlerInBody:
         _register(owner, self.function, self.ops)
 
 
-def _register(cls: Any, function: Any, ops: tuple[Function, ...]) -> None:
+def _register(cls: type, function: Function, ops: tuple[Function, ...]) -> None:
     table = vars(cls).get(_TABLE)
     if table is None:
         table = _Table()
@@ -150,7 +153,7 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
     return decorate
 
 
-def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
     """Returns the result of the handler of an operation, or `NotImplemented` if there is none.
 
     Call it in your own `__tf_dispatch__`:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 from extensor._declare.fields import is_declared
 from extensor._lookup import defines
+from extensor._typing import Nest
 
 
 class Types(set[type]):
@@ -29,7 +29,7 @@ def is_plain(kind: type) -> bool:
         return False
 
 
-def plain_sequence(value: Any) -> bool:
+def plain_sequence(value: Nest) -> bool:
     """Returns whether a value is plain; a nested list or tuple, whether all its items are."""
     kind = type(value)
     if kind is not list and kind is not tuple:
@@ -49,7 +49,7 @@ def plain_sequence(value: Any) -> bool:
     return True
 
 
-def plain_iterable(value: Any) -> bool:
+def plain_iterable(value: Nest) -> bool:
     """Returns whether a value is plain, for a parameter that takes any iterable."""
     kind = type(value)
     if kind is list or kind is tuple:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from extensor._dispatch.parameter import takes_tensors
 from extensor._tf._tf_dispatch import PublicFunction, public_functions
+from extensor._typing import Nest, Value
 from extensor.errors import ProtocolError
 
 # They may return None, and so may all assertions but two.
@@ -106,7 +107,7 @@ class Operation:
             return None
         return tuple(values[:last])
 
-    def tensor_arguments(self, args: tuple[Any, ...]) -> Iterator[Any]:
+    def tensor_arguments(self, args: tuple[Any, ...]) -> Iterator[Value]:
         """Yields the arguments of a call for parameters that take tensors, left to right.
 
         The items of nested sequences of tensors are yielded one by one.
@@ -119,7 +120,7 @@ class Operation:
                 yield from items(args[place]) if nested else (args[place],)
 
 
-def items(value: Any) -> Iterator[Any]:
+def items(value: Nest) -> Iterator[Value]:
     """Yields the items of a nested list or tuple, or the value itself if it is neither."""
     if isinstance(value, list | tuple):
         for item in value:
@@ -135,11 +136,11 @@ FUNCTIONS: dict[Callable[..., Any], PublicFunction] = {
 
 
 @functools.cache
-def _operation_of(function: Any) -> Operation:
+def _operation_of(function: Callable[..., Any]) -> Operation:
     return Operation(FUNCTIONS[function])
 
 
-def operation_of(function: Any) -> Operation:
+def operation_of(function: object) -> Operation:
     """Returns the operation of a function of TensorFlow.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +13,11 @@ from extensor._dispatch.switch import SWITCHED_OFF, is_on
 from extensor._lookup import lineage, namespace
 from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._tf._tf_as_tensor import NoArray
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, StructureError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Function = Callable[..., Any]
 
@@ -21,7 +25,7 @@ Function = Callable[..., Any]
 def _of_bools(logical: Function, bitwise: Function) -> Function:
     """Returns the function of `&`, `|`, `^` or `~`: logical for bools, bitwise for integers."""
 
-    def function(*operands: Any) -> Any:
+    def function(*operands: Value) -> Value:
         for operand in operands:
             dtype = getattr(operand, "dtype", None)
             if dtype is not None:
@@ -38,14 +42,14 @@ _invert = _of_bools(tf.logical_not, tf.bitwise.invert)
 
 
 def _left(function: Function) -> Function:
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Value, other: Value) -> Value:
         return function(self, other)
 
     return operator
 
 
 def _right(function: Function) -> Function:
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Value, other: Value) -> Value:
         dtype = getattr(self, "dtype", None)
         is_array = hasattr(type(other), "__array__") and not is_tensor_like(other)  # of pandas
         if (is_array or isinstance(other, _OF_ANY_DTYPE)) and isinstance(dtype, tf.DType):
@@ -60,7 +64,7 @@ _added_right = _right(tf.add)
 _OF_ANY_DTYPE = (int, float, complex, np.number, np.ndarray, list, tuple)
 
 
-def _of_dtype(dtype: tf.DType, numbers: Any, path: str) -> Any:
+def _of_dtype(dtype: tf.DType, numbers: Value, path: str) -> np.ndarray[Any, Any] | tf.Tensor:
     """Returns numbers converted to a dtype, as in `1 / tensor`; tf.truediv would use int32."""
     numbers = lossless(numbers, dtype, path)
     if isinstance(numbers, (list, tuple)):  # they may contain tensors
@@ -69,7 +73,7 @@ def _of_dtype(dtype: tf.DType, numbers: Any, path: str) -> Any:
     return np.asarray(numbers, dtype.as_numpy_dtype)
 
 
-def refuse_as_tensor(value: Any) -> None:
+def refuse_as_tensor(value: object) -> NoReturn:
     """Raises DTypeError for a value that TensorFlow or NumPy tries to convert.
 
     Without this error they would treat the value as a sequence, and index it recursively.
@@ -150,23 +154,23 @@ class OperatorsMixin:
     __lt__, __le__ = _left(tf.less), _left(tf.less_equal)
     __gt__, __ge__ = _left(tf.greater), _left(tf.greater_equal)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         # The sum() of values begins with 0.
         return self if type(other) is int and other == 0 else _added_right(self, other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Value:
         return tf.negative(self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Value:
         return tf.abs(self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Value:
         return _invert(self)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Nest) -> Value:
         return tf.__operators__.getitem(self, key)
 
     def __bool__(self) -> bool:
@@ -192,7 +196,7 @@ class OperatorsMixin:
             )
         return int(sizes[0])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return (self[i] for i in range(len(self)))
 
 
@@ -207,7 +211,7 @@ def _leaving_to(reflected: str, function: Function | None) -> Function:
         function: The function to call if this method does not exist; None for Python's default.
     """
 
-    def operator(one: Any, other: Any) -> Any:
+    def operator(one: Value, other: Value) -> object:
         if _is_not_overridden(one, other):
             return NOT_OVERRIDDEN
         # Not the methods of the metaclass or of object.
@@ -222,13 +226,13 @@ def _leaving_to(reflected: str, function: Function | None) -> Function:
 def _swapped(function: Function) -> Function:
     """Returns a reflected operator, which Python calls if the first operand has no operator."""
 
-    def operator(one: Any, other: Any) -> Any:
+    def operator(one: Value, other: Value) -> object:
         return NOT_OVERRIDDEN if _is_not_overridden(one, other) else function(other, one)
 
     return operator
 
 
-def _is_not_overridden(one: Any, other: Any) -> bool:
+def _is_not_overridden(one: Value, other: Value) -> bool:
     follows_protocol(type(one))  # caches the type if it does not
     return not follows_protocol(type(other))
 

@@ -5,7 +5,7 @@ The rows are those of tf.data: the elements of `Dataset.from_tensor_slices`, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,13 @@ from extensor._authoring.rows import concat_rows, stack_rows, take_rows
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.box_ragged import take
 from extensor._tf._tf_dispatch import registered_result
+from extensor._typing import TensorLike, Value
 from extensor.errors import RowError, StructureError
 
 Function = Callable[..., Any]
 
 
-def by_rows(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def by_rows(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
     """Returns the result of an operation on the rows of declared values.
 
     Functions that are registered by `tf.experimental.dispatch_for_api` have priority.
@@ -38,15 +39,15 @@ def by_rows(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, An
     return OPERATIONS[op](cls, *args) if result is NotImplemented else result
 
 
-def _stack(cls: type, values: Any, axis: Any = 0, *_: Any) -> Any:
+def _stack(cls: type, values: Sequence[Value], axis: TensorLike = 0, *_: object) -> Value:
     return stack_rows(list(values)) if _can_join(cls, values, axis) else NotImplemented
 
 
-def _concat(cls: type, values: Any, axis: Any, *_: Any) -> Any:
+def _concat(cls: type, values: Sequence[Value], axis: TensorLike, *_: object) -> Value:
     return concat_rows(list(values)) if _can_join(cls, values, axis) else NotImplemented
 
 
-def _can_join(cls: type, values: Any, axis: Any) -> bool:
+def _can_join(cls: type, values: object, axis: TensorLike) -> bool:
     return (
         isinstance(values, (list, tuple))
         and all(isinstance(value, cls) for value in values)
@@ -54,12 +55,14 @@ def _can_join(cls: type, values: Any, axis: Any) -> bool:
     )
 
 
-def _is_first(axis: Any) -> bool:
+def _is_first(axis: TensorLike) -> bool:
     known = tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
     return known is not None and known == 0
 
 
-def _unstack(cls: type, value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
+def _unstack(
+    cls: type, value: Value, num: int | None = None, axis: TensorLike = 0, *_: object
+) -> list[Value] | object:
     spec, boxes = _boxes(value)
     if not boxes or not _is_first(axis):
         return NotImplemented
@@ -77,24 +80,26 @@ def _unstack(cls: type, value: Any, num: Any = None, axis: Any = 0, *_: Any) -> 
 
 def _gather(
     cls: type,
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
-    *_: Any,
-) -> Any:
+    params: Value,
+    indices: TensorLike,
+    validate_indices: object = None,
+    axis: TensorLike | None = None,
+    batch_dims: TensorLike = 0,
+    *_: object,
+) -> Value:
     if (
         not isinstance(params, cls)
         or not _is_first(0 if axis is None else axis)
         or not _is_first(batch_dims)
     ):
         return NotImplemented
-    positions = indices if isinstance(indices, tf.Tensor) else tf.convert_to_tensor(indices)
+    positions: tf.Tensor = (
+        indices if isinstance(indices, tf.Tensor) else tf.convert_to_tensor(indices)
+    )
     return NotImplemented if positions.shape.rank is None else take_rows(params, positions)
 
 
-def _item(cls: type, tensor: Any, slice_spec: Any, *_: Any) -> Any:
+def _item(cls: type, tensor: Value, slice_spec: Value, *_: object) -> Value:
     is_number = _is_number(slice_spec)
     spec, boxes = _boxes(tensor)
     if not boxes or not (is_number or isinstance(slice_spec, slice)):
@@ -108,18 +113,18 @@ def _item(cls: type, tensor: Any, slice_spec: Any, *_: Any) -> Any:
     return unbox(stacked_spec(row, taken[0].shape[0], cls.__qualname__), taken)
 
 
-def _is_number(key: Any) -> bool:
+def _is_number(key: Value) -> bool:
     if isinstance(key, tf.Tensor):
         return key.dtype.is_integer and key.shape.rank == 0
     return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
 
 
-def _boxes(value: Any) -> tuple[Any, list[Any]]:
+def _boxes(value: Value) -> tuple[tf.TypeSpec, list[tf.Tensor]]:
     spec = tf.type_spec_from_value(value)
     return spec, box(spec, value, 1)
 
 
-def _expect_row(cls: type, position: Any, size: int | None) -> None:
+def _expect_row(cls: type, position: Value, size: int | None) -> None:
     known = tf.get_static_value(position) if isinstance(position, tf.Tensor) else position
     if known is None or size is None or -size <= known < size:
         return

@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._functions.nested import nested_specs
-from extensor._functions.sequence import Sequence, accumulated, box_all
+from extensor._functions.sequence import Elements, accumulated, box_all
+from extensor._typing import Nest
 
 
 def foldl(
@@ -18,7 +19,7 @@ def foldl(
     parallel_iterations: int = 10,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Nest:
     """Returns the last result of a function that is applied to a sequence from first to last.
 
     Like `tf.foldl`, for nests of tensors and of extension values that stack.
@@ -54,7 +55,7 @@ def foldr(
     parallel_iterations: int = 10,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Nest:
     """Returns the last result of a function that is applied to a sequence from last to first.
 
     Like `tf.foldr`, for nests of tensors and of extension values that stack.
@@ -86,13 +87,13 @@ def foldr(
 def _fold(
     fold: Callable[..., Any],
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any,
+    elems: Nest,
+    initializer: Nest | None,
     parallel_iterations: int,
     swap_memory: bool,
     name: str | None,
-) -> Any:
-    sequence = Sequence(elems)
+) -> Nest:
+    sequence = Elements(elems)
     options: dict[str, Any] = {
         "parallel_iterations": parallel_iterations,
         "swap_memory": swap_memory,
@@ -109,7 +110,7 @@ def _fold(
             **options,
         )
 
-    def step(boxed: Any, boxes: Any) -> Any:
+    def step(boxed: tuple[tf.Tensor, ...], boxes: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
         result = fn(sequence.element(boxed), sequence.element(boxes))
         return box_all(sequence.element_spec, accumulated(sequence.element_spec, result))
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._functions.nested import tensor_or_value
 from extensor._tf import GRADIENT, differentiable, with_differentiable
+from extensor._typing import Nest, Value
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,11 +31,11 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([2., 4., 6.], dtype=float32)>
     """
 
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Nest:
         arguments = (args, kwargs)
-        first: list[Any] = []
+        first: list[Nest] = []
 
-        def of_floats(*floats: Any) -> Any:
+        def of_floats(*floats: tf.Tensor) -> tuple[tf.Tensor, ...]:
             args, kwargs = with_differentiable(arguments, iter(floats))
             result = tf.nest.map_structure(tensor_or_value, f(*args, **kwargs))
             if not computed:
@@ -79,7 +80,7 @@ class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
         self,
         primals: object,
         unconnected_gradients: tf.UnconnectedGradients | str = tf.UnconnectedGradients.NONE,
-    ) -> Any:
+    ) -> Nest:
         """Returns the Jacobian-vector products of computed values.
 
         Args:
@@ -91,7 +92,7 @@ class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
             ones. An extension value keeps the components without a gradient.
         """
 
-        def product(value: Any) -> Any:
+        def product(value: Value) -> Value | None:
             found = super(ForwardAccumulator, self).jvp(
                 differentiable(value), unconnected_gradients
             )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._functions.nested import nested_specs, tensor_or_value
 from extensor._protocol.casting import cast_value, not_castable, type_text
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import CompositeTensor
+from extensor._typing import DTypeLike, Nest, Value
 from extensor.errors import StructureError
 
 
@@ -20,7 +22,7 @@ def numpy_function(
     Tout: object,  # noqa: N803 - TensorFlow's own name
     stateful: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Nest:
     """Returns the results of a Python function that runs as an op.
 
     Like `tf.numpy_function`, also for extension values.
@@ -57,10 +59,10 @@ def numpy_function(
         return tf.numpy_function(func, inp, Tout, stateful, name)
     arguments, leaves = nested_specs(inp), _flat_specs(specs)
 
-    def on_arrays(*arrays: Any) -> list[Any]:
+    def on_arrays(*arrays: np.ndarray[Any, Any]) -> list[tf.Tensor]:
         rest = iter(arrays)
 
-        def rebuilt(spec: Any) -> Any:
+        def rebuilt(spec: tf.TypeSpec) -> Value:
             if isinstance(spec, tf.TensorSpec):
                 return next(rest)
             flat = [tf.constant(next(rest), leaf.dtype) for leaf in _flat_specs(spec)]
@@ -84,10 +86,10 @@ def numpy_function(
     return tf.nest.pack_sequence_as(specs, flat, expand_composites=True)
 
 
-def _flat_results(specs: Any, results: Any) -> list[Any]:
+def _flat_results(specs: Nest, results: Nest) -> list[tf.Tensor]:
     """Returns the component tensors of the results of a function, cast to their specs."""
     path = "numpy_function"
-    listed = isinstance(specs, (list, tuple)) and len(cast("Any", specs)) == 1
+    listed = isinstance(specs, (list, tuple)) and len(specs) == 1
     if listed and not isinstance(results, (list, tuple)):
         results = [results]
     try:
@@ -99,7 +101,7 @@ def _flat_results(specs: Any, results: Any) -> list[Any]:
             f"{tf.nest.map_structure(type_text, results)}",
             "Return this structure, or change Tout.",
         ) from error
-    values: list[Any] = []
+    values: list[Value] = []
     for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(results), strict=True):
         if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec, TypeSpec)):
             values.append(cast_value(spec, value, path))
@@ -110,9 +112,9 @@ def _flat_results(specs: Any, results: Any) -> list[Any]:
     return tf.nest.flatten(values, expand_composites=True)
 
 
-def _output_spec(output: Any) -> Any:
+def _output_spec(output: tf.TypeSpec | DTypeLike) -> tf.TypeSpec:
     return output if isinstance(output, tf.TypeSpec) else tf.TensorSpec(None, output)
 
 
-def _flat_specs(specs: Any) -> list[Any]:
+def _flat_specs(specs: Nest) -> list[tf.TensorSpec]:
     return tf.nest.flatten(specs, expand_composites=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 import tensorflow as tf
 
 from extensor import _tf
 from extensor._tf import CompositeTensor
+from extensor._typing import Nest
 
 
 def print_(*inputs: Any, **kwargs: Any) -> tf.Operation | None:
@@ -36,7 +37,7 @@ def print_(*inputs: Any, **kwargs: Any) -> tf.Operation | None:
     """
     if not any(map(_is_extension, tf.nest.flatten(inputs))):
         return tf.print(*inputs, **kwargs)
-    tensors: list[Any] = []
+    tensors: list[tf.Tensor] = []
     text = kwargs.pop("sep", " ").join(
         value if isinstance(value, str) else "".join(_template(value, tensors)) for value in inputs
     )
@@ -47,12 +48,12 @@ def print_(*inputs: Any, **kwargs: Any) -> tf.Operation | None:
 _PLACEHOLDER = "\N{OBJECT REPLACEMENT CHARACTER}"
 
 
-def _is_extension(value: Any) -> bool:
+def _is_extension(value: object) -> bool:
     shown_by_tensorflow = (tf.RaggedTensor, tf.SparseTensor, tf.Variable)
     return isinstance(value, CompositeTensor) and not isinstance(value, shown_by_tensorflow)
 
 
-def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
+def _template(value: Nest, tensors: list[tf.Tensor]) -> Iterator[str]:
     """Yields the text of a value with placeholders for tensors, which it appends to `tensors`."""
     if isinstance(value, (tf.Tensor, tf.Variable, tf.RaggedTensor)):
         tensors.append(value)
@@ -68,14 +69,14 @@ def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
         yield ")"
     elif isinstance(value, Mapping):
         yield "{"
-        for i, (key, item) in enumerate(cast("Mapping[Any, Any]", value).items()):
+        for i, (key, item) in enumerate(value.items()):
             yield f"{', ' if i else ''}{key!r}: "
             yield from _template(item, tensors)
         yield "}"
     elif isinstance(value, (list, tuple)):
         opening, closing = "[]" if isinstance(value, list) else "()"
         yield opening
-        for i, item in enumerate(cast("list[Any]", value)):
+        for i, item in enumerate(value):
             yield ", " if i else ""
             yield from _template(item, tensors)
         yield closing
@@ -83,10 +84,10 @@ def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
         yield repr(value)
 
 
-def _names(spec: Any, components: Any) -> list[str]:
+def _names(spec: Any, components: Nest) -> list[str]:
     """Returns the names of flat components, or no names if the spec does not have them."""
     if isinstance(components, Mapping):
-        return sorted(cast("Mapping[str, Any]", components))
+        return sorted(components)
     # The components of ragged records are values and row splits; the values contain the fields.
     is_record = hasattr(spec, "field_names") and getattr(spec, "_record", spec) is spec
     names = sorted(spec.field_names()) if is_record else []

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._functions.nested import nested_specs
-from extensor._functions.sequence import Sequence, accumulated, box_all, unbox_all
+from extensor._functions.sequence import Elements, accumulated, box_all, unbox_all
+from extensor._typing import Nest
 
 
 def scan(
@@ -21,7 +22,7 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Nest:
     """Returns all results of a function that is applied to the elements of a sequence.
 
     Like `tf.scan`, for nests of tensors and of extension values that stack.
@@ -53,12 +54,12 @@ def scan(
     >>> xt.scan(lambda a, b: Account(a.balance + b.balance, a.entries + b.entries), days)
     Account(balance=<... numpy=array([5., 3., 7.], ...)>, entries=<... numpy=array([1, 2, 4], ...)>)
     """
-    sequence = Sequence(elems)
+    sequence = Elements(elems)
     first = sequence.element_spec
     if initializer is not None:
         first = _relaxed(nested_specs(initializer), first)
 
-    def step(boxed: Any, boxes: Any) -> Any:
+    def step(boxed: tuple[tf.Tensor, ...], boxes: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
         result = fn(unbox_all(first, boxed), sequence.element(boxes))
         return box_all(first, accumulated(first, result))
 
@@ -77,7 +78,7 @@ def scan(
     )
 
 
-def _relaxed(specs: Any, others: Any) -> Any:
+def _relaxed(specs: Nest, others: Nest) -> Nest:
     """Returns specs that are compatible with the values of both nests, if their types are equal."""
     flat, other = tf.nest.flatten(specs), tf.nest.flatten(others)
     if len(flat) != len(other):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -13,17 +13,18 @@ from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.component_error import does_not_stack
 from extensor._protocol.tree import supertype
 from extensor._tf import BatchableTypeSpec, CompositeTensor
+from extensor._typing import Nest, Value
 from extensor.errors import ExtensorError, StructureError
 
 
-class Sequence:
+class Elements:
     """Values as boxed tensors, which TensorFlow can unstack along their first dimension.
 
     Args:
         elems: A nest of tensors and extension values.
     """
 
-    def __init__(self, elems: Any) -> None:
+    def __init__(self, elems: Nest) -> None:
         elems = tf.nest.map_structure(tensor_or_value, elems)
         specs = nested_specs(elems)
         for spec in tf.nest.flatten(specs):
@@ -33,31 +34,28 @@ class Sequence:
         self.boxes = box_all(specs, elems, 1)
         self.size = tf.compat.dimension_value(self.boxes[0].shape[0]) if self.boxes else None
 
-    def element(self, boxes: Any) -> Any:
+    def element(self, boxes: Sequence[tf.Tensor]) -> Nest:
         """Returns the element of the given boxed tensors."""
         return unbox_all(self.element_spec, boxes)
 
 
-def box_all(specs: Any, values: Any, minimum_rank: int = 0) -> tuple[Any, ...]:
+def box_all(specs: Nest, values: Nest, minimum_rank: int = 0) -> tuple[tf.Tensor, ...]:
     """Returns the boxed tensors of a nest of values."""
-    boxes: list[Any] = []
+    boxes: list[tf.Tensor] = []
     for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(values), strict=True):
         boxes.extend(box(spec, tensor_or_value(value), minimum_rank))
     return tuple(boxes)
 
 
-def unbox_all(specs: Any, boxes: Any) -> Any:
+def unbox_all(specs: Nest, boxes: Sequence[tf.Tensor]) -> Nest:
     """Returns the nest of values of boxed tensors."""
-    rest = list(boxes)
-    values: list[Any] = []
-    for spec in tf.nest.flatten(specs):
-        count = len(boxed_specs(spec))
-        values.append(unbox(spec, rest[:count]))
-        del rest[:count]
-    return tf.nest.pack_sequence_as(specs, values)
+    rest = iter(boxes)
+    return tf.nest.map_structure(
+        lambda spec: unbox(spec, [next(rest) for _ in boxed_specs(spec)]), specs
+    )
 
 
-def accumulated(specs: Any, result: Any, any_shape: bool = False) -> Any:
+def accumulated(specs: Nest, result: Nest, any_shape: bool = False) -> Nest:
     """Returns the result of a loop step, cast to the type of the accumulated value.
 
     Args:
@@ -67,7 +65,7 @@ def accumulated(specs: Any, result: Any, any_shape: bool = False) -> Any:
     """
     tf.nest.assert_same_structure(specs, result)
 
-    def accumulated(spec: Any, value: Any) -> Any:
+    def accumulated(spec: tf.TypeSpec, value: Value) -> Value:
         if isinstance(spec, tf.TensorSpec) and not isinstance(value, CompositeTensor):
             return value  # TensorFlow converts it
         value = tensor_or_value(value)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from extensor._keras._keras_private import LossOfFunction
 from extensor._keras.loss_by_field import takes_mean, weights_of_values
 from extensor._keras.lowering import contains, is_extension
-from extensor._protocol.tree import mapped
+from extensor._protocol.tree import map_leaves
 from extensor._typing import Nest
 from extensor.errors import DTypeError
 
@@ -66,7 +66,7 @@ class _ComputedLoss(keras.losses.Loss):
 
 def with_function_losses(loss: Nest) -> Nest:
     """Returns the argument `loss` of `compile` with each function wrapped in a `FunctionLoss`."""
-    return mapped(_with_function, loss)
+    return map_leaves(_with_function, loss)
 
 
 def _with_function(loss: Nest) -> Nest:

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.stackable_spec import StackableTypeSpec
-from extensor._protocol.tree import Comparison, merged, reshaped
+from extensor._protocol.tree import Comparison, map_shapes, merge
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
 from extensor.errors import ExtensorError
@@ -33,7 +33,7 @@ def _any_sizes(spec: Any, order: Hashable) -> tf.TypeSpec:
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
         return _with_shape(spec, _any_shape(spec.shape))
     try:
-        return spec.deserialize(reshaped(spec.serialize(), _any_shape, any_sizes))
+        return spec.deserialize(map_shapes(spec.serialize(), _any_shape, any_sizes))
     except (AttributeError, ValueError, TypeError):
         return spec  # a type that requires its sizes
 
@@ -76,7 +76,7 @@ def _with_common_sizes(spec: Any, other: Any) -> tf.TypeSpec:
     """Returns a spec in which a size is unknown if another spec has another one."""
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
         return _with_shape(spec, spec.shape.most_specific_compatible_shape(other.shape))
-    parts = merged(spec.serialize(), other.serialize(), _with_common_sizes, _OF_FIRST)
+    parts = merge(spec.serialize(), other.serialize(), _with_common_sizes, _OF_FIRST)
     return spec.deserialize(parts)
 
 

@@ -115,11 +115,11 @@ def _cast_output(
     Raises:
         _WiderError: If it needs one.
     """
-    spec = invariant
-    if not isinstance(spec, tf.TypeSpec):
-        spec = tf.type_spec_from_value(variable)
-        if invariant is not None and isinstance(spec, tf.TensorSpec):
-            spec = tf.TensorSpec(invariant, spec.dtype)
+    spec: tf.TypeSpec = tf.type_spec_from_value(variable)
+    if isinstance(invariant, tf.TypeSpec):
+        spec = invariant
+    elif invariant is not None and isinstance(spec, tf.TensorSpec):
+        spec = tf.TensorSpec(invariant, spec.dtype)
     if not may_cast([spec, tf.type_spec_from_value(output)]):
         return output
     value = convert_variables_to_tensors(output)

@@ -65,7 +65,7 @@ def _cast_inputs(function: Any, inputs: Nest) -> Nest:
     return tf.nest.pack_sequence_as(inputs, cast)
 
 
-def _is_castable(spec: object, value: Value) -> bool:
+def _is_castable(spec: Value, value: Value) -> bool:
     """Returns whether a restored function may cast an argument to a spec."""
     if not isinstance(spec, tf.TypeSpec):
         return False

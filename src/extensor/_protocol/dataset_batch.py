@@ -23,7 +23,7 @@ from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
 from extensor._protocol.stackable_spec import ragged_row, stacks_by_components
 from extensor._tf import data_nest, map_elements, with_element_spec
-from extensor._typing import Nest, ShapeLike, TensorLike, Value
+from extensor._typing import Nest, TensorLike, Value
 from extensor.errors import FieldError, StructureError
 
 _Size = int | tf.Tensor | None
@@ -339,7 +339,7 @@ def _part(spec: tf.TypeSpec, shape: Nest, value: TensorLike | None, path: str) -
     return _Part(path, spec, row, sizes, value)
 
 
-def _sizes(shape: ShapeLike | tf.Tensor, path: str) -> list[_Size]:
+def _sizes(shape: Nest, path: str) -> list[_Size]:
     """Returns the sizes of a shape: integers, scalar tensors, and None for the longest."""
     if isinstance(shape, tf.Tensor):
         return tf.unstack(shape)

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._tf import CompositeTensor
-from extensor._typing import TensorLike
+from extensor._typing import TensorLike, Value
 from extensor.errors import DTypeError
 
 
@@ -62,7 +62,7 @@ _WIDE = frozenset([tf.float32, tf.float64])
 _FLOAT32_MAX = 3.4e38
 
 
-def _expect_held(value: TensorLike, dtype: tf.DType, path: str) -> None:
+def _expect_held(value: Value, dtype: tf.DType, path: str) -> None:
     if isinstance(value, (tf.Tensor, tf.Variable)):  # inside a list, TensorFlow would cast it
         _expect_kind(value.dtype, dtype, path)
         return

@@ -36,9 +36,7 @@ def register_type_spec(type_spec_subclass: _SpecClass, name: str | None = None) 
 def register_type_spec(
     type_spec_subclass: None = None, name: str | None = None
 ) -> Callable[[_SpecClass], _SpecClass]: ...
-def register_type_spec(
-    type_spec_subclass: type | None = None, name: str | None = None
-) -> type | Callable[[_SpecClass], _SpecClass]:
+def register_type_spec(type_spec_subclass: object = None, name: str | None = None) -> Any:
     """Registers a globally unique name for a TypeSpec, so that it can be stored in a SavedModel.
 
     The registry is TensorFlow's own. Call the function, or use it as a class decorator, with or

@@ -13,6 +13,7 @@ from collections.abc import Mapping, MappingView, Sequence
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 
 from extensor._lookup import class_attribute, defines
+from extensor._typing import Value
 from extensor.errors import ProtocolError
 
 PROTOCOL = "__tf_type_spec__"
@@ -67,7 +68,7 @@ def is_refused(cls: type) -> bool:
     )
 
 
-def describes(spec: object, kind: type) -> bool:
+def describes(spec: Value, kind: type) -> bool:
     """Returns whether a spec describes values of a class.
 
     Args:

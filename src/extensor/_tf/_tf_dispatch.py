@@ -89,7 +89,7 @@ def public_functions() -> Iterator[PublicFunction]:
             yield _described(name, public, tf_decorator.unwrap(public)[1])
 
 
-def _under_tf(name: str) -> Callable[..., Any] | None:
+def _under_tf(name: str) -> Any:
     try:
         return functools.reduce(getattr, name.split("."), tf)
     except AttributeError:
@@ -100,9 +100,7 @@ def _length(name: str) -> tuple[int, int, str]:
     return name.count("."), len(name), name
 
 
-def _described(
-    name: str, public: Callable[..., Any], innermost: Callable[..., Any]
-) -> PublicFunction:
+def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
     code = _own(innermost).__code__
     variadic = bool(code.co_flags & inspect.CO_VARARGS)
     parameters = code.co_varnames[: code.co_argcount + variadic]

@@ -173,7 +173,7 @@ class _Forgetful(abc.ABC):  # noqa: B024 - a class to register others with
     """An ABC without instances."""
 
 
-def admitting(abstract: Any, inherited: Callable[[type], bool]) -> classmethod[Any, Any, bool]:
+def admitting(abstract: Any, inherited: Callable[[type], bool]) -> Any:
     """Returns a `__subclasshook__` for an abstract class that accepts classes with the protocol.
 
     Python calls `__subclasshook__` once for each class and caches the answer, so later checks cost

@@ -18,10 +18,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops.ragged import row_partition
 
-from extensor._typing import TensorLike
+from extensor._typing import Value
 
 
-def ragged_tensor(values: TensorLike | tf.RaggedTensor, row_splits: TensorLike) -> tf.RaggedTensor:
+def ragged_tensor(values: Value, row_splits: tf.Tensor) -> tf.RaggedTensor:
     """Returns values cut into rows, as `tf.RaggedTensor.from_row_splits` without validation.
 
     Args:
