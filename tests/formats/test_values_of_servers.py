@@ -12,7 +12,8 @@ from google.protobuf import struct_pb2
 import extensor as xt
 from extensor import errors
 from extensor._formats.firestore.types import POINT, kind_of
-from extensor._formats.firestore.values import Plain, chosen
+from extensor._formats.firestore.values import Plain
+from extensor._formats.python.documents import with_fields_of
 from extensor._formats.spanner import types
 from extensor._formats.spanner.values import table_of
 
@@ -88,7 +89,7 @@ def test_documents_of_firestore_are_plain_data_with_the_types_that_it_loses():
     assert array.type.field("a").type.field("where").type == POINT
     assert kind_of(POINT) == "geopoint"
     assert kind_of(pa.int64()) is None
-    assert chosen(plain, pa.struct({"b": pa.list_(pa.int64())})) == {"b": [1, 2]}
+    assert with_fields_of(plain, pa.struct({"b": pa.list_(pa.int64())})) == {"b": [1, 2]}
 
 
 def test_streams_of_servers_check_their_arguments_before_they_connect():

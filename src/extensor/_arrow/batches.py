@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+
+import pyarrow as pa
 
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 
 
-def batches_of(records: Any, function: str) -> Iterator[StructuredTensor]:
+def batches_of(records: object, function: str) -> Iterator[StructuredTensor]:
     """Yields the batches of records, each checked.
 
     Args:
@@ -25,30 +27,68 @@ def batches_of(records: Any, function: str) -> Iterator[StructuredTensor]:
         yield checked_batch(batch, function)
 
 
-def count_of(records: Any) -> int | None:
+def count_of(records: object) -> int | None:
     """Returns the number of records that a function writes, or None if it is not known."""
-    is_one = isinstance(records, StructuredTensor) and records.rank == 1
-    return records.shape[0] if is_one else None
+    if isinstance(records, StructuredTensor) and records.rank == 1:
+        return records.shape[0]
+    return None
 
 
 def counted(
-    batches: Iterable[Any], advance: Callable[[int], Any], size: Callable[[Any], int] = len
-) -> Iterator[Any]:
+    batches: Iterable[StructuredTensor], advance: Callable[[int], object]
+) -> Iterator[StructuredTensor]:
     """Yields batches, and counts the records of each when the next one is wanted."""
     for batch in batches:
         yield batch
-        advance(size(batch))
+        advance(len(batch))
 
 
-def checked_batch(records: Any, function: str) -> StructuredTensor:
-    """Returns records; raises DTypeError if they are not a StructuredTensor of rank 1."""
-    is_records = isinstance(records, StructuredTensor)
-    if is_records and records.rank == 1:
-        return records
-    kind = type(records).__name__
-    raise DTypeError(
-        function,
-        "StructuredTensors of rank 1",
-        f"{kind} of shape {records.shape}" if is_records else kind,
-        "Give batches of records; a record may have lists of records.",
+def with_one_schema(
+    batches: Iterable[pa.RecordBatch], function: str, target: str = "file"
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Returns the schema of batches, and the batches, each of which is checked.
+
+    Args:
+        batches: The batches.
+        function: The name of the function that writes them, for errors.
+        target: What it writes, for errors.
+
+    Raises:
+        StructureError: If there is no batch, or, later, if one has another schema (also a
+            ValueError).
+    """
+    found = iter(batches)
+    first = next(found, None)
+    if first is None:
+        fix = f"To write an empty {target}, give a batch of 0 records."
+        raise StructureError(function, "at least one batch of records", "0 batches", fix)
+    schema = first.schema
+
+    def checked() -> Iterator[pa.RecordBatch]:
+        for batch in itertools.chain([first], found):
+            if batch.schema != schema:
+                expected = f"batches of one schema: {schema_text(schema)}"
+                fix = "Give schema=, or convert the batches to one schema."
+                raise StructureError(function, expected, schema_text(batch.schema), fix)
+            yield batch
+
+    return schema, checked()
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """Returns the fields of a schema in one line, cut where it is long."""
+    text = ", ".join(
+        f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
     )
+    return text if len(text) < 500 else f"{text[:500]}..."
+
+
+def checked_batch(records: object, function: str) -> StructuredTensor:
+    """Returns records; raises DTypeError if they are not a StructuredTensor of rank 1."""
+    kind = type(records).__name__
+    if isinstance(records, StructuredTensor):
+        if records.rank == 1:
+            return records
+        kind += f" of shape {records.shape}"
+    fix = "Give a batch of records; a record may have lists of records."
+    raise DTypeError(function, "StructuredTensors of rank 1", kind, fix)

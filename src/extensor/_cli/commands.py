@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import click
 import pyarrow as pa
@@ -12,7 +11,6 @@ from extensor import __version__
 from extensor._arrow.arrow_type import is_list
 from extensor._cli.data_service import data_service
 from extensor._cli.laws_command import check_laws
-from extensor._cli.main import FINE, FOUND
 from extensor._cli.nulls_option import fill_of, option_for, paths_in
 from extensor._cli.serve_check import serve_report
 from extensor._describe.describe import describe as describe_records
@@ -24,33 +22,31 @@ from extensor._streams.read import opened
 from extensor._streams.sink import write_stream
 from extensor.errors import NullError
 
-_Command = Callable[..., Any]
+FINE, FOUND = 0, 1
+"""The exit codes: all is well; a check found a fault."""
 
 _FORMATS = click.Choice(list(SUFFIXES))
 _EXIT = (
     "Exit codes: 0, all is well; 1, a check found a fault; 2, the command could not do its work."
 )
 
-
-def _files(command: _Command) -> _Command:
-    return click.argument("files", metavar="FILE...", nargs=-1, required=True)(command)
-
-
-def _format(command: _Command) -> _Command:
-    text = "The format of the files. Default: that of their suffix."
-    return click.option("--format", type=_FORMATS, help=text)(command)
-
-
-def _columns(command: _Command) -> _Command:
-    text = "A field to read, such as steps.minutes; give it again for more. Default: all."
-    return click.option("--column", "-c", "columns", metavar="PATH", multiple=True, help=text)(
-        command
-    )
-
-
-def _progress(command: _Command) -> _Command:
-    text = "Whether to show a progress bar. Default: on a terminal, after a second."
-    return click.option("--progress/--no-progress", default=None, help=text)(command)
+_files = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+_format = click.option(
+    "--format", type=_FORMATS, help="The format of the files. Default: that of their suffix."
+)
+_columns = click.option(
+    "--column",
+    "-c",
+    "columns",
+    metavar="PATH",
+    multiple=True,
+    help="A field to read, such as steps.minutes; give it again for more. Default: all.",
+)
+_progress = click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="Whether to show a progress bar. Default: on a terminal, after a second.",
+)
 
 
 @click.group(
@@ -201,16 +197,16 @@ def describe(
     progress: bool | None,
 ) -> int:
     """Print statistics of each path: counts, nulls, lengths, quantiles, frequent strings."""
-    found: Any = describe_records(files, columns or None, format=format, progress=progress)
-    drifted = False
+    found = describe_records(files, columns or None, format=format, progress=progress)
+    shown, code = found, FINE
     if compare:
         other = describe_records(compare, columns or None, format=format, progress=progress)
-        found = found.compare(other, threshold)
-        drifted = bool(found.drifted)
+        shown = found.compare(other, threshold)
+        code = FOUND if shown.drifted else FINE
     if html is not None:
-        found.write_html(html)
-    click.echo(found)
-    return FOUND if drifted else FINE
+        shown.write_html(html)
+    click.echo(shown)
+    return code
 
 
 @extensor.command(

@@ -39,46 +39,33 @@ def check_laws(name: str) -> str:
 def _value(name: str) -> Any:
     module_name, colon, path = name.partition(":")
     if not colon or not module_name or not path:
-        raise FormatError(
-            "MODULE:VALUE",
-            "a module, a colon and a name, such as recipes.types:small",
-            repr(name),
-            "Write the colon.",
-        )
+        expected = "a module, a colon and a name, such as recipes.types:small"
+        raise FormatError("MODULE:VALUE", expected, repr(name), "Write the colon.")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
     # Whatever the user's module raises, sys.exit too: it would end the command with its code.
     except (Exception, SystemExit) as error:
-        raise StructureError(
-            module_name,
-            "a module that can be imported",
-            f"{type(error).__name__}: {error}{_line(error)}",
-            "Run the command in the folder from which the module is imported.",
-        ) from error
+        received = f"{type(error).__name__}: {error}{_line(error)}"
+        fix = "Run the command in the folder from which the module is imported."
+        raise StructureError(module_name, "a module that can be imported", received, fix) from error
     try:
         value: Any = reduce(getattr, path.split("."), module)
     except AttributeError as error:
         names = [each for each in vars(module) if not each.startswith("_")]
-        raise FieldError(
-            name,
-            f"one of the names {', '.join(names[:20])}",
-            str(error),
-            "Check the name after the colon.",
-        ) from error
+        expected = f"one of the names {', '.join(names[:20])}"
+        raise FieldError(name, expected, str(error), "Check the name after the colon.") from error
     if not callable(value) or hasattr(value, "__tf_type_spec__"):
         return value
     try:
         return value()
     # Whatever the user's function raises.
     except (Exception, SystemExit) as error:
-        raise StructureError(
-            name,
-            "a function that returns a value without arguments",
-            f"{type(error).__name__}: {error}{_line(error)}",
-            "Name a value, or a function that makes one.",
-        ) from error
+        expected = "a function that returns a value without arguments"
+        received = f"{type(error).__name__}: {error}{_line(error)}"
+        fix = "Name a value, or a function that makes one."
+        raise StructureError(name, expected, received, fix) from error
 
 
 def _line(error: BaseException) -> str:

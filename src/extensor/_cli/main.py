@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from extensor._dependency import needed
 from extensor.errors import ExtensorError, MissingDependencyError
 
-FINE, FOUND, FAILED = 0, 1, 2
-"""The exit codes: all is well; a check found a fault; the command could not do its work."""
+FAILED = 2
+"""The exit code of a command that could not do its work."""
 
 # What an error of a Python function advises, and what the commands have instead.
 _FIXES = {
@@ -44,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Not `extensor.main`, which ends the process with 1 where it finds a closed pipe.
         words = sys.argv[1:] if arguments is None else list(arguments)
         with extensor.make_context("extensor", words) as context:
-            found: Any = extensor.invoke(context)
+            code = extensor.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as end:  # of --help and --version
         return end.exit_code
@@ -55,16 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Interrupted.", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
-        return _without_reader()
+        # Python flushes the output once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return _NO_READER
     except (ExtensorError, OSError, pa.ArrowException) as error:
         return _failed(_message(error))
-    return found if isinstance(found, int) else FINE
-
-
-def _without_reader() -> int:
-    # Python flushes the output once more when it ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return _NO_READER
+    return code if isinstance(code, int) else 0
 
 
 def _message(error: BaseException) -> str:

@@ -45,30 +45,25 @@ def serve_report(path: str) -> tuple[list[str], list[str]]:
 
 def _loaded(path: str) -> Any:
     if not tf.io.gfile.exists(path):
-        raise MissingFileError(
-            path, "the folder of a SavedModel", "a path that does not exist", "Check the path."
-        )
+        expected = "the folder of a SavedModel"
+        raise MissingFileError(path, expected, "a path that does not exist", "Check the path.")
     if not tf.saved_model.contains_saved_model(path):
         versions = [name for name in _listed(path) if name.rstrip("/").isdigit()]
-        raise FormatError(
-            path,
-            "the folder of a SavedModel, with saved_model.pb",
-            "a folder without it" if tf.io.gfile.isdir(path) else "a file",
+        received = "a folder without it" if tf.io.gfile.isdir(path) else "a file"
+        fix = (
             f"Give the folder of a version: {os.path.join(path, versions[0])}."
             if versions
-            else "Save the model with xt.serving.save, or model.export.",
+            else "Save the model with xt.serving.save, or model.export."
         )
+        raise FormatError(path, "the folder of a SavedModel, with saved_model.pb", received, fix)
     try:
         return tf.saved_model.load(path)
     # TensorFlow raises errors of many classes for a damaged or incomplete SavedModel.
     except Exception as error:
         text = (str(error).splitlines() or [""])[0]
-        raise FormatError(
-            path,
-            "a SavedModel that loads",
-            f"{type(error).__name__}: {text}",
-            "Save it with xt.serving.save: its models load without the types of their values.",
-        ) from error
+        received = f"{type(error).__name__}: {text}"
+        fix = "Save it with xt.serving.save: its models load without the types of their values."
+        raise FormatError(path, "a SavedModel that loads", received, fix) from error
 
 
 def _listed(path: str) -> list[str]:

@@ -81,19 +81,13 @@ def batches(
     [5]
     """
     if not callable(source) and not isinstance(source, Iterable):
-        raise DTypeError(
-            "xt.data.batches: source",
-            "an iterable of record batches, or a function that returns one",
-            type(source).__name__,
-            "Give a list, or a function such as lambda: reader().",
-        )
+        expected = "an iterable of record batches, or a function that returns one"
+        fix = "Give a list, or a function such as lambda: reader()."
+        raise DTypeError("xt.data.batches: source", expected, type(source).__name__, fix)
     if not isinstance(schema, pa.Schema):
-        raise DTypeError(
-            "xt.data.batches: schema",
-            "the pyarrow Schema of the record batches",
-            repr(schema)[:80],
-            "Give batch.schema of one of them.",
-        )
+        expected = "the pyarrow Schema of the record batches"
+        fix = "Give batch.schema of one of them."
+        raise DTypeError("xt.data.batches: schema", expected, repr(schema)[:80], fix)
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     plan = OrderedPlan("xt.data.batches", None, None, passes)
@@ -113,12 +107,10 @@ class _Source:
         source: Any = self._source() if callable(self._source) else self._source
         if iter(source) is source and not callable(self._source):
             if self._is_read:
-                raise StructureError(
-                    "xt.data.batches",
-                    "an iterable that can be iterated again",
-                    f"a {type(source).__name__}, which was read by another pass",
-                    "Give a function that returns a new iterator.",
-                )
+                expected = "an iterable that can be iterated again"
+                received = f"a {type(source).__name__}, which was read by another pass"
+                fix = "Give a function that returns a new iterator."
+                raise StructureError("xt.data.batches", expected, received, fix)
             self._is_read = True
         return self._batches(source)
 
@@ -134,17 +126,10 @@ class _Source:
     def _checked(self, number: int, piece: Any) -> Iterable[pa.RecordBatch]:
         where = f"xt.data.batches, record batch {number}"
         if not isinstance(piece, (pa.RecordBatch, pa.Table)):
-            raise DTypeError(
-                where,
-                "a pyarrow.RecordBatch or Table",
-                type(piece).__name__,
-                "Convert it first, such as with pa.record_batch.",
-            )
+            fix = "Convert it first, such as with pa.record_batch."
+            raise DTypeError(where, "a pyarrow.RecordBatch or Table", type(piece).__name__, fix)
         if not piece.schema.equals(self._schema):
-            raise StructureError(
-                where,
-                f"the schema {', '.join(map(str, self._schema))}",
-                ", ".join(map(str, piece.schema)),
-                "Cast it to the schema, or give its schema.",
-            )
+            expected = f"the schema {', '.join(map(str, self._schema))}"
+            fix = "Cast it to the schema, or give its schema."
+            raise StructureError(where, expected, ", ".join(map(str, piece.schema)), fix)
         return [piece] if isinstance(piece, pa.RecordBatch) else piece.to_batches()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -92,25 +93,42 @@ def database(
     [0 1]
     [2]
     """
-    query = in_order(query, order_by, quote='"')
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(order_by), passes)
-    found = wanted.schema
-    if found is None:
-        result = result_of(query, connection, params)
-        found = wanted.pruned(next(result))
-        result.close()
+    query = in_order(query, order_by, quote='"')
+    identity = [query, repr(params)]
+    plan = OrderedPlan("xt.data.database", identity, missing_order(order_by), passes)
+    return dataset_of_query(plan, lambda: result_of(query, connection, params), wanted, passes)
 
-    def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
-        result = result_of(query, connection, params)
+
+def dataset_of_query(
+    plan: OrderedPlan,
+    run: Callable[[], Generator[Any]],
+    wanted: Wanted,
+    passes: Passes,
+) -> tf.data.Dataset:
+    """Returns a dataset of the result of a query.
+
+    Args:
+        plan: What is read when.
+        run: Runs the query: yields the schema of the result, and then its record batches.
+        wanted: Which records the dataset yields.
+        passes: Which batches its passes have.
+    """
+    schema = wanted.schema
+    if schema is None:
+        with contextlib.closing(run()) as result:
+            schema = wanted.pruned(next(result))
+
+    def opened(_: pa.Schema) -> Iterator[pa.RecordBatch]:
+        result = run()
         next(result)  # the schema
         yield from result
 
-    return ordered(plan, opened, found, wanted, passes)
+    return ordered(plan, opened, schema, wanted, passes)
 
 
-def in_order(query: str, order_by: Any, quote: str) -> str:
+def in_order(query: str, order_by: Iterable[str] | None, quote: str) -> str:
     """Returns a query whose result is ordered by columns.
 
     Args:
@@ -124,20 +142,16 @@ def in_order(query: str, order_by: Any, quote: str) -> str:
     if order_by is None:
         return query
     is_listed = isinstance(order_by, Iterable) and not isinstance(order_by, str)
-    names: list[Any] = list(order_by) if is_listed else []
+    names = list(order_by) if is_listed else []
     if not names or not all(isinstance(n, str) for n in names):
-        raise DTypeError(
-            "order_by",
-            "a list of names of columns of the result",
-            repr(order_by)[:80],
-            'Write order_by=["id"].',
-        )
+        expected = "a list of names of columns of the result"
+        raise DTypeError("order_by", expected, repr(order_by)[:80], 'Write order_by=["id"].')
     columns = ", ".join(quote + name.replace(quote, quote * 2) + quote for name in names)
     inner = query.rstrip().removesuffix(";")
     # The query ends with its line, because it may end with a comment.
     return f"select * from (\n{inner}\n) as extensor_ordered order by {columns}"
 
 
-def unordered(order_by: Any) -> str | None:
+def missing_order(order_by: Iterable[str] | None) -> str | None:
     """Returns what a query lacks to give its records in one order, or None."""
     return None if order_by is not None else "a query without order_by="

@@ -9,6 +9,7 @@ saves an iterator, and another process may restore it.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,13 +27,15 @@ class Steps(NamedTuple):
         goes_on: Returns whether the source has more parts.
     """
 
-    hold: Any
-    load: Any
-    goes_on: Any
+    hold: Callable[..., tf.Tensor]
+    load: Callable[..., tf.Tensor]
+    goes_on: Callable[..., tf.Tensor]
 
 
 @functools.lru_cache(maxsize=128)
-def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any:
+def graph_of(
+    spec: tf.TypeSpec, steps: Steps, is_endless: bool, is_counted: bool
+) -> Callable[..., list[tf.Tensor]]:
     """Returns a function that makes a dataset of a feed, and the same without tuning, as variants.
 
     An eager op that makes a dataset costs about half a millisecond, because TensorFlow builds a
@@ -47,7 +50,9 @@ def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any
         is_counted: Whether the number of elements is known.
     """
 
-    def datasets(own: Any, serialized: Any, parts: Any, count: Any) -> list[tf.Tensor]:
+    def datasets(
+        own: tf.Tensor, serialized: tf.Tensor, parts: tf.Tensor, count: tf.Tensor
+    ) -> list[tf.Tensor]:
         numbers = tf.raw_ops.RangeDataset(
             start=np.int64(0),
             stop=parts,
@@ -72,7 +77,7 @@ def graph_of(spec: Any, steps: Steps, is_endless: bool, is_counted: bool) -> Any
             input_dataset=held,
             other_arguments=[own, serialized],
             f=steps.load,
-            **_structure_of(spec),
+            **boxes_of(spec),
         )
         dataset = tf.data.experimental.from_variant(elements, spec)
         if is_counted:
@@ -100,8 +105,8 @@ def _options() -> tuple[tf.data.Options, tf.data.Options]:
     return tuned, untuned
 
 
-def _structure_of(spec: Any) -> dict[str, Any]:
-    """Returns the attributes of a dataset op for elements of a spec."""
+def boxes_of(spec: tf.TypeSpec) -> dict[str, list[Any]]:
+    """Returns the attributes of a dataset op for elements of a spec, which are boxes there."""
     specs = boxed_specs(spec)
     return {
         "output_types": [tensor.dtype for tensor in specs],

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,11 @@ from extensor._arrow.null_policy import policies_of
 from extensor._data.ahead import ReadAhead, empty_dataset
 from extensor._data.conversion import Conversion, joined
 from extensor._data.plan import Plan, rows_after, taken
+from extensor._data.position import Positioned
 from extensor._pruning.fields import FieldsUsed
 
 
-class Feed:
+class Feed(abc.ABC):
     """The batches of a plan, as passes load them.
 
     Args:
@@ -27,7 +27,10 @@ class Feed:
         serialized: The serialized form, of which another process makes this feed; "" if none can.
     """
 
-    def __init__(self, plan: Any, conversion: Conversion, serialized: str = "") -> None:
+    parts: int | None = None
+    """The number of parts of a pass, if it is known; the last one is the last batch."""
+
+    def __init__(self, plan: Positioned, conversion: Conversion, serialized: str = "") -> None:
         self.plan = plan
         self.conversion = conversion
         self.spec = conversion.spec
@@ -37,26 +40,17 @@ class Feed:
         self._lock = threading.Lock()
 
     @property
-    def parts(self) -> int | None:
-        """The number of parts of a pass, if it is known; the last one is the last batch."""
-        return self.plan.parts * self.plan.epochs + 1
-
-    @property
     def count(self) -> int | None:
         """The number of batches in the dataset, if it is known."""
-        # From within an epoch, the first pass is shorter than the others. A service gives a trainer
-        # the batches of all its workers.
-        is_known = self.plan.next[1] == 0 and not self.plan.by_service
-        return self.plan.steps * self.plan.epochs if is_known else None
+        return None
 
+    @abc.abstractmethod
     def with_fields(self, fields: FieldsUsed) -> Feed:
         """Returns the same batches with some of their fields."""
-        plan, conversion = self.plan, self.conversion
-        paths = plan.source.smallest(fields)
-        narrow = Plan(plan.source.with_fields(paths), plan.passes)
-        narrow.position = plan.position
-        nulls = policies_of(conversion.nulls, paths)
-        return Feed(narrow, Conversion(narrow, narrow.source.schema, conversion.splits, nulls))
+
+    @abc.abstractmethod
+    def open(self, epoch: int, step: int) -> ReadAhead:
+        """Begins a pass with an epoch and the number of a batch in the pass."""
 
     def begin(self) -> tuple[int, int]:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
@@ -71,13 +65,39 @@ class Feed:
         """Returns the first epoch after the pass of an epoch."""
         return (epoch // self.plan.epochs + 1) * self.plan.epochs
 
-    def open(self, epoch: int, step: int) -> ReadAhead:
+
+class FileFeed(Feed):
+    """The batches of files, whose parts are read in any order; see `Feed`."""
+
+    def __init__(self, plan: Plan, conversion: Conversion, serialized: str = "") -> None:
+        super().__init__(plan, conversion, serialized)
+        self.plan = plan
+        self.parts = plan.parts * plan.epochs + 1
+
+    @property
+    def count(self) -> int | None:
+        """The number of batches in the dataset, if it is known."""
+        # From within an epoch, the first pass is shorter than the others. A service gives a trainer
+        # the batches of all its workers.
+        is_known = self.plan.next[1] == 0 and not self.plan.by_service
+        return self.plan.steps * self.plan.epochs if is_known else None
+
+    def with_fields(self, fields: FieldsUsed) -> FileFeed:
+        """Returns the same batches with some of their fields."""
+        plan, conversion = self.plan, self.conversion
+        paths = plan.source.smallest(fields)
+        narrow = Plan(plan.source.with_fields(paths), plan.passes)
+        narrow.position = plan.position
+        nulls = policies_of(conversion.nulls, paths)
+        return FileFeed(narrow, Conversion(narrow, narrow.source.schema, conversion.splits, nulls))
+
+    def open(self, epoch: int, step: int) -> Pass:
         """Begins a pass; see `Pass`."""
         return Pass(self, epoch, step)
 
 
 class Pass(ReadAhead):
-    """One pass over a feed; parts are loaded by number.
+    """One pass over a feed of files; parts are loaded by number.
 
     Args:
         feed: The feed.
@@ -85,10 +105,10 @@ class Pass(ReadAhead):
         step: The number of the first batch in the pass; batches before it are not read.
     """
 
-    def __init__(self, feed: Feed, epoch: int, step: int) -> None:
-        super().__init__(feed.parts or 0, (epoch, step))
+    def __init__(self, feed: FileFeed, epoch: int, step: int) -> None:
+        super().__init__(feed.plan.parts * feed.plan.epochs + 1, (epoch, step))
         self._feed = feed
-        self._plan: Plan = feed.plan
+        self._plan = feed.plan
         self._epoch = epoch
         self._step = step
         self._rows: _Rows | None = None
@@ -206,5 +226,4 @@ class _Rows:
     def close(self) -> None:
         """Closes the file."""
         self._pending.clear()
-        close: Callable[[], None] = getattr(self._pieces, "close", lambda: None)
-        close()
+        self._pieces.close()

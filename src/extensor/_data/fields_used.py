@@ -43,19 +43,13 @@ def fields_used(fn_or_model: Callable[[Any], Any], spec: StructuredTensorSpec) -
     FieldsUsed(['steps.minutes'])
     """
     if not callable(fn_or_model):
-        raise DTypeError(
-            "xt.data.fields_used: fn_or_model",
-            "a function of records, or a model",
-            type(fn_or_model).__name__,
-            "Give a callable.",
-        )
+        expected = "a function of records, or a model"
+        received = type(fn_or_model).__name__
+        raise DTypeError("xt.data.fields_used: fn_or_model", expected, received, "Give a callable.")
     if not isinstance(spec, StructuredTensorSpec):
-        raise DTypeError(
-            "xt.data.fields_used: spec",
-            "the spec of a StructuredTensor",
-            repr(spec),
-            "Give xt.spec_of(records), or the element_spec of a dataset of records.",
-        )
+        expected = "the spec of a StructuredTensor"
+        fix = "Give xt.spec_of(records), or the element_spec of a dataset of records."
+        raise DTypeError("xt.data.fields_used: spec", expected, repr(spec), fix)
     return FieldsUsed(spec, checked_uses(components(spec), uses_by(fn_or_model, spec)))
 
 

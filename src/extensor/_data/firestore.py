@@ -82,12 +82,9 @@ def firestore(
     plan = OrderedPlan("xt.data.firestore", None, None, passes)
     expect_query(source, "xt.data.firestore")
     if schema is None:
-        raise DTypeError(
-            "xt.data.firestore: schema",
-            "the spec or schema of the documents",
-            "None",
-            "Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
-        )
+        expected = "the spec or schema of the documents"
+        fix = "Give schema=xt.spec_of(xt.read_firestore(query.limit(100)))."
+        raise DTypeError("xt.data.firestore: schema", expected, "None", fix)
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     assert wanted.schema is not None
 

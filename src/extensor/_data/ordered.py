@@ -41,34 +41,29 @@ class OrderedPlan(Positioned):
         passes: The arguments.
     """
 
-    by_service = False
-
     schema: pa.Schema
     """The schema of the records."""
 
-    def __init__(self, name: str, identity: Any, unordered: str | None, passes: Passes) -> None:
+    def __init__(self, name: str, identity: object, unordered: str | None, passes: Passes) -> None:
         super().__init__(passes)
         self._name = name
         self._identity = identity
         self._unordered = unordered
-        self.steps: int | None = None
-        """The number of batches in an epoch, once one was read to its end."""
         self.unfinished: list[OrderedPass] = []
         """Passes that were closed while a part was read: their sources are not closed yet."""
         if self.shard[1] > 1:
-            self._expect_order("shard")
+            self.expect_order("shard")
 
-    def _expect_order(self, what: str) -> None:
+    def expect_order(self, argument: str) -> None:
+        """Raises StructureError if the source may give its records in another order next time."""
         if self._unordered is not None:
-            raise StructureError(
-                f"{self._name}: {what}",
-                "a source that gives the same records in the same order each time",
-                self._unordered,
-                "Give order_by= with the columns that make a record unique"
-                + (", or choose the records of the shard in WHERE." if what == "shard" else "."),
+            expected = "a source that gives the same records in the same order each time"
+            fix = "Give order_by= with the columns that make a record unique" + (
+                ", or choose the records of the shard in WHERE." if argument == "shard" else "."
             )
+            raise StructureError(f"{self._name}: {argument}", expected, self._unordered, fix)
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """Returns what differs between sources."""
         return [self._name, self._identity, self.schema.to_string(show_schema_metadata=False)]
 
@@ -79,24 +74,10 @@ class OrderedPlan(Positioned):
         Raises:
             StructureError: Always.
         """
-        raise StructureError(
-            self._name,
-            "a dataset of files, whose number of records is known",
-            "one of a source that is read from its beginning",
-            "Count the records first: shards differ by one record at most.",
-        )
-
-    def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
-        """Returns the state after `step` batches, as that of `Plan`."""
-        self._expect_order("state")
-        epochs, step = divmod(begun[1] + step, self.steps) if self.steps else (0, begun[1] + step)
-        return self.state_at(begun[0] + epochs, step)
-
-    def begin_at(self, state: Any) -> None:
-        """Lets the next pass begin at a state, as that of `Plan`."""
-        self._expect_order("state")
-        self.next = self.place_of(state, None)
-        self.position.forget()
+        expected = "a dataset of files, whose number of records is known"
+        received = "one of a source that is read from its beginning"
+        fix = "Count the records first: shards differ by one record at most."
+        raise StructureError(self._name, expected, received, fix)
 
 
 def ordered(
@@ -136,18 +117,9 @@ class OrderedFeed(Feed):
     ) -> None:
         # It has no serialized form: another process has no access to the source.
         super().__init__(plan, Conversion(plan, schema, splits, nulls))
+        self.plan = plan
         self.opened = opened
         self.schema = schema
-
-    @property
-    def parts(self) -> int | None:
-        """None: the number of records is not known."""
-        return None
-
-    @property
-    def count(self) -> int | None:
-        """None: the number of records is not known."""
-        return None
 
     def with_fields(self, fields: FieldsUsed) -> OrderedFeed:
         """Returns the same batches with some of their fields."""
@@ -218,12 +190,9 @@ class OrderedPass(ReadAhead):
                 first += table.num_rows
             self._plan.steps = steps
         if left:
-            raise StructureError(
-                "state",
-                f"a source of at least {step} batches, as when the state was made",
-                f"one of {step - left}",
-                "Give the source that the state is of, or begin again.",
-            )
+            expected = f"a source of at least {step} batches, as when the state was made"
+            fix = "Give the source that the state is of, or begin again."
+            raise StructureError("state", expected, f"one of {step - left}", fix)
 
     def _cut(self, records: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         size, pending = self._plan.batch_size, list[pa.RecordBatch]()

@@ -36,7 +36,6 @@ class Plan(Positioned):
     def __init__(self, source: Source, passes: Passes) -> None:
         self.source = source
         self.by_service = isinstance(passes.shard, str) and passes.shard == "service"
-        """Whether the workers of a tf.data service divide the parts of each pass."""
         super().__init__(passes._replace(shard=None) if self.by_service else passes)
         index, count = self.shard
         chosen = np.arange(len(source.rows))[index::count]
@@ -44,8 +43,7 @@ class Plan(Positioned):
         rows = source.rows[self.groups]
         self.num_rows = int(rows.sum())
         full, rest = divmod(self.num_rows, self.batch_size)
-        self.steps = full if self.drop_remainder or not rest else full + 1
-        """The number of batches in an epoch."""
+        self.steps: int = full if self.drop_remainder or not rest else full + 1
         self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
         if self.shuffle is None:
             nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
@@ -128,8 +126,6 @@ class Plan(Positioned):
         """The number of the records in the batches of an epoch."""
         return self.steps * self.batch_size if self.drop_remainder else self.num_rows
 
-    # The state.
-
     @property
     def steps_per_shard(self) -> int:
         """The number of batches that every shard has at least."""
@@ -137,28 +133,7 @@ class Plan(Positioned):
         rows = [int(self.source.rows[i::count].sum()) for i in range(count)]
         return min(n // size if self.drop_remainder else -(-n // size) for n in rows)
 
-    def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
-        """Returns the state after `step` batches.
-
-        Args:
-            step: The number of batches.
-            begun: Where these begin, as `next`.
-        """
-        epochs, step = divmod(begun[1] + step, self.steps or 1)
-        return self.state_at(begun[0] + epochs, step)
-
-    def begin_at(self, state: Any) -> None:
-        """Lets the next pass begin at a state.
-
-        Raises:
-            DTypeError, FormatError, StructureError: As `Positioned.place_of`.
-        """
-        epoch, step = self.place_of(state, self.steps)
-        before = epoch % self.epochs  # epochs of the pass
-        self.next = epoch - before, before * self.steps + step
-        self.position.forget()
-
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """Returns what differs between sources, as data that JSON can represent."""
         return self.source.identity()
 

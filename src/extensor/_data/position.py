@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import hashlib
 import json
 import numbers
 import operator
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -53,12 +54,12 @@ class Passes(NamedTuple):
         state: Where the first pass begins.
     """
 
-    batch_size: Any
+    batch_size: int
     drop_remainder: bool
-    shuffle: Any
-    shard: Any
-    epochs: Any
-    state: Any = None
+    shuffle: Shuffle | None
+    shard: tuple[int, int] | Literal["service"] | None
+    epochs: int
+    state: dict[str, Any] | None = None
 
 
 class Begun:
@@ -123,8 +124,8 @@ class Position:
         return passes[0].place if passes else self.next
 
 
-class Positioned:
-    """The arguments of a dataset that its states have, and its position.
+class Positioned(abc.ABC):
+    """The arguments of a dataset that its states have, and its position: the base of plans.
 
     Args:
         passes: The arguments.
@@ -132,6 +133,12 @@ class Positioned:
     Raises:
         StructureError, RowError, DTypeError: If an argument is wrong.
     """
+
+    steps: int | None = None
+    """The number of batches in an epoch, if it is known."""
+
+    by_service = False
+    """Whether the workers of a tf.data service divide the parts of each pass."""
 
     def __init__(self, passes: Passes) -> None:
         size, self.drop_remainder, shuffle, shard, epochs, _ = passes
@@ -141,9 +148,45 @@ class Positioned:
         self.shard = _checked_shard(shard)
         self.position = Position()
 
-    def identity(self) -> Any:
+    @abc.abstractmethod
+    def identity(self) -> object:
         """Returns what differs between sources, as data that JSON can represent."""
-        raise NotImplementedError
+
+    @property
+    @abc.abstractmethod
+    def steps_per_shard(self) -> int:
+        """The number of batches that every shard has at least."""
+
+    def expect_order(self, argument: str) -> None:
+        """Raises StructureError if the source may give its records in another order next time."""
+        return
+
+    def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
+        """Returns the state after `step` batches.
+
+        Args:
+            step: The number of batches.
+            begun: Where these begin, as `next`.
+        """
+        self.expect_order("state")
+        epochs, step = 0, begun[1] + step
+        if self.steps is not None:
+            epochs, step = divmod(step, self.steps or 1)
+        return self.state_at(begun[0] + epochs, step)
+
+    def begin_at(self, state: object) -> None:
+        """Lets the next pass begin at a state.
+
+        Raises:
+            DTypeError, FormatError, StructureError: As `place_of`.
+        """
+        self.expect_order("state")
+        epoch, step = self.place_of(state, self.steps)
+        if self.steps is not None:
+            before = epoch % self.epochs  # epochs of the pass
+            epoch, step = epoch - before, before * self.steps + step
+        self.next = epoch, step
+        self.position.forget()
 
     @functools.cached_property
     def digest(self) -> str:
@@ -174,7 +217,7 @@ class Positioned:
             "step": step,
         }
 
-    def place_of(self, state: Any, steps: int | None) -> tuple[int, int]:
+    def place_of(self, state: object, steps: int | None) -> tuple[int, int]:
         """Returns the epoch and step of a state.
 
         Args:
@@ -188,42 +231,31 @@ class Positioned:
         """
         own = self.state_at(0, 0)
         if not isinstance(state, Mapping) or not all(name in state for name in own):
-            raise DTypeError(
-                "state",
-                "a state that `xt.data.state` returned",
-                type(state).__name__,
-                "Give the whole dict, or None to begin at the beginning.",
-            )
+            expected = "a state that `xt.data.state` returned"
+            fix = "Give the whole dict, or None to begin at the beginning."
+            raise DTypeError("state", expected, type(state).__name__, fix)
         given = cast("Mapping[str, Any]", state)
         if given["version"] != _VERSION:
-            raise FormatError(
-                "state",
-                f"a state of version {_VERSION}",
-                f"version {given['version']}",
-                "Begin again, or use the release of extensor that wrote it.",
-            )
+            expected = f"a state of version {_VERSION}"
+            fix = "Begin again, or use the release of extensor that wrote it."
+            raise FormatError("state", expected, f"version {given['version']}", fix)
         for name in own:
             if name not in ("epoch", "step") and own[name] != given[name]:
                 what = "files or columns" if name == "digest" else name
-                raise StructureError(
-                    f"state, {name}",
-                    f"{own[name]}, which this dataset has",
-                    f"{given[name]}: the state of a dataset with other {what}",
-                    "Give the arguments with which the state was made.",
-                )
+                expected = f"{own[name]}, which this dataset has"
+                received = f"{given[name]}: the state of a dataset with other {what}"
+                fix = "Give the arguments with which the state was made."
+                raise StructureError(f"state, {name}", expected, received, fix)
         places = (given["epoch"], given["step"])
         is_place = all(type(n) is int and n >= 0 for n in places)
         if not is_place or (steps is not None and places[1] > steps):
-            raise StructureError(
-                "state",
-                "an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}"),
-                f"epoch {places[0]}, step {places[1]}",
-                "Give a state as `xt.data.state` returned it.",
-            )
+            expected = "an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}")
+            fix = "Give a state as `xt.data.state` returned it."
+            raise StructureError("state", expected, f"epoch {places[0]}, step {places[1]}", fix)
         return places
 
 
-def _positive(value: Any, name: str, fix: str) -> int:
+def _positive(value: object, name: str, fix: str) -> int:
     """Returns a positive number below 2**31 as an int.
 
     Raises:
@@ -233,33 +265,21 @@ def _positive(value: Any, name: str, fix: str) -> int:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         number = int(value)
     if not 0 < number < _LIMIT:
-        raise StructureError(
-            f"xt.data: {name}",
-            "a positive number" + (" below 2**31" if number > 0 else ""),
-            repr(value),
-            fix,
-        )
+        expected = "a positive number" + (" below 2**31" if number > 0 else "")
+        raise StructureError(f"xt.data: {name}", expected, repr(value), fix)
     return number
 
 
-def _checked_shuffle(shuffle: Any) -> Shuffle | None:
+def _checked_shuffle(shuffle: object) -> Shuffle | None:
     if shuffle is None or shuffle is False:
         return None
     if not isinstance(shuffle, Shuffle):
-        raise DTypeError(
-            "shuffle",
-            "an xt.data.Shuffle, or None",
-            repr(shuffle),
-            "Give shuffle=xt.data.Shuffle(seed=0).",
-        )
+        fix = "Give shuffle=xt.data.Shuffle(seed=0)."
+        raise DTypeError("shuffle", "an xt.data.Shuffle, or None", repr(shuffle), fix)
     seed = shuffle.seed
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise StructureError(
-            "shuffle, seed",
-            "an integer that is not negative",
-            repr(seed),
-            "Give the same number to get the same order.",
-        )
+        fix = "Give the same number to get the same order."
+        raise StructureError("shuffle, seed", "an integer that is not negative", repr(seed), fix)
     window = _positive(shuffle.window, "shuffle, window", "Give a number of records.")
     return Shuffle(int(seed), window)
 
@@ -272,17 +292,11 @@ def _checked_shard(shard: Any) -> tuple[int, int]:
             raise TypeError
         index, count = map(operator.index, shard)
     except (TypeError, ValueError) as error:
-        raise DTypeError(
-            "shard",
-            "two integers: the number of this shard, and the number of shards",
-            repr(shard),
-            "Give for example shard=(0, 4).",
-        ) from error
+        expected = "two integers: the number of this shard, and the number of shards"
+        fix = "Give for example shard=(0, 4)."
+        raise DTypeError("shard", expected, repr(shard), fix) from error
     if not 0 <= index < count:
-        raise RowError(
-            "shard",
-            f"a number from 0 to {count - 1}" if count > 0 else "at least one shard",
-            f"shard {index} of {count}",
-            "Shards are numbered from 0.",
-        )
+        expected = f"a number from 0 to {count - 1}" if count > 0 else "at least one shard"
+        fix = "Shards are numbered from 0."
+        raise RowError("shard", expected, f"shard {index} of {count}", fix)
     return index, count

@@ -9,6 +9,7 @@ depends on these.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._data.fields_used import traced
-from extensor._pruning.components import (
-    blank,
-    checked_uses,
-    components,
-    filled,
-)
+from extensor._pruning.components import blank, checked_uses, components, filled
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._pruning.fields import FieldsUsed
 from extensor._struct.component import ComponentTensor
@@ -30,10 +26,13 @@ from extensor.errors import ExtensorError
 Uses = tuple[int, ...]
 """How each component tensor of an element is used."""
 
-_RECORD = "_extensor_record"
+_ORIGIN = "_extensor_origin"
+
+# Methods of functions, and the name of this argument.
+_FUNCTIONS = {"map": "map_func", "filter": "predicate"}
 
 # Methods whose results have the elements of the dataset, as they are.
-_SAME = ("prefetch", "repeat", "shard", "skip", "take", "with_options")
+_SAME = ("cache", "prefetch", "repeat", "shard", "shuffle", "skip", "take", "with_options")
 
 # Methods that may use everything in an element. Before them, `map` may leave out fields.
 _OTHER = ("batch", "enumerate", "ragged_batch", "rebatch", "unbatch")
@@ -41,31 +40,38 @@ _OTHER = ("batch", "enumerate", "ragged_batch", "rebatch", "unbatch")
 
 @dataclass(frozen=True)
 class _Step:
-    """A method that was called on a dataset, and its arguments."""
+    """A method that was called on a dataset, and its arguments by name."""
 
     name: str
-    args: Any
-    kwargs: Any
+    arguments: dict[str, Any]
     element_spec: Any  # of the result
 
-    def of(self, dataset: Any, *function: Any) -> Any:
-        """Returns the dataset of the same call on another dataset.
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function that was passed to `map` or `filter`."""
+        return self.arguments[_FUNCTIONS[self.name]]
+
+    def called_on(
+        self, dataset: tf.data.Dataset, function: Callable[..., Any] | None = None
+    ) -> tf.data.Dataset:
+        """Returns the result of the same call on another dataset.
 
         Args:
             dataset: The other dataset.
-            *function: The function to pass instead of the function that was passed.
+            function: The function to pass instead of the one that was passed.
         """
-        return getattr(dataset, self.name)(*function, *self.args[len(function) :], **self.kwargs)
+        other = {} if function is None else {_FUNCTIONS[self.name]: function}
+        return getattr(dataset, self.name)(**{**self.arguments, **other})
 
 
 @dataclass(frozen=True)
-class _Record:
-    """Where a dataset comes from."""
+class _Origin:
+    """Where a dataset comes from: how its source is read, and the methods that were called."""
 
     reread: Callable[[FieldsUsed], tf.data.Dataset]
     source_spec: Any
     steps: tuple[_Step, ...] = ()
-    known: dict[Any, Any] = field(default_factory=dict[Any, Any])  # datasets that were pruned
+    known: dict[Uses, Pruned | None] = field(default_factory=dict[Any, Any])
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Pruned:
     read.
     """
 
-    dataset: Any
+    dataset: tf.data.Dataset
     element_spec: Any  # of the dataset that was pruned
     uses: Uses
     narrow_spec: Any = None  # of the records that are read, if these are the elements
@@ -87,63 +93,34 @@ class _NotPrunableError(Exception):
     """A function does not behave when it is traced as it did in the dataset."""
 
 
-def _map(self: Any, plain: Any, map_func: Any, *args: Any, **kwargs: Any) -> Any:
-    result = plain(self, map_func, *args, **kwargs)
-    return _after(self, result, "map", (map_func, *args), kwargs)
-
-
-def _filter(self: Any, plain: Any, predicate: Any, *args: Any, **kwargs: Any) -> Any:
-    result = plain(self, predicate, *args, **kwargs)
-    return _after(self, result, "filter", (predicate, *args), kwargs)
-
-
-def _cache(self: Any, plain: Any, filename: Any = "", **kwargs: Any) -> Any:
-    result = plain(self, filename, **kwargs)
-    # A file has the elements with all fields.
-    return result if filename else _after(self, result, "cache", (), kwargs)
-
-
-def _shuffle(self: Any, plain: Any, buffer_size: Any, seed: Any = None, *args: Any, **kwargs: Any):
-    if seed is None:
-        # With a global seed, TensorFlow takes the next of its seeds. The pruned dataset needs the
-        # same one.
-        _, seed = tf.compat.v1.get_seed(None)
-    result = plain(self, buffer_size, seed, *args, **kwargs)
-    return _after(self, result, "shuffle", (buffer_size, seed, *args), kwargs)
-
-
-def _other(name: str) -> Callable[..., Any]:
-    def method(self: Any, plain: Any, *args: Any, **kwargs: Any) -> Any:
-        return _after(self, plain(self, *args, **kwargs), name, args, kwargs)
-
-    return method
-
-
-# The methods that remember their arguments. Each gets the method of TensorFlow as its second
-# argument.
-_METHODS: dict[str, Callable[..., Any]] = {
-    "map": _map,
-    "filter": _filter,
-    "cache": _cache,
-    "shuffle": _shuffle,
-    **{name: _other(name) for name in (*_SAME, *_OTHER)},
-}
-
-
 @functools.cache
-def _prunable_class(kind: type) -> Any:
+def _prunable_class(kind: type[tf.data.Dataset]) -> type[tf.data.Dataset]:
     """Returns a subclass of a class of datasets, whose methods remember their arguments."""
 
-    def remembering(name: str) -> Callable[..., Any]:
-        plain: Any = getattr(kind, name)
+    def remembering(name: str) -> Callable[..., tf.data.Dataset]:
+        plain: Callable[..., tf.data.Dataset] = getattr(kind, name)
+        signature = inspect.signature(plain)
 
         @functools.wraps(plain)
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _METHODS[name](self, plain, *args, **kwargs)
+        def method(self: tf.data.Dataset, *args: Any, **kwargs: Any) -> tf.data.Dataset:
+            _, *given = signature.bind(self, *args, **kwargs).arguments.items()
+            arguments = dict(given)
+            if name == "shuffle" and arguments.get("seed") is None:
+                # With a global seed, TensorFlow takes the next of its seeds. The pruned dataset
+                # needs the same one.
+                _, arguments["seed"] = tf.compat.v1.get_seed(None)
+            result = plain(self, **arguments)
+            if is_prunable(result):
+                return result  # the method called another of our methods
+            if name == "cache" and arguments.get("filename"):
+                return result  # the file has the elements with all fields
+            origin = getattr(self, _ORIGIN)
+            steps = (*origin.steps, _Step(name, arguments, result.element_spec))
+            return _with(result, _Origin(origin.reread, origin.source_spec, steps))
 
         return method
 
-    methods = {name: remembering(name) for name in _METHODS}
+    methods = {name: remembering(name) for name in (*_FUNCTIONS, *_SAME, *_OTHER)}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
     return type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
 
@@ -157,30 +134,21 @@ def prunable(
         dataset: The dataset of records with all fields. It gets more methods.
         reread: Returns the dataset of the same records with some of the fields.
     """
-    return _with(dataset, _Record(reread, dataset.element_spec))
+    return _with(dataset, _Origin(reread, dataset.element_spec))
 
 
-def is_prunable(dataset: Any) -> bool:
+def is_prunable(dataset: object) -> bool:
     """Returns whether a dataset may be read with fewer fields."""
-    return isinstance(dataset, tf.data.Dataset) and hasattr(dataset, _RECORD)
+    return isinstance(dataset, tf.data.Dataset) and hasattr(dataset, _ORIGIN)
 
 
-def _with(dataset: Any, record: _Record) -> Any:
+def _with(dataset: tf.data.Dataset, origin: _Origin) -> tf.data.Dataset:
     dataset.__class__ = _prunable_class(type(dataset))
-    setattr(dataset, _RECORD, record)
+    setattr(dataset, _ORIGIN, origin)
     return dataset
 
 
-def _after(before: Any, result: Any, name: str, args: Any, kwargs: Any) -> Any:
-    """Returns the result of a method, which remembers the call."""
-    record = getattr(before, _RECORD)
-    if is_prunable(result):
-        return result  # the method called another of our methods
-    step = _Step(name, args, kwargs, result.element_spec)
-    return _with(result, _Record(record.reread, record.source_spec, (*record.steps, step)))
-
-
-def pruned(dataset: Any, uses_of: Callable[[Any], dict[int, int]]) -> Pruned | None:
+def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -> Pruned | None:
     """Returns a dataset that reads only the fields that are used.
 
     Args:
@@ -190,28 +158,28 @@ def pruned(dataset: Any, uses_of: Callable[[Any], dict[int, int]]) -> Pruned | N
     Returns:
         None if all fields are used, or if the dataset cannot be pruned.
     """
-    record = getattr(dataset, _RECORD)
-    stop = next((i for i, step in enumerate(record.steps) if step.name in _OTHER), None)
-    steps = record.steps[:stop]
-    specs = [record.source_spec, *(step.element_spec for step in steps)]
+    origin: _Origin = getattr(dataset, _ORIGIN)
+    stop = next((i for i, step in enumerate(origin.steps) if step.name in _OTHER), None)
+    steps = origin.steps[:stop]
+    specs = [origin.source_spec, *(step.element_spec for step in steps)]
     if stop is None:
         uses = _checked(specs[-1], uses_of(specs[-1]))
     else:
         uses = (VALUE,) * len(_parts(specs[-1]))
-    if uses not in record.known:
-        record.known[uses] = _rebuilt(record, steps, specs, uses)
-    found = record.known[uses]
+    if uses not in origin.known:
+        origin.known[uses] = _rebuilt(origin, steps, specs, uses)
+    found = origin.known[uses]
     if found is None or stop is None:
         return found
     rest = found.dataset
-    for step in record.steps[stop:]:
-        rest = step.of(rest)
+    for step in origin.steps[stop:]:
+        rest = step.called_on(rest)
     spec = dataset.element_spec
     return Pruned(rest, spec, (VALUE,) * len(_parts(spec)))
 
 
 def _rebuilt(
-    record: _Record, steps: Sequence[_Step], specs: Sequence[Any], uses: Uses
+    origin: _Origin, steps: Sequence[_Step], specs: Sequence[Any], uses: Uses
 ) -> Pruned | None:
     """Returns the dataset of the same steps over fewer fields, or None."""
     needed = [uses]
@@ -225,7 +193,7 @@ def _rebuilt(
     if all(needed[0]):
         return None
     try:
-        dataset: Any = record.reread(FieldsUsed(source_spec, needed[0]))
+        dataset = origin.reread(FieldsUsed(source_spec, needed[0]))
     except ExtensorError:
         return None  # such as `nulls` that fill a record of which some fields are not read
     narrow_spec = dataset.element_spec
@@ -235,14 +203,14 @@ def _rebuilt(
     is_packed = False
     for step, before, after, kept in zip(steps, specs[:-1], specs[1:], needed[1:], strict=True):
         if step.name == "map":
-            dataset = step.of(dataset, _mapping(step.args[0], unpack, before, after, kept))
+            dataset = step.called_on(dataset, _packing(step, unpack, before, kept))
             if dataset.element_spec != _packed_spec(after, kept):
                 return None
             unpack, is_packed = functools.partial(_unpacked, after, kept), True
         elif step.name == "filter":
-            dataset = step.of(dataset, _filtering(step.args[0], unpack, before))
+            dataset = step.called_on(dataset, _packing(step, unpack, before))
         else:
-            dataset = step.of(dataset)
+            dataset = step.called_on(dataset)
     if not is_packed:
         return Pruned(dataset, source_spec, needed[0], narrow_spec)
     return Pruned(dataset, specs[-1], uses)
@@ -250,12 +218,12 @@ def _rebuilt(
 
 def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
     """Returns how the elements before a step are used, from how those after it are."""
-    if step.name not in ("map", "filter"):
+    if step.name not in _FUNCTIONS:
         return uses
     is_map = step.name == "map"
 
     def called(element: Any) -> Any:
-        result = _called(step.args[0], element, before)
+        result = _called(step.function, element, before)
         if is_map:
             _check_structure(result, after)
         return result
@@ -269,7 +237,7 @@ def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
     return tuple(map(max, found, uses))
 
 
-def _called(function: Any, element: Any, spec: Any) -> Any:
+def _called(function: Callable[..., Any], element: Any, spec: object) -> Any:
     """Calls a function as Dataset.map does."""
     return function(*element) if type(spec) is tuple else function(element)
 
@@ -284,29 +252,25 @@ def _check_structure(result: Any, spec: Any) -> None:
         raise _NotPrunableError
 
 
-def _converted(function: Any, spec: Any) -> Any:
-    """Returns a function as one of a whole element, converted by AutoGraph."""
-    return tf.function(lambda element: _called(function, element, spec))
+def _packing(
+    step: _Step, unpack: Callable[..., Any], before: Any, uses: Uses = ()
+) -> Callable[..., Any]:
+    """Returns the function of a step for packed elements.
 
-
-def _mapping(function: Any, unpack: Any, before: Any, after: Any, uses: Uses) -> Any:
-    converted = _converted(function, before)
-
-    @tf.autograph.experimental.do_not_convert
-    def mapping(*raw: Any) -> Any:
-        return _packed(converted(unpack(*raw)), uses)
-
-    return mapping
-
-
-def _filtering(function: Any, unpack: Any, before: Any) -> Any:
-    converted = _converted(function, before)
+    Args:
+        step: A step with a function.
+        unpack: Returns an element from its packed form.
+        before: The spec of the element.
+        uses: How the result is used, whose packed form is returned; empty for the whole result.
+    """
+    # AutoGraph converts the function, but not what is around it.
+    converted = tf.function(lambda element: _called(step.function, element, before))
 
     @tf.autograph.experimental.do_not_convert
-    def filtering(*raw: Any) -> Any:
-        return converted(unpack(*raw))
+    def packing(*packed: Any) -> Any:
+        return _packed(converted(unpack(*packed)), uses)
 
-    return filtering
+    return packing
 
 
 def _parts(spec: Any) -> list[ComponentTensor]:

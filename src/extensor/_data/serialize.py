@@ -17,7 +17,7 @@ from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import Fill, fill
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.conversion import Conversion
-from extensor._data.feed import Feed
+from extensor._data.feed import FileFeed
 from extensor._data.plan import Plan
 from extensor._data.position import Passes, Shuffle
 from extensor._formats.protobuf.descriptors import has_extensions
@@ -28,7 +28,7 @@ from extensor._streams.source import Source
 
 def feed_of_files(
     format: str, source: Source, wanted: WantedTable, passes: Passes, own: dict[str, Any]
-) -> Feed:
+) -> FileFeed:
     """Returns the feed of the records of files.
 
     Args:
@@ -45,10 +45,11 @@ def feed_of_files(
     paths = [file.inner if file.is_local else file.path for file in source.files]
     arguments = [wanted.columns, wanted.schema, nulls, wanted.row_splits_dtype]
     serialized = _serialize([format, paths, arguments, plan.passes, own])
-    return Feed(plan, Conversion(plan, source.schema, wanted.row_splits_dtype, nulls), serialized)
+    conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)
+    return FileFeed(plan, conversion, serialized)
 
 
-def from_serialized(text: str) -> Feed:
+def from_serialized(text: str) -> FileFeed:
     """Returns the feed of a serialized form."""
     format, paths, arguments, passes, own = json.loads(text, object_hook=_from_json)
     wanted, passes = WantedTable(*arguments), Passes(*passes)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
 import tensorflow as tf
 
-from extensor._data.database import in_order, unordered
-from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.database import dataset_of_query, in_order, missing_order
+from extensor._data.ordered import OrderedPlan
 from extensor._data.position import Passes, Shuffle
 from extensor._data.wanted import Wanted
 from extensor._formats.spanner.read import result_of
@@ -86,19 +85,13 @@ def spanner(
         MissingDependencyError, QueryError, AccessError, ServerError, DTypeError, FieldError: As in
             `read_spanner`; those that depend on contents during iteration.
     """
-    query = in_order(query, order_by, quote="`")
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(order_by), passes)
-    given: Any = (query, params, param_types, wanted, timeout)
-    found = wanted.schema
-    if found is None:
-        tables = result_of(source, *given)
-        found = next(tables).schema
-        tables.close()
+    query = in_order(query, order_by, quote="`")
+    identity = [query, repr(params)]
+    plan = OrderedPlan("xt.data.spanner", identity, missing_order(order_by), passes)
 
-    def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for table in result_of(source, *given):
-            yield from table.to_batches()
+    def run() -> Generator[Any]:
+        return result_of(source, query, params, param_types, wanted, timeout)
 
-    return ordered(plan, opened, found, wanted, passes)
+    return dataset_of_query(plan, run, wanted, passes)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._data.feed import Feed
-from extensor._data.position import Position
-from extensor._data.stream import feeds, passes_of
+from extensor._data.position import Position, Positioned
+from extensor._data.stream import feeds_in, passes_of
 from extensor.errors import StructureError
 
 
@@ -73,35 +72,29 @@ def steps_per_shard(dataset: tf.data.Dataset) -> int:
     return feed_of(dataset).plan.steps_per_shard
 
 
-def feed_of(dataset: Any) -> Feed:
+def feed_of(dataset: object) -> Feed:
     """Returns the feed of a dataset, or of the one that it was made of.
 
     Raises:
         StructureError: If there is not exactly one (also a ValueError).
     """
-    found = {id(feed): feed for feed in _feeds(dataset)}
+    found = {id(feed): feed for feed in feeds_in(dataset)}
     if len(found) != 1:
-        raise StructureError(
-            "dataset",
-            "a dataset of xt.data, or one that was made of it",
-            f"{len(found)} of them in {dataset!r}",
-            "Give the dataset that xt.data.parquet returned.",
-        )
+        expected = "a dataset of xt.data, or one that was made of it"
+        fix = "Give the dataset that xt.data.parquet returned."
+        raise StructureError("dataset", expected, f"{len(found)} of them in {dataset!r}", fix)
     return next(iter(found.values()))
 
 
-def _expect_no_repetition(dataset: Any, plan: Any) -> None:
+def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Positioned) -> None:
     """Raises if one iteration has several passes, of which nobody knows the current one."""
     parts = vars(dataset).values() if isinstance(dataset, tf.data.Iterator) else [dataset]
     counts = [int(part.cardinality()) for part in parts if isinstance(part, tf.data.Dataset)]
     known = plan.steps is not None and not plan.by_service
     if tf.data.INFINITE_CARDINALITY in counts or (known and max(counts) > plan.steps * plan.epochs):
-        raise StructureError(
-            "dataset",
-            "a dataset that is not repeated",
-            "more batches than a pass has",
-            "Give epochs= to the function of xt.data, in place of repeat().",
-        )
+        expected = "a dataset that is not repeated"
+        fix = "Give epochs= to the function of xt.data, in place of repeat()."
+        raise StructureError("dataset", expected, "more batches than a pass has", fix)
 
 
 def _begun(iterator: tf.data.Iterator, position: Position, step: int) -> tuple[int, int]:
@@ -112,23 +105,6 @@ def _begun(iterator: tf.data.Iterator, position: Position, step: int) -> tuple[i
     # What reads ahead forgets a pass that it has read to its end.
     if not found and step and not position.unfinished:
         return position.last
-    raise StructureError(
-        "iterator",
-        "an iterator that is within one pass",
-        f"one with {len(found)} passes",
-        "Give it after its first batch, and before what it reads ahead has ended.",
-    )
-
-
-def _feeds(value: Any) -> Iterable[Feed]:
-    if isinstance(value, (list, tuple)):
-        parts: Iterable[Any] = value
-    elif isinstance(value, dict):
-        parts = value.values()
-    elif isinstance(value, tf.data.Dataset) and value in feeds:
-        return [feeds[value]]
-    elif isinstance(value, (tf.data.Dataset, tf.data.Iterator)):
-        parts = vars(value).values()
-    else:
-        return []
-    return [feed for part in parts for feed in _feeds(part)]
+    expected = "an iterator that is within one pass"
+    fix = "Give it after its first batch, and before what it reads ahead has ended."
+    raise StructureError("iterator", expected, f"one with {len(found)} passes", fix)

@@ -17,8 +17,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,7 @@ _UNTUNED = "_extensor_untuned"
 
 
 @functools.cache
-def _untuned_class(kind: type) -> Any:
+def _untuned_class(kind: type[tf.data.Dataset]) -> type[tf.data.Dataset]:
     """Returns a subclass of a class of datasets that is iterated without tuning and rewriting.
 
     Datasets that are made of it, such as by `map`, are tuned as always.
@@ -69,11 +69,11 @@ def _untuned_class(kind: type) -> Any:
     plain: Any = kind
 
     @functools.wraps(plain.__iter__)
-    def iterate(self: Any) -> Any:
+    def iterate(self: tf.data.Dataset) -> Iterator[Any]:
         return plain.__iter__(getattr(self, _UNTUNED))
 
     @functools.wraps(plain.reduce)
-    def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def reduce(self: tf.data.Dataset, *args: Any, **kwargs: Any) -> Any:
         try:
             return plain.reduce(getattr(self, _UNTUNED), *args, **kwargs)
         except tf.errors.OpError as error:
@@ -85,7 +85,7 @@ def _untuned_class(kind: type) -> Any:
     return type(kind)(kind.__name__, (kind,), methods)
 
 
-def _tensor_of(numbers: list[int]) -> tuple[tf.Tensor, Any]:
+def _tensor_of(numbers: list[int]) -> tuple[tf.Tensor, object]:
     """Returns a vector of numbers, and an object that lives as long as the tensor's memory.
 
     A function that reads a dataset keeps the dataset's tensors alive, but not its Python object.
@@ -141,11 +141,11 @@ def _hold(state: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor) -> tf.Tensor:
 def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor) -> tf.Tensor:
     """Returns the dataset of a part, as a variant."""
     process, number, epoch, step = state.numpy().tolist()
-    begun = _passes.get(number) if process == _PROCESS else None
-    if begun is not None:
-        batches = begun.load(int(part))
+    opened = _passes.get(number) if process == _PROCESS else None
+    if opened is not None:
+        batches = opened.load(int(part))
     else:  # an iterator that was restored in the middle of a part
-        restored: Any = _feed(own, serialized).open(epoch, step)
+        restored = _feed(own, serialized).open(epoch, step)
         restored.reads_ahead = False
         batches = restored.load(int(part))
         restored.close()
@@ -154,20 +154,17 @@ def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, serialized: tf.Tens
 
 def _feed(own: tf.Tensor, serialized: tf.Tensor) -> Feed:
     process, number, *_ = own.numpy().tolist()
-    if process == _PROCESS:
-        return _streams[number]
-    return _feed_of(serialized.numpy().decode())
+    return _streams[number] if process == _PROCESS else _made_feed(serialized.numpy().decode())
 
 
 @functools.lru_cache(maxsize=8)
-def _feed_of(serialized: str) -> Feed:
+def _made_feed(serialized: str) -> Feed:
+    """Returns a feed of another process."""
     if not serialized:
-        raise StructureError(
-            "xt.data",
-            "a dataset whose source and arguments another process can open",
-            "one that only the process that made it can read",
-            "Give paths of files, and `nulls` as words.",
-        )
+        expected = "a dataset whose source and arguments another process can open"
+        received = "one that only the process that made it can read"
+        fix = "Give paths of files, and `nulls` as words."
+        raise StructureError("xt.data", expected, received, fix)
     feed = from_serialized(serialized)
     feed.counts_passes = False  # each process would count its own
     return feed
@@ -185,8 +182,8 @@ def passes_of(iterator: tf.data.Iterator) -> list[Begun]:
 
 
 def _end(number: int) -> None:
-    if (begun := _passes.pop(number, None)) is not None:
-        begun.close()
+    if (opened := _passes.pop(number, None)) is not None:
+        opened.close()
 
 
 class _Calls:
@@ -236,7 +233,7 @@ class _Calls:
         if os.getpid() != process:
             return
         for value in gc.get_objects() if feeds else ():
-            if tf.data.Iterator in type(value).__mro__ and _reads_ours(value):
+            if tf.data.Iterator in type(value).__mro__ and any(feeds_in(value)):
                 vars(value).clear()
         with tf.device("CPU:0"):
             tf.raw_ops.AssignVariableOp(resource=self._over(), value=True)
@@ -249,18 +246,24 @@ class _Calls:
 _calls = _Calls()
 
 
-def _reads_ours(value: Any) -> bool:
-    """Returns whether an iterator, dataset or container reads from a dataset of `stream`."""
+def feeds_in(value: object) -> Iterator[Feed]:
+    """Yields the feeds that an iterator, a dataset or a container reads.
+
+    The class of a value says what it is, because any object may come here when Python exits.
+    """
     bases = type(value).__mro__
-    if list in bases or tuple in bases:
-        parts = value
-    elif dict in bases:
-        parts = value.values()
-    elif tf.data.Dataset in bases or tf.data.Iterator in bases:
+    is_dataset = tf.data.Dataset in bases
+    parts: Iterable[object] = ()
+    if is_dataset and value in feeds:
+        yield feeds[value]
+    elif is_dataset or tf.data.Iterator in bases:
         parts = vars(value).values()
-    else:
-        return False
-    return (tf.data.Dataset in bases and value in feeds) or any(map(_reads_ours, parts))
+    elif list in bases or tuple in bases:
+        parts = cast("Iterable[object]", value)
+    elif dict in bases:
+        parts = cast("dict[object, object]", value).values()
+    for part in parts:
+        yield from feeds_in(part)
 
 
 @functools.cache
@@ -271,20 +274,26 @@ def _steps() -> Steps:
     number = tf.TensorSpec([], tf.int64)
     own, serialized = state, tf.TensorSpec([], tf.string)
 
-    def call(name: str, arguments: list[Any], result: tf.DType, shape: list[int]) -> Any:
+    def call(
+        name: str, arguments: list[tf.Tensor], result: tf.DType, shape: list[int]
+    ) -> tf.Tensor:
         with tf.control_dependencies([_calls.may_begin()]):
             returned = call_named(name, arguments, result)
         returned.set_shape(shape)
         return returned
 
-    def hold(state: Any, number: Any, own: Any, serialized: Any) -> Any:
+    def hold(
+        state: tf.Tensor, number: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         held = call("extensor.data.hold", [state, own, serialized], tf.int64, [4])
         return held, held, number
 
-    def load(state: Any, number: Any, own: Any, serialized: Any) -> Any:
+    def load(
+        state: tf.Tensor, number: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor
+    ) -> tf.Tensor:
         return call("extensor.data.load", [state, number, own, serialized], tf.variant, [])
 
-    def goes_on(state: Any, number: Any) -> Any:
+    def goes_on(state: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
         return tf.not_equal(state[3], _OVER)
 
     with tf.init_scope():
@@ -299,15 +308,15 @@ def _steps() -> Steps:
 def register() -> None:
     """Registers the Python functions of the graph under their names, in this process."""
 
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*arguments: Any) -> Any:
+    def registered(name: str, function: Callable[..., tf.Tensor], result: tf.DType) -> None:
+        def called(*arguments: tf.Tensor) -> tf.Tensor:
             with _calls:
                 try:
                     return function(*arguments)
                 except BaseException as error:
                     raise marked(error) from None
 
-        return called
+        name_function(name, called, result)
 
-    name_function("extensor.data.hold", counted(_hold), tf.int64)
-    name_function("extensor.data.load", counted(_load), tf.variant)
+    registered("extensor.data.hold", _hold, tf.int64)
+    registered("extensor.data.load", _load, tf.variant)

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -97,12 +97,9 @@ def compared(
     for path, each in thresholds.items():
         _expect_threshold(f"thresholds, {path}", each)
         if path not in paths:
-            raise FieldError(
-                f"thresholds, {path}",
-                f"one of the paths {', '.join(list(paths)[:20])}",
-                "another path",
-                "[*] stands for the items of a list.",
-            )
+            expected = f"one of the paths {', '.join(list(paths)[:20])}"
+            fix = "[*] stands for the items of a list."
+            raise FieldError(f"thresholds, {path}", expected, "another path", fix)
     drifts = [
         _drift(path, one.paths.get(path), other.paths.get(path), thresholds.get(path, threshold))
         for path in paths
@@ -111,7 +108,7 @@ def compared(
     return Comparison(one, other, drifts)
 
 
-def _expect_threshold(name: str, value: Any) -> None:
+def _expect_threshold(name: str, value: object) -> None:
     if not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
         raise DTypeError(name, "a number between 0 and 1", repr(value)[:60], "0.1 is the default.")
 

@@ -103,7 +103,7 @@ def _batches(
     if isinstance(source, tf.data.Dataset):
         return _of_dataset(source, wanted), None
     if isinstance(source, StructuredTensor):
-        return iter(_of_value(source, wanted)), source.shape[0] if source.rank == 1 else None
+        return _of_value(source, wanted), source.shape[0] if source.rank == 1 else None
     if _is_arrow(source):
         return _of_arrow(source, wanted), getattr(source, "num_rows", None)
     if isinstance(source, Iterable):
@@ -116,28 +116,27 @@ def _batches(
     raise _no_source(source)
 
 
-def _of_files(paths: Any, wanted: WantedTable | None, format: str | None) -> Any:
+def _of_files(
+    paths: FilePath | Iterable[FilePath], wanted: WantedTable | None, format: str | None
+) -> tuple[Iterator[pa.RecordBatch], int | None]:
     source = opened(paths, None if wanted is None else wanted.columns, format)
     # A file without records has paths too.
     return itertools.chain([empty_batch(source.schema)], source.batches()), source.num_records
 
 
-def _of_dataset(dataset: tf.data.Dataset, wanted: Any) -> Iterator[pa.RecordBatch]:
+def _of_dataset(dataset: tf.data.Dataset, wanted: WantedTable | None) -> Iterator[pa.RecordBatch]:
     spec = dataset.element_spec
     if not isinstance(spec, StructuredTensorSpec):
-        raise DTypeError(
-            "xt.data.describe",
-            "a dataset of StructuredTensors",
-            f"a dataset of {type(spec).__name__}",
-            "Map it to its records: dataset.map(lambda records, labels: records).",
-        )
+        received = f"a dataset of {type(spec).__name__}"
+        fix = "Map it to its records: dataset.map(lambda records, labels: records)."
+        raise DTypeError("xt.data.describe", "a dataset of StructuredTensors", received, fix)
     if spec.rank == 0:
         dataset = dataset.batch(1024)
     for records in dataset:
         yield from _of_value(records, wanted)
 
 
-def _of_item(item: Any, wanted: Any) -> Iterable[pa.RecordBatch]:
+def _of_item(item: Any, wanted: WantedTable | None) -> Iterable[pa.RecordBatch]:
     if isinstance(item, StructuredTensor):
         return _of_value(item, wanted)
     if _is_arrow(item):
@@ -145,18 +144,15 @@ def _of_item(item: Any, wanted: Any) -> Iterable[pa.RecordBatch]:
     raise _no_source(item)
 
 
-def _of_value(records: StructuredTensor, wanted: Any) -> list[pa.RecordBatch]:
+def _of_value(records: StructuredTensor, wanted: WantedTable | None) -> Iterator[pa.RecordBatch]:
     if records.rank != 1:
-        raise DTypeError(
-            "xt.data.describe",
-            "records of rank 1",
-            f"records of rank {records.rank}",
-            "Merge the dimensions: records.merge_dims(0, -1).",
-        )
-    return list(_of_arrow(to_arrow(records), wanted))
+        received = f"records of rank {records.rank}"
+        fix = "Merge the dimensions: records.merge_dims(0, -1)."
+        raise DTypeError("xt.data.describe", "records of rank 1", received, fix)
+    return _of_arrow(to_arrow(records), wanted)
 
 
-def _of_arrow(source: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
+def _of_arrow(source: Any, wanted: WantedTable | None) -> Iterator[pa.RecordBatch]:
     if isinstance(source, pa.RecordBatchReader):
         batches = itertools.chain([empty_batch(source.schema)], source)
         tables: Iterable[pa.Table] = (pa.Table.from_batches([batch]) for batch in batches)
@@ -167,14 +163,11 @@ def _of_arrow(source: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
         yield from chosen.to_batches() or [empty_batch(chosen.schema)]
 
 
-def _is_arrow(value: Any) -> bool:
+def _is_arrow(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
-def _no_source(source: Any) -> DTypeError:
-    return DTypeError(
-        "xt.data.describe",
-        "paths, a dataset of StructuredTensors, or Arrow data",
-        type(source).__name__,
-        "Python objects: describe(xt.struct.constant(records)).",
-    )
+def _no_source(source: object) -> DTypeError:
+    expected = "paths, a dataset of StructuredTensors, or Arrow data"
+    fix = "Python objects: describe(xt.struct.constant(records))."
+    return DTypeError("xt.data.describe", expected, type(source).__name__, fix)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from extensor._describe.comparison import Comparison, compared
 from extensor._describe.page import page_of, written
@@ -45,12 +44,8 @@ class Description:
             path = str(path)
         if path in self._tree.paths:
             return self._tree.paths[path]
-        raise FieldError(
-            path,
-            f"one of the paths {', '.join(list(self._tree.paths)[:20])}",
-            "another path",
-            "[*] stands for the items of a list.",
-        )
+        expected = f"one of the paths {', '.join(list(self._tree.paths)[:20])}"
+        raise FieldError(path, expected, "another path", "[*] stands for the items of a list.")
 
     def merge(self, other: Description) -> Description:
         """Returns the description of the records of both: of two files, or of two machines' parts.
@@ -123,11 +118,7 @@ class Description:
         return page_of(self, whole=False)
 
 
-def _expect_description(value: Any) -> None:
+def _expect_description(value: object) -> None:
     if not isinstance(value, Description):
-        raise DTypeError(
-            "Description",
-            "a Description",
-            type(value).__name__,
-            "Give the result of xt.data.describe.",
-        )
+        fix = "Give the result of xt.data.describe."
+        raise DTypeError("Description", "a Description", type(value).__name__, fix)

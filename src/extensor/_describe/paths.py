@@ -81,12 +81,9 @@ class PathStatistics:
         # A unit of time makes other numbers of the same value.
         is_plain = _is_plain_number(self.type) and _is_plain_number(other.type)
         if self.kind != other.kind or (self.kind == "number" and not is_plain):
-            raise DTypeError(
-                self.path,
-                f"values of type {self.type}, as in earlier records",
-                f"type {other.type}",
-                "Describe the parts one by one.",
-            )
+            expected = f"values of type {self.type}, as in earlier records"
+            fix = "Describe the parts one by one."
+            raise DTypeError(self.path, expected, f"type {other.type}", fix)
 
 
 class Tree:
@@ -112,7 +109,7 @@ class Tree:
                 mine = self.paths[path] = PathStatistics(path, theirs.type)
             mine.merge(theirs)
 
-    def _add(self, path: str, array: Any) -> None:
+    def _add(self, path: str, array: pa.Array) -> None:
         array = _plain(array)
         arrow = array.type
         known = self.paths.get(path)
@@ -141,7 +138,7 @@ class Tree:
         elif known.words is not None:
             known.words.add(_as_words(array.drop_null() if nulls else array))
 
-    def _add_variants(self, known: PathStatistics, path: str, array: Any) -> None:
+    def _add_variants(self, known: PathStatistics, path: str, array: pa.UnionArray) -> None:
         arrow = array.type
         codes = _of_buffer(array, 1, np.int8)
         for number, code in enumerate(arrow.type_codes):
@@ -158,7 +155,7 @@ class Tree:
             self._add(f"{path}.{quoted(name)}", variant)
 
 
-def _of_buffer(array: Any, number: int, dtype: Any) -> Any:
+def _of_buffer(array: pa.UnionArray, number: int, dtype: type[np.integer]) -> np.ndarray:
     """Returns the codes or offsets of a union: the attributes of pyarrow ignore a slice."""
     buffer = array.buffers()[number]
     if buffer is None:
@@ -172,11 +169,9 @@ def number_text(number: float | int | None, arrow: pa.DataType) -> str:
         return ""
     if is_time(arrow):
         return _time_text(round(number), arrow)
-    if isinstance(number, int) and abs(number) < 10**12:
-        return f"{number:,}"
-    return f"{number:.4g}" if abs(number) < 1e4 else f"{number:,.0f}" if (
-        abs(number) < 1e12
-    ) else f"{number:.4g}"  # fmt: skip
+    if abs(number) >= 1e12 or (isinstance(number, float) and abs(number) < 1e4):
+        return f"{number:.4g}"
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
 
 
 def _time_text(number: int, arrow: pa.DataType) -> str:
@@ -195,7 +190,7 @@ def _time_text(number: int, arrow: pa.DataType) -> str:
     return re.sub(r"\.0+(?=Z?$)", "", text)
 
 
-def _plain(array: Any) -> Any:
+def _plain(array: pa.Array) -> pa.Array:
     """Returns an array without extension type, dictionary, run ends, or map."""
     arrow = array.type
     if isinstance(arrow, pa.BaseExtensionType):
@@ -230,7 +225,7 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
     return [array.field(i).filter(plain) for i in range(array.type.num_fields)]
 
 
-def _base(arrow: pa.DataType) -> Any:
+def _base(arrow: pa.DataType) -> pa.DataType | str:
     """Returns what two types of one path must have in common."""
     kind = _kind(arrow)
     return kind if kind in ("record", "list") else arrow
@@ -260,12 +255,12 @@ def is_time(arrow: pa.DataType) -> bool:
     return pa.types.is_temporal(arrow) and not pa.types.is_interval(arrow)
 
 
-def _as_numbers(array: Any) -> pa.Array:
+def _as_numbers(array: pa.Array) -> pa.Array:
     arrow = array.type
     if is_time(arrow):
         return array.cast(pa.int32() if arrow.bit_width == 32 else pa.int64())
     return array.cast(pa.float64()) if pa.types.is_decimal(arrow) else array
 
 
-def _as_words(array: Any) -> pa.Array:
+def _as_words(array: pa.Array) -> pa.Array:
     return array.cast(pa.string()) if pa.types.is_boolean(array.type) else array

@@ -117,8 +117,8 @@ class Numbers:
 
     def _join(self, count: int, mean: float, squares: float, low: Any, high: Any) -> None:
         if not self.count:
-            self.mean, self._squares, self.min, self.max = mean, squares, low, high
-            self.count = count
+            self.count, self.mean, self._squares = count, mean, squares
+            self.min, self.max = low, high
             return
         whole = self.count + count
         step = mean - self.mean

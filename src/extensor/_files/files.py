@@ -19,6 +19,7 @@ from extensor._files.whole_file import whole_file
 from extensor.errors import (
     DirectoryError,
     DTypeError,
+    ExtensorError,
     FormatError,
     MissingDependencyError,
     MissingFileError,
@@ -27,6 +28,9 @@ from extensor.errors import (
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|[a-z]+::")
 _PATTERN = re.compile(r"[*?[]")
+
+Version = tuple[object, ...]
+"""What changes when a file is replaced or written to; see `File.version`."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class File:
         with self._named():
             return self.system.open_input_stream(self.inner, compression)
 
-    def version(self) -> tuple[Any, ...]:
+    def version(self) -> Version:
         """Returns the identity of the file at the path, its size and time of change.
 
         Of other file systems there is, in place of the identity, what tells that the file changed,
@@ -89,7 +93,7 @@ class File:
             return (None,)
         return (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
 
-    def expect_version(self, version: tuple[Any, ...]) -> None:
+    def expect_version(self, version: Version) -> None:
         """Raises FormatError if the file at the path is not the one of a version any more."""
         now = self.version()
         if now != version and now != (None,):  # whoever opens it says that there is none
@@ -105,25 +109,44 @@ class File:
                 raise _directory(self.path, "Give the files in it.") from error
             if not isinstance(error, FileNotFoundError):
                 raise
-            raise MissingFileError(
-                self.path,
-                "a file",
-                "a path that does not exist",
-                "Check the path; relative paths start from the working directory.",
-            ) from error
+            raise _missing(self.path, "a file") from error
+
+
+@contextlib.contextmanager
+def pyarrow_errors(
+    path: str, expected: str, fix: str, errors: tuple[type[Exception], ...]
+) -> Generator[None]:
+    """Replaces the errors of pyarrow about the content of a file by a FormatError that names it.
+
+    Args:
+        path: The file.
+        expected: What the file should be.
+        fix: What to do.
+        errors: The classes of the errors, beside OSError and those for names of columns.
+    """
+    try:
+        yield
+    except ExtensorError:
+        raise
+    # A footer with two names for one column raises a KeyError; a name that is not UTF-8 raises a
+    # UnicodeDecodeError.
+    except (*errors, OSError, KeyError, UnicodeDecodeError) as error:
+        # An OSError with an errno comes from the system (no permission, too many open files).
+        if isinstance(error, OSError) and error.errno:
+            raise
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        received = f"a file that cannot be read as one ({reason})"
+        raise FormatError(path, expected, received, fix) from error
 
 
 def replaced(path: str) -> FormatError:
     """Returns the error for a file that changed since it was opened first."""
-    return FormatError(
-        path,
-        "the file to stay unchanged since it was opened first",
-        "a file that was replaced or written to",
-        "Open the files, or make the dataset, again.",
-    )
+    expected = "the file to stay unchanged since it was opened first"
+    fix = "Open the files, or make the dataset, again."
+    return FormatError(path, expected, "a file that was replaced or written to", fix)
 
 
-def file_at(path: Any) -> File:
+def file_at(path: FilePath | bytes) -> File:
     """Returns the file at a path or URL.
 
     Args:
@@ -138,9 +161,8 @@ def file_at(path: Any) -> File:
     try:
         text = os.fsdecode(path)
     except TypeError as error:
-        raise DTypeError(
-            "path", "a path or a URL", f"{type(path).__name__}", "Give a str or a pathlib.Path."
-        ) from error
+        fix = "Give a str or a pathlib.Path."
+        raise DTypeError("path", "a path or a URL", f"{type(path).__name__}", fix) from error
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -162,25 +184,17 @@ def _by_fsspec(url: str) -> tuple[pafs.FileSystem, str]:
     try:
         import fsspec
     except ImportError as error:
-        raise MissingDependencyError(
-            url,
-            "fsspec, because pyarrow does not support this URL",
-            "no module named 'fsspec'",
-            'pip install "extensor[fsspec]"',
-        ) from error
+        expected = "fsspec, because pyarrow does not support this URL"
+        fix = 'pip install "extensor[fsspec]"'
+        raise MissingDependencyError(url, expected, "no module named 'fsspec'", fix) from error
     try:
         system, inner = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        raise MissingDependencyError(
-            url, "the library of this URL", str(error), "Install the package that fsspec names."
-        ) from error
+        fix = "Install the package that fsspec names."
+        raise MissingDependencyError(url, "the library of this URL", str(error), fix) from error
     except ValueError as error:
-        raise FormatError(
-            url,
-            "a URL of a file system that pyarrow or fsspec supports",
-            str(error),
-            "Check the part before ://.",
-        ) from error
+        expected = "a URL of a file system that pyarrow or fsspec supports"
+        raise FormatError(url, expected, str(error), "Check the part before ://.") from error
     return pafs.PyFileSystem(pafs.FSSpecHandler(system)), inner
 
 
@@ -202,20 +216,15 @@ def files_at(paths: FilePath | Iterable[FilePath], suffixes: tuple[str, ...] = (
     if isinstance(paths, (str, bytes, os.PathLike)):
         paths = [paths]
     if not isinstance(paths, Iterable):
-        raise DTypeError(
-            "paths",
-            "a path, or a list of paths",
-            type(paths).__name__,
-            "Give a path as a str or a pathlib.Path.",
-        )
+        fix = "Give a path as a str or a pathlib.Path."
+        raise DTypeError("paths", "a path, or a list of paths", type(paths).__name__, fix)
     given = [file_at(path) for path in paths]
     found = [file for each in given for file in _expanded(each, suffixes)]
     if not found:
+        expected = f"at least one file{_listed(suffixes)}"
+        fix = "Check the folder or the pattern."
         raise StructureError(
-            ", ".join(file.path for file in given) or "paths",
-            f"at least one file{_listed(suffixes)}",
-            "none",
-            "Check the folder or the pattern.",
+            ", ".join(file.path for file in given) or "paths", expected, "none", fix
         )
     return found
 
@@ -237,16 +246,11 @@ def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:
             if each.path.endswith(suffixes or "")
             and not is_hidden(each.inner.removeprefix(file.inner))
         ]
-    if _PATTERN.search(file.inner):
-        fixed = file.inner[: _PATTERN.search(file.inner).start()].rpartition("/")[0]  # pyright: ignore
+    if found := _PATTERN.search(file.inner):
+        folder = file.inner[: found.start()].rpartition("/")[0]
         pattern = _regex(file.inner)
-        return [each for each in _below(file, fixed or ".") if pattern.fullmatch(each.inner)]
-    raise MissingFileError(
-        file.path,
-        "a file, a folder, or a pattern",
-        "a path that does not exist",
-        "Check the path; relative paths start from the working directory.",
-    )
+        return [each for each in _below(file, folder or ".") if pattern.fullmatch(each.inner)]
+    raise _missing(file.path, "a file, a folder, or a pattern")
 
 
 def _below(file: File, folder: str) -> list[File]:
@@ -345,17 +349,16 @@ def whole_folder(path: FilePath) -> Generator[tuple[pafs.FileSystem, str]]:
     file = file_at(path)
     inner = file.inner.rstrip("/")
     kind = file.system.get_file_info(inner).type
+    is_folder = kind == pafs.FileType.Directory
     below: Any = pafs.FileSelector(inner, allow_not_found=True, recursive=True)
-    infos: Any = file.system.get_file_info(below) if kind == pafs.FileType.Directory else []
+    infos: Any = file.system.get_file_info(below) if is_folder else []
     # Object stores keep folders that have no file.
-    is_empty = not any(file.is_local or info.type == pafs.FileType.File for info in infos)
-    if kind not in (pafs.FileType.NotFound, pafs.FileType.Directory) or not is_empty:
-        raise StructureError(
-            file.path,
-            "a path that does not exist, or an empty folder",
-            "a folder with files" if kind == pafs.FileType.Directory else "a file",
-            "Delete it first, or give another path.",
-        )
+    is_full = any(file.is_local or info.type == pafs.FileType.File for info in infos)
+    if is_full or not (is_folder or kind == pafs.FileType.NotFound):
+        expected = "a path that does not exist, or an empty folder"
+        received = "a folder with files" if is_folder else "a file"
+        fix = "Delete it first, or give another path."
+        raise StructureError(file.path, expected, received, fix)
     if not file.is_local:
         try:
             yield file.system, inner
@@ -404,16 +407,18 @@ def _whole_local(file: File) -> Generator[str]:
     if os.path.isdir(path):
         raise _directory(file.path, "Give the name of a file in it.")
     if os.path.exists(path) and not os.path.isfile(path):
-        raise FormatError(
-            file.path,
-            "a file, or a path that does not exist",
-            "a device or pipe, which a file cannot replace",
-            "Write to a file.",
-        )
+        expected = "a file, or a path that does not exist"
+        received = "a device or pipe, which a file cannot replace"
+        raise FormatError(file.path, expected, received, "Write to a file.")
     if not os.path.isdir(folder):
         raise _no_folder(file.path, folder)
     with whole_file(path) as unfinished:
         yield unfinished
+
+
+def _missing(path: str, expected: str) -> MissingFileError:
+    fix = "Check the path; relative paths start from the working directory."
+    return MissingFileError(path, expected, "a path that does not exist", fix)
 
 
 def _directory(path: str, fix: str) -> DirectoryError:
@@ -421,9 +426,6 @@ def _directory(path: str, fix: str) -> DirectoryError:
 
 
 def _no_folder(path: str, folder: str) -> MissingFileError:
-    return MissingFileError(
-        path,
-        "a path in an existing folder",
-        f"{folder}, which does not exist",
-        "Create the folder first.",
-    )
+    expected = "a path in an existing folder"
+    received = f"{folder}, which does not exist"
+    return MissingFileError(path, expected, received, "Create the folder first.")

@@ -6,21 +6,29 @@ import contextlib
 import itertools
 import os
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of, count_of, counted
+from extensor._arrow.batches import (
+    batches_of,
+    count_of,
+    counted,
+    schema_text,
+    with_one_schema,
+)
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.read import table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._files.files import File, FilePath, files_at, whole_output
+from extensor._choice import expect_one_of
+from extensor._files.files import File, FilePath, files_at, pyarrow_errors, whole_output
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
-from extensor.errors import DTypeError, ExtensorError, FormatError, StructureError
+from extensor.errors import DTypeError, FormatError, StructureError
 
 SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
 _COMPRESSED = (".bz2", ".gz", ".lz4", ".zst")
@@ -81,12 +89,8 @@ def read_arrow(
             leaf_paths(table.schema)  # raises for a name that is not UTF-8
             parts.append((name, wanted.table(table, validate=True)))
     if not parts:
-        raise StructureError(
-            "read_arrow",
-            "at least one batch of records",
-            "0 batches",
-            "Without a batch, there is no schema.",
-        )
+        fix = "Without a batch, there is no schema."
+        raise StructureError("read_arrow", "at least one batch of records", "0 batches", fix)
     return wanted.records(_joined(parts))
 
 
@@ -94,21 +98,13 @@ def _joined(parts: list[tuple[str, pa.Table]]) -> pa.Table:
     first, whole = parts[0]
     for name, table in parts[1:]:
         if table.schema.names != whole.schema.names or table.schema.types != whole.schema.types:
-            raise StructureError(
-                name,
-                f"the columns of {first}: {_text(whole.schema)}",
-                _text(table.schema),
-                "Give schema= or columns=.",
-            )
+            expected = f"the columns of {first}: {schema_text(whole.schema)}"
+            fix = "Give schema= or columns=."
+            raise StructureError(name, expected, schema_text(table.schema), fix)
     if len(parts) == 1:
         return whole
     # By the flags of all parts: a field is nullable if it is in one of them.
     return pa.concat_tables([table for _, table in parts], promote_options="default")
-
-
-def _text(schema: pa.Schema) -> str:
-    listed = ", ".join(f"{field.name}: {field.type}" for field in schema)
-    return listed if len(listed) < 500 else f"{listed[:500]}..."
 
 
 def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
@@ -118,7 +114,8 @@ def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
     elif isinstance(source, (str, os.PathLike)):
         yield from _of_files(source, wanted)
     elif _is_tabular(source):
-        yield _name(source), _table_of(source, _name(source))
+        name = type(source).__name__
+        yield name, _table_of(source, name)
     elif hasattr(source, "read"):
         data = source.read()
         if not isinstance(data, (bytes, pa.Buffer)):
@@ -141,21 +138,14 @@ def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
         raise _no_source(type(source).__name__)
 
 
-def _is_tabular(value: Any) -> bool:
+def _is_tabular(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
-def _name(source: Any) -> str:
-    return type(source).__name__
-
-
 def _no_source(received: str) -> DTypeError:
-    return DTypeError(
-        "read_arrow",
-        "paths, the content of a file, a reader, or an iterable of record batches",
-        received,
-        "Give records that are in memory to xt.from_arrow.",
-    )
+    expected = "paths, the content of a file, a reader, or an iterable of record batches"
+    fix = "Give records that are in memory to xt.from_arrow."
+    return DTypeError("read_arrow", expected, received, fix)
 
 
 def _table_of(data: Any, name: str) -> pa.Table:
@@ -164,7 +154,9 @@ def _table_of(data: Any, name: str) -> pa.Table:
         return data.read_all() if isinstance(data, pa.RecordBatchReader) else table_of(data, name)
 
 
-def _of_files(paths: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
+def _of_files(
+    paths: FilePath | Iterable[FilePath], wanted: WantedTable
+) -> Iterator[tuple[str, pa.Table]]:
     for file in files_at(paths, SUFFIXES):
         with readable(file.path), opened(file) as stream:
             table = _table_in(file.path, stream, wanted)
@@ -191,30 +183,9 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
         return pa.Table.from_batches(list(_of_stream(name, stream, reader)), reader.schema)
 
 
-def _expect_no_feather_1(name: str, start: bytes) -> None:
-    if start.startswith(_FEATHER_1):
-        raise FormatError(
-            name,
-            "an Arrow IPC file, an IPC stream or a Feather file of version 2",
-            "a Feather file of version 1, whose support pyarrow ends",
-            "Give xt.from_arrow what pyarrow.feather.read_table returns.",
-        )
-
-
-def _check_footer(name: str, stream: pa.NativeFile, schema: pa.Schema) -> None:
-    """Raises if the footer of an IPC file describes other columns than its beginning."""
-    stream.seek(8)  # the first bytes are those of the format
-    first = pa.ipc.read_schema(stream)
-    if not first.equals(schema):
-        raise FormatError(
-            name,
-            f"a footer with the columns of the beginning: {_text(first)}",
-            _text(schema),
-            "The file is damaged. Write it again.",
-        )
-
-
-def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
+def _of_stream(
+    name: str, stream: pa.NativeFile, reader: pa.RecordBatchStreamReader
+) -> Iterator[pa.RecordBatch]:
     """Yields the batches of an IPC stream.
 
     Raises:
@@ -231,15 +202,14 @@ def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.Rec
         yield batch
         count += 1
     if stream.tell() == at:
-        raise FormatError(
-            name,
-            "an IPC stream with an end mark",
-            f"a stream that ends after {count} of its batches",
-            "It was truncated, or its writer was not closed. Write it again.",
-        )
+        received = f"a stream that ends after {count} of its batches"
+        fix = "It was truncated, or its writer was not closed. Write it again."
+        raise FormatError(name, "an IPC stream with an end mark", received, fix)
 
 
-def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None) -> Any:
+def reader_of(
+    name: str, stream: pa.NativeFile, fields: list[int] | None = None
+) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
     """Returns the reader of a file or stream.
 
     Args:
@@ -252,18 +222,29 @@ def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None)
     """
     start = stream.read(6)
     stream.seek(0)
-    _expect_no_feather_1(name, start)
+    if start.startswith(_FEATHER_1):
+        expected = "an Arrow IPC file, an IPC stream or a Feather file of version 2"
+        received = "a Feather file of version 1, whose support pyarrow ends"
+        fix = "Give xt.from_arrow what pyarrow.feather.read_table returns."
+        raise FormatError(name, expected, received, fix)
     options = pa.ipc.IpcReadOptions(included_fields=fields)
     if start != _FILE:
         return pa.ipc.open_stream(stream, options=options)
     reader = pa.ipc.open_file(stream, options=options)
     if fields is None:  # else the schema lacks the other columns
-        _check_footer(name, stream, reader.schema)
+        stream.seek(8)  # the first bytes are those of the format
+        first = pa.ipc.read_schema(stream)
+        if not first.equals(reader.schema):
+            expected = f"a footer with the columns of the beginning: {schema_text(first)}"
+            fix = "The file is damaged. Write it again."
+            raise FormatError(name, expected, schema_text(reader.schema), fix)
     return reader
 
 
 @contextlib.contextmanager
-def reader_of_wanted(name: str, stream: pa.NativeFile, wanted: WantedTable) -> Generator[Any]:
+def reader_of_wanted(
+    name: str, stream: pa.NativeFile, wanted: WantedTable
+) -> Generator[pa.RecordBatchFileReader | pa.RecordBatchStreamReader]:
     """Yields the reader of a file or stream that has at least the columns that are wanted.
 
     Raises:
@@ -284,7 +265,10 @@ def reader_of_wanted(name: str, stream: pa.NativeFile, wanted: WantedTable) -> G
 
 
 def batches_in(
-    name: str, stream: pa.NativeFile, reader: Any, numbers: Iterable[int] | None = None
+    name: str,
+    stream: pa.NativeFile,
+    reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader,
+    numbers: Iterable[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the batches of a reader; of a file with a footer, those of some numbers.
 
@@ -302,24 +286,11 @@ def batches_in(
         yield from _of_stream(name, stream, reader)
 
 
-@contextlib.contextmanager
-def readable(name: str) -> Generator[None]:
+def readable(name: str) -> AbstractContextManager[None]:
     """Replaces pyarrow's errors about a source by errors that name it."""
-    try:
-        yield
-    except ExtensorError:
-        raise
-    except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError, MemoryError) as error:
-        # An OSError with an errno comes from the system (no permission, too many open files).
-        if isinstance(error, OSError) and error.errno:
-            raise
-        reason = (str(error).splitlines() or ["no reason given"])[0]
-        raise FormatError(
-            name,
-            "a complete Arrow IPC file, IPC stream or Feather file",
-            f"what cannot be read as one ({reason})",
-            "Write it again; a truncated file has no footer.",
-        ) from error
+    expected = "a complete Arrow IPC file, IPC stream or Feather file"
+    fix = "Write it again; a truncated file has no footer."
+    return pyarrow_errors(name, expected, fix, (pa.ArrowException, MemoryError))
 
 
 def write_arrow(
@@ -358,13 +329,8 @@ def write_arrow(
     >>> xt.read_arrow(path).to_py()
     [{'title': 'bread'}, {'title': 'tea'}]
     """
-    if compression not in (None, "lz4", "zstd"):
-        raise DTypeError(
-            "write_arrow: compression",
-            '"lz4", "zstd" or None',
-            repr(compression)[:60],
-            "Leave it out for None.",
-        )
+    fix = "Leave it out for None."
+    expect_one_of(("lz4", "zstd", None), compression, "write_arrow: compression", fix)
     batches = batches_of(records, "write_arrow")
     with progress_bar("write_arrow", progress, count_of(records)) as advance:
         found = (to_arrow(batch, schema) for batch in counted(batches, advance))
@@ -375,38 +341,19 @@ def write(
     batches: Iterable[pa.RecordBatch], path: FilePath, compression: str | None = None
 ) -> None:
     """Writes Arrow record batches of one schema to an Arrow IPC file, or to a stream."""
-    found = iter(batches)
-    first = next(found, None)
-    if first is None:
-        raise StructureError(
-            "write_arrow",
-            "at least one batch of records",
-            "0 batches",
-            "To write an empty file, give a batch of 0 records.",
-        )
+    schema, checked = with_one_schema(batches, "write_arrow")
     is_stream = os.fspath(path).endswith(".arrows")
     make: Any = pa.ipc.new_stream if is_stream else pa.ipc.new_file
     options = pa.ipc.IpcWriteOptions(compression=compression, emit_dictionary_deltas=True)
-    with whole_output(path) as stream, make(stream, first.schema, options=options) as writer:
-        for batch in itertools.chain([first], found):
-            _write(batch, first.schema, writer)
-
-
-def _write(batch: pa.RecordBatch, schema: pa.Schema, writer: Any) -> None:
-    if batch.schema != schema:
-        raise StructureError(
-            "write_arrow",
-            f"batches of one schema: {_text(schema)}",
-            _text(batch.schema),
-            "Give schema=, or convert the batches to one schema.",
-        )
-    try:
-        writer.write_batch(batch)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise StructureError(
-            "write_arrow",
-            "batches that an Arrow IPC file can hold",
-            str(error).splitlines()[0],
-            "A file has one dictionary for a column: write a stream (.arrows), or give "
-            "schema= with the type of the values.",
-        ) from error
+    with whole_output(path) as stream, make(stream, schema, options=options) as writer:
+        for batch in checked:
+            try:
+                writer.write_batch(batch)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise StructureError(
+                    "write_arrow",
+                    "batches that an Arrow IPC file can hold",
+                    str(error).splitlines()[0],
+                    "A file has one dictionary for a column: write a stream (.arrows), or give "
+                    "schema= with the type of the values.",
+                ) from error

@@ -73,25 +73,26 @@ def read_delta(
     """
     deltalake = needed("deltalake", "delta", "read_delta")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    name = _name(table, deltalake)
+    if isinstance(table, deltalake.DeltaTable):
+        name = str(table.table_uri)
+    elif isinstance(table, (str, os.PathLike)):
+        name = os.path.expanduser(os.fsdecode(table))
+    else:
+        expected = "the path of a Delta table, or a deltalake.DeltaTable"
+        fix = "Give the folder that contains _delta_log."
+        raise DTypeError("table", expected, type(table).__name__, fix)
     try:
         opened: Any = table
-        if not isinstance(table, deltalake.DeltaTable):
+        if version is not None or not isinstance(table, deltalake.DeltaTable):
             opened = deltalake.DeltaTable(name, version, storage_options)
-        elif version is not None:
-            opened = deltalake.DeltaTable(opened.table_uri, version, storage_options)
         name = f"{name}, version {opened.version()}"
         dataset = opened.to_pyarrow_dataset()
         fields = wanted.pruned(dataset.schema) if wanted.schema is None else wanted.schema
         names = [field.name for field in fields if field.name in dataset.schema.names]
         found = dataset.to_table(names, filter)
     except (deltalake.exceptions.TableNotFoundError, FileNotFoundError) as error:
-        raise MissingFileError(
-            name,
-            "a Delta table",
-            _line(error),
-            "Check the path; the folder of a table contains _delta_log.",
-        ) from error
+        fix = "Check the path; the folder of a table contains _delta_log."
+        raise MissingFileError(name, "a Delta table", _line(error), fix) from error
     except (pa.ArrowKeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if "No match for FieldRef" in str(error):
             raise FieldError(
@@ -103,27 +104,13 @@ def read_delta(
     return wanted.records(found)
 
 
-def _name(table: Any, deltalake: Any) -> str:
-    if isinstance(table, deltalake.DeltaTable):
-        return str(table.table_uri)
-    if isinstance(table, (str, os.PathLike)):
-        return os.path.expanduser(os.fsdecode(table))
-    raise DTypeError(
-        "table",
-        "the path of a Delta table, or a deltalake.DeltaTable",
-        type(table).__name__,
-        "Give the folder that contains _delta_log.",
-    )
-
-
 def _unreadable(name: str, error: Exception) -> FormatError:
-    return FormatError(
-        name,
-        "a complete Delta table",
-        f"{type(error).__name__}: {_line(error)}",
+    received = f"{type(error).__name__}: {_line(error)}"
+    fix = (
         "Check the version and the files; a table with deletion vectors must be rewritten "
-        "without them (REORG TABLE ... APPLY (PURGE)).",
+        "without them (REORG TABLE ... APPLY (PURGE))."
     )
+    return FormatError(name, "a complete Delta table", received, fix)
 
 
 def _line(error: Exception) -> str:

@@ -17,6 +17,7 @@ from extensor.errors import DTypeError, ExtensorError, FormatError, MissingFileE
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io import FileIO, InputFile
     from pyiceberg.table import Table
 
     from extensor._files.files import FilePath
@@ -60,7 +61,6 @@ def read_iceberg(
         DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
             `from_arrow`.
     """
-    needed("pyiceberg", "iceberg", "read_iceberg")
     tables = needed("pyiceberg.table", "iceberg", "read_iceberg")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     name = "table"
@@ -70,12 +70,9 @@ def read_iceberg(
             name = os.path.expanduser(os.fsdecode(table))
             opened = tables.StaticTable.from_metadata(name)
         elif not isinstance(table, tables.Table):
-            raise DTypeError(
-                "table",
-                "a table of a pyiceberg catalog, or the path of a metadata file",
-                type(table).__name__,
-                'Give pyiceberg.catalog.load_catalog(name).load_table("shop.recipes").',
-            )
+            expected = "a table of a pyiceberg catalog, or the path of a metadata file"
+            fix = 'Give pyiceberg.catalog.load_catalog(name).load_table("shop.recipes").'
+            raise DTypeError("table", expected, type(table).__name__, fix)
         name = str(opened.metadata_location)
         # The names of the columns, in the schema of the snapshot.
         scan = opened.scan(snapshot_id=snapshot_id)
@@ -90,27 +87,21 @@ def read_iceberg(
         scan = scan.update(io=_checked(scan.io))
         found = (scan if filter is None else scan.filter(filter)).to_arrow()
     except FileNotFoundError as error:
-        raise MissingFileError(
-            name,
-            "the metadata file of an Iceberg table, and all its data files",
-            _line(error),
-            "Load the table from its catalog, or give the newest *.metadata.json.",
-        ) from error
+        expected = "the metadata file of an Iceberg table, and all its data files"
+        fix = "Load the table from its catalog, or give the newest *.metadata.json."
+        raise MissingFileError(name, expected, _line(error), fix) from error
     except ExtensorError:
         raise
     except Exception as error:
         # The errors of pyiceberg have no common base. Its compiled reader raises SystemError for
         # damaged lengths.
-        raise FormatError(
-            name,
-            "a complete Iceberg table with this snapshot, and a filter over its columns",
-            f"{type(error).__name__}: {_line(error)}",
-            "Check snapshot_id=, filter= and the files.",
-        ) from error
+        expected = "a complete Iceberg table with this snapshot, and a filter over its columns"
+        fix = "Check snapshot_id=, filter= and the files."
+        raise FormatError(name, expected, f"{type(error).__name__}: {_line(error)}", fix) from error
     return wanted.records(found)
 
 
-def _checked(files: Any) -> Any:
+def _checked(files: FileIO) -> FileIO:
     """Returns the files of a table, whose manifests are checked when they are opened.
 
     The compiled decoder of pyiceberg reads past the end of its memory if a length is damaged, which
@@ -122,7 +113,7 @@ def _checked(files: Any) -> Any:
         files: The FileIO of the table.
     """
 
-    def new_input(location: str) -> Any:
+    def new_input(location: str) -> InputFile | _Content:
         file = files.new_input(location)
         if not location.endswith(".avro"):
             return file
@@ -131,15 +122,13 @@ def _checked(files: Any) -> Any:
         try:
             _decode(content)
         except Exception as error:
-            raise FormatError(
-                location,
-                "a complete manifest of an Iceberg table",
-                f"{type(error).__name__}: {_line(error)}",
-                "The file is damaged. Restore it, or read another snapshot.",
-            ) from error
+            expected = "a complete manifest of an Iceberg table"
+            received = f"{type(error).__name__}: {_line(error)}"
+            fix = "The file is damaged. Restore it, or read another snapshot."
+            raise FormatError(location, expected, received, fix) from error
         return _Content(file, content)
 
-    found = copy.copy(files)  # of the same class, by which pyiceberg finds the data files
+    found: Any = copy.copy(files)  # of the same class, by which pyiceberg finds the data files
     found.new_input = new_input
     return found
 
@@ -147,10 +136,10 @@ def _checked(files: Any) -> Any:
 class _Content:
     """An input file of pyiceberg whose content was read."""
 
-    def __init__(self, file: Any, content: bytes) -> None:
+    def __init__(self, file: InputFile, content: bytes) -> None:
         self._file, self._content = file, content
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._file, name)
 
     def open(self, seekable: bool = True) -> io.BytesIO:

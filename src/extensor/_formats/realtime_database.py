@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.arrow_type import inner_fields, is_encoded
 from extensor._arrow.batches import checked_batch
-from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
+from extensor._choice import expect_one_of
 from extensor._counted import counted
 from extensor._dependency import needed
-from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._formats.python.documents import records_of_documents, with_key
 from extensor._google import no_access, no_answer, refused
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -82,18 +82,15 @@ def read_realtime_database(
         DTypeError, FieldError, NullError: As in `xt.struct.constant`.
     """
     needed("firebase_admin.db", "firebase", "read_realtime_database")
-    if conflicts not in ("error", "union"):
-        raise DTypeError(
-            "read_realtime_database: conflicts",
-            '"error" or "union"',
-            repr(conflicts)[:60],
-            "Leave it out for an error.",
-        )
+    fix = "Leave it out for an error."
+    expect_one_of(("error", "union"), conflicts, "read_realtime_database: conflicts", fix)
     if not hasattr(reference, "get") or isinstance(reference, dict):
+        expected = "a reference of firebase_admin.db"
+        received = type(reference).__name__
         raise DTypeError(
             "read_realtime_database",
-            "a reference of firebase_admin.db",
-            type(reference).__name__,
+            expected,
+            received,
             'Get one by firebase_admin.db.reference("path").',
         )
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
@@ -103,17 +100,7 @@ def read_realtime_database(
     children = _children(_as_numbers(node), source)
     paths = [f"{source.rstrip('/')}/{key}" for key, _ in children]
     rows = [_row(key, child, key_field, path) for (key, child), path in zip(children, paths)]  # noqa: B905
-    if wanted.schema is not None:
-        fields = pa.struct(list(wanted.schema))
-        values = [_chosen(row, fields) for row in rows]
-        parsed = wanted.without_auto()
-        made = of_spec(values, parsed.spec(), parsed.nulls, name_of=paths.__getitem__)
-        return wanted.settled(wanted.cast(made))
-    if wanted.columns is not None:
-        names = {next(iter(Path.of(path))) for path in wanted.columns}
-        rows = [{name: each for name, each in row.items() if name in names} for row in rows]
-    array = arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__)
-    return wanted.records(pa.Table.from_batches([batch_of(array)]))
+    return records_of_documents(rows, paths, wanted, conflicts)
 
 
 def write_realtime_database(
@@ -160,12 +147,9 @@ def write_realtime_database(
             raise _not_stored(f"record {i}", "a record without values")
     node: Any = children if key_field is None else dict(zip(keys, children, strict=True))
     if len(node) < len(children):
-        raise StructureError(
-            str(key_field),
-            "a different key for each record",
-            f"{counted(len(node), 'keys')} for {len(children)} records",
-            "Correct the field, or leave out key_field=.",
-        )
+        received = f"{counted(len(node), 'keys')} for {len(children)} records"
+        fix = "Correct the field, or leave out key_field=."
+        raise StructureError(str(key_field), "a different key for each record", received, fix)
     with _named_errors(source):
         if node:
             reference.set(node)
@@ -193,53 +177,26 @@ def _children(node: Any, source: str) -> list[tuple[str, Any]]:
         return list(node.items())
     if isinstance(node, list):  # of an object whose keys are numbers; others are null
         return [(str(i), child) for i, child in enumerate(node) if child is not None]
-    raise StructureError(
-        source,
-        "an object or a list of records",
-        type(node).__name__,
-        "Give the reference of its parent, or of a node with children.",
-    )
+    fix = "Give the reference of its parent, or of a node with children."
+    raise StructureError(source, "an object or a list of records", type(node).__name__, fix)
 
 
-def _row(key: str, child: Any, key_field: str | None, path: str) -> dict[str, Any]:
+def _row(key: str, child: object, key_field: str | None, path: str) -> dict[str, Any]:
     if not isinstance(child, dict):
-        raise StructureError(
-            path,
-            "an object, which is a record",
-            type(child).__name__,
-            "Give the reference of a node whose children are objects.",
-        )
-    if key_field is None:
-        return child
-    if key_field in child:
-        raise FieldError(
-            path,
-            f"a record without the field {key_field}, the name for keys",
-            "a record with this field",
-            "Choose another key_field=.",
-        )
-    return {key_field: key, **child}
-
-
-def _chosen(value: Any, arrow: pa.DataType) -> Any:
-    """Returns a value with the fields of a type only."""
-    if pa.types.is_struct(arrow) and isinstance(value, dict):
-        return {f.name: _chosen(value[f.name], f.type) for f in arrow if f.name in value}
-    if isinstance(value, list) and pa.types.is_nested(arrow) and hasattr(arrow, "value_type"):
-        return [_chosen(item, arrow.value_type) for item in value]
-    return value
+        fix = "Give the reference of a node whose children are objects."
+        raise StructureError(path, "an object, which is a record", type(child).__name__, fix)
+    return with_key(child, key, key_field, "key_field", path)
 
 
 def _expect_json(arrow: pa.DataType, path: Path) -> None:
     """Raises for a type that JSON does not have, and for names that the database does not."""
     t = pa.types
     if not _is_key(path.names[-1]):
-        raise FieldError(
-            path, f"names of fields {_KEYS}", repr(path.names[-1])[:100], "Rename the field."
-        )
+        expected = f"names of fields {_KEYS}"
+        raise FieldError(path, expected, repr(path.names[-1])[:100], "Rename the field.")
     if isinstance(arrow, pa.BaseExtensionType):
         return _expect_json(arrow.storage_type, path)
-    if t.is_dictionary(arrow) or t.is_run_end_encoded(arrow):
+    if is_encoded(arrow):
         return _expect_json(arrow.value_type, path)
     if t.is_nested(arrow) and not t.is_map(arrow):
         for field in inner_fields(arrow):
@@ -248,12 +205,9 @@ def _expect_json(arrow: pa.DataType, path: Path) -> None:
     known = (t.is_integer, t.is_floating, t.is_boolean, t.is_string, t.is_large_string,
              t.is_string_view, t.is_null)  # fmt: skip
     if not any(is_known(arrow) for is_known in known):
-        raise UnsupportedTypeError(
-            path,
-            "a type of which JSON has values",
-            f"Arrow type {arrow}",
-            "Give schema= with another type, such as pa.string().",
-        )
+        expected = "a type of which JSON has values"
+        fix = "Give schema= with another type, such as pa.string()."
+        raise UnsupportedTypeError(path, expected, f"Arrow type {arrow}", fix)
     return None
 
 
@@ -265,21 +219,14 @@ def _key(rows: list[dict[str, Any]], index: int, key_field: str | None) -> str:
     if key_field is None:
         return ""
     if key_field not in rows[index]:
-        raise FieldError(
-            key_field,
-            "a field with the keys of the records",
-            f"the fields {', '.join(rows[index])}",
-            "Correct key_field=.",
-        )
+        expected = "a field with the keys of the records"
+        received = f"the fields {', '.join(rows[index])}"
+        raise FieldError(key_field, expected, received, "Correct key_field=.")
     key = rows[index].pop(key_field)
     if isinstance(key, str) and _is_key(key):
         return key
-    raise DTypeError(
-        f"{key_field}, record {index}",
-        f"a string {_KEYS}",
-        repr(key)[:60],
-        "Correct the field, or leave out key_field=.",
-    )
+    fix = "Correct the field, or leave out key_field=."
+    raise DTypeError(f"{key_field}, record {index}", f"a string {_KEYS}", repr(key)[:60], fix)
 
 
 def _stored(value: Any, place: str) -> Any:
@@ -294,22 +241,14 @@ def _stored(value: Any, place: str) -> Any:
         return items or None
     too_large = type(value) is int and abs(value) > _LARGEST
     if too_large or (type(value) is float and not math.isfinite(value)):
-        raise DTypeError(
-            place,
-            "a finite number, and no integer above 2 ** 53",
-            repr(value),
-            "Write the number as a string.",
-        )
+        expected = "a finite number, and no integer above 2 ** 53"
+        raise DTypeError(place, expected, repr(value), "Write the number as a string.")
     return value
 
 
 def _not_stored(place: str, what: str) -> NullError:
-    return NullError(
-        place,
-        "a value, because the database stores no nulls and nothing empty",
-        what,
-        "Fill in a value.",
-    )
+    expected = "a value, because the database stores no nulls and nothing empty"
+    return NullError(place, expected, what, "Fill in a value.")
 
 
 @contextlib.contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of, count_of, counted
+from extensor._arrow.batches import batches_of, count_of, counted, with_one_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -115,12 +115,9 @@ def read_database(
     if batch_size is not None:
         if not isinstance(batch_size, int) or batch_size < 1:
             batches.close()
-            raise StructureError(
-                "batch_size",
-                "a number of records, at least 1",
-                repr(batch_size),
-                "Leave it out for one StructuredTensor.",
-            )
+            expected = "a number of records, at least 1"
+            fix = "Leave it out for one StructuredTensor."
+            raise StructureError("batch_size", expected, repr(batch_size), fix)
         return _sized(batches, batch_size, wanted)
     found = next(batches)
     return wanted.records(pa.Table.from_batches(batches, found))
@@ -164,36 +161,39 @@ def write_database(
     [('pot',)]
     """
     if if_exists not in _EXISTS:
-        raise StructureError(
-            "if_exists", ", ".join(map(repr, _EXISTS)), repr(if_exists), 'Leave it out for "fail".'
-        )
+        expected = ", ".join(map(repr, _EXISTS))
+        raise StructureError("if_exists", expected, repr(if_exists), 'Leave it out for "fail".')
     names = Path.of(table).names
     if len(names) not in (1, 2):
-        raise StructureError(
-            "table",
-            "the name of a table, or schema.table",
-            repr(table),
-            "Quote a name that contains a dot: '\"a.b\"'.",
-        )
+        fix = "Quote a name that contains a dot: '\"a.b\"'."
+        raise StructureError("table", "the name of a table, or schema.table", repr(table), fix)
     with (
         progress_bar("write_database", progress, count_of(records)) as advance,
         _connected(connection) as opened,
         _named(f"table {Path(*names)}"),
     ):
-        batches = _Batches(records, schema, advance)
+        raised: list[ExtensorError] = []  # errors of ours, of which Arrow makes a text
+        batches = counted(batches_of(records, "write_database"), advance)
+        found = (to_arrow(batch, schema) for batch in batches)
+        arrow, checked = with_one_schema(found, "write_database", "table")
+        reader = pa.RecordBatchReader.from_batches(arrow, _keeping_errors(checked, raised))
         write = _write_duckdb if _is_duckdb(opened) else _write_adbc
         try:
-            write(batches.reader(), names, opened, if_exists)
+            write(reader, names, opened, if_exists)
         except Exception:
-            if batches.error is not None:  # an error of ours, which Arrow made a text of
-                raise batches.error from None
+            if raised:
+                raise raised[0] from None
             raise
 
 
 # Reading.
 
 
-def result_of(query: str, connection: Any, params: Any) -> Generator[Any]:
+def result_of(
+    query: str,
+    connection: str | duckdb.DuckDBPyConnection | dbapi.Connection,
+    params: Sequence[Any] | Mapping[str, Any] | None,
+) -> Generator[Any]:
     """Yields the schema of the result of a query, and then its record batches.
 
     Raises:
@@ -209,19 +209,16 @@ _reading: set[int] = set()
 
 
 @contextlib.contextmanager
-def _reads_alone(connection: Any) -> Generator[None]:
+def _reads_alone(connection: object) -> Generator[None]:
     """Raises DatabaseError if a connection is read already.
 
     A driver finds out only while it reads, and then either of the two passes fails.
     """
     own = id(connection)
     if own in _reading:
-        raise DatabaseError(
-            "query",
-            "a connection that no other pass reads",
-            "a connection with a pass that has not ended",
-            "Read that pass to its end, or give the connection as a URI: each pass opens one.",
-        )
+        received = "a connection with a pass that has not ended"
+        fix = "Read that pass to its end, or give the connection as a URI: each pass opens one."
+        raise DatabaseError("query", "a connection that no other pass reads", received, fix)
     _reading.add(own)
     try:
         yield
@@ -229,27 +226,32 @@ def _reads_alone(connection: Any) -> Generator[None]:
         _reading.discard(own)
 
 
-def _read_duckdb(query: str, connection: Any, params: Any) -> Iterator[Any]:
+def _read_duckdb(
+    query: str,
+    connection: duckdb.DuckDBPyConnection,
+    params: Sequence[Any] | Mapping[str, Any] | None,
+) -> Iterator[Any]:
     relation = connection.sql(query, params=params)
     if relation is None:
         raise _no_rows()
     for name, kind in zip(relation.columns, relation.types, strict=True):
         if _TIME_WITH_ZONE.search(str(kind)):
-            raise UnsupportedTypeError(
-                Path(name),
-                "a type that Arrow has",
-                f"{kind}, whose zone DuckDB drops",
-                "Select it as text: column::text.",
-            )
+            received = f"{kind}, whose zone DuckDB drops"
+            fix = "Select it as text: column::text."
+            raise UnsupportedTypeError(Path(name), "a type that Arrow has", received, fix)
     reader = relation.to_arrow_reader(_ROWS)
     yield reader.schema
     yield from reader
 
 
-def _read_adbc(query: str, connection: Any, params: Any) -> Iterator[Any]:
+def _read_adbc(
+    query: str,
+    connection: dbapi.Connection,
+    params: Sequence[Any] | Mapping[str, Any] | None,
+) -> Iterator[Any]:
     with connection.cursor() as cursor:
         arrays: list[str] = []
-        if _vendor(connection) == "PostgreSQL" and params is None:
+        if connection.adbc_get_info().get("vendor_name") == "PostgreSQL" and params is None:
             arrays = _arrays(cursor, query)
         if arrays:
             query = _with_dimensions(query, arrays)
@@ -267,7 +269,7 @@ def _read_adbc(query: str, connection: Any, params: Any) -> Iterator[Any]:
             yield batch.select(range(count))
 
 
-def _arrays(cursor: Any, query: str) -> list[str]:
+def _arrays(cursor: dbapi.Cursor, query: str) -> list[str]:
     """Returns the columns of a result of PostgreSQL that are arrays."""
     if not re.match(r"\s*(select|with|values|table)\b", query, re.IGNORECASE):
         return []
@@ -294,12 +296,10 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
     if not (found > 1).any():
         return
     record = int((found > 1).argmax())
-    raise UnsupportedTypeError(
-        Path(name),
-        "arrays of one dimension, which are all that the driver of PostgreSQL returns",
-        f"{found[record]} dimensions in record {first + record}",
-        "Select to_json(column)::text, or one list for each row.",
-    )
+    expected = "arrays of one dimension, which are all that the driver of PostgreSQL returns"
+    received = f"{found[record]} dimensions in record {first + record}"
+    fix = "Select to_json(column)::text, or one list for each row."
+    raise UnsupportedTypeError(Path(name), expected, received, fix)
 
 
 def _sized(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
@@ -322,46 +322,22 @@ def _sized(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[S
 # Writing.
 
 
-class _Batches:
-    """Records as Arrow batches, and the error that converting them raised."""
-
-    def __init__(self, records: Any, schema: Any, advance: Callable[[int], Any]) -> None:
-        batches = counted(batches_of(records, "write_database"), advance)
-        self._rest = (to_arrow(batch, schema) for batch in batches)
-        self.error: ExtensorError | None = None
-        first = next(self._rest, None)
-        if first is None:
-            raise StructureError(
-                "write_database",
-                "at least one batch of records",
-                "0 batches",
-                "To create an empty table, give a batch of 0 records.",
-            )
-        self._first = first
-
-    def reader(self) -> pa.RecordBatchReader:
-        """Returns a reader of the batches."""
-        return pa.RecordBatchReader.from_batches(self._first.schema, self._all())
-
-    def _all(self) -> Iterator[pa.RecordBatch]:
-        yield self._first
-        try:
-            for batch in self._rest:
-                if batch.schema != self._first.schema:
-                    raise StructureError(
-                        "write_database",
-                        f"batches of one schema: {self._first.schema}",
-                        str(batch.schema),
-                        "Give schema=, or convert the batches to one schema.",
-                    )
-                yield batch
-        except ExtensorError as error:
-            self.error = error
-            raise
+def _keeping_errors(
+    batches: Iterator[pa.RecordBatch], raised: list[ExtensorError]
+) -> Iterator[pa.RecordBatch]:
+    """Yields batches; an error that they raise is added to a list."""
+    try:
+        yield from batches
+    except ExtensorError as error:
+        raised.append(error)
+        raise
 
 
 def _write_duckdb(
-    reader: pa.RecordBatchReader, names: tuple[str, ...], connection: Any, if_exists: str
+    reader: pa.RecordBatchReader,
+    names: tuple[str, ...],
+    connection: duckdb.DuckDBPyConnection,
+    if_exists: str,
 ) -> None:
     table = ".".join(map(_quoted, names))
     # One statement, which is a transaction of its own unless one is open.
@@ -380,7 +356,10 @@ def _write_duckdb(
 
 
 def _write_adbc(
-    reader: pa.RecordBatchReader, names: tuple[str, ...], connection: Any, if_exists: str
+    reader: pa.RecordBatchReader,
+    names: tuple[str, ...],
+    connection: dbapi.Connection,
+    if_exists: str,
 ) -> None:
     mode = {"fail": "create", "replace": "replace", "append": "create_append"}[if_exists]
     reader = reader.cast(pa.schema([_ingested(field) for field in reader.schema]))
@@ -405,7 +384,7 @@ def _ingested(field: pa.Field) -> pa.Field:
 # Connections and errors.
 
 
-def _is_duckdb(connection: Any) -> bool:
+def _is_duckdb(connection: object) -> bool:
     return type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb")
 
 
@@ -414,36 +393,25 @@ def _connected(connection: Any) -> Generator[Any]:
     """Yields a connection; one that was made of a URI is closed at the end."""
     if not isinstance(connection, str):
         if not _is_duckdb(connection) and not hasattr(connection, "adbc_get_info"):
-            raise DTypeError(
-                "connection",
-                "a connection of DuckDB or of an ADBC driver, or a URI",
-                type(connection).__qualname__,
-                "Give adbc_driver_postgresql.dbapi.connect(uri), or duckdb.connect(path).",
-            )
+            expected = "a connection of DuckDB or of an ADBC driver, or a URI"
+            fix = "Give adbc_driver_postgresql.dbapi.connect(uri), or duckdb.connect(path)."
+            raise DTypeError("connection", expected, type(connection).__qualname__, fix)
         yield connection
         return
     kind, _, rest = connection.partition(":")
     if kind in ("postgresql", "postgres"):
-        needed("adbc_driver_postgresql", "sql", "read_database")
         driver = needed("adbc_driver_postgresql.dbapi", "sql", "read_database")
         text = connection
     elif kind == "duckdb":
         driver, text = needed("duckdb", "sql", "read_database"), rest.removeprefix("//")
     else:
-        raise StructureError(
-            "connection",
-            "a URI that begins with postgresql: or duckdb:",
-            f"{kind}:...",
-            "Give a connection of the ADBC driver of the database.",
-        )
+        expected = "a URI that begins with postgresql: or duckdb:"
+        fix = "Give a connection of the ADBC driver of the database."
+        raise StructureError("connection", expected, f"{kind}:...", fix)
     with _named(f"connection to {kind}"):
         opened = driver.connect(text)
     with contextlib.closing(opened):
         yield opened
-
-
-def _vendor(connection: Any) -> str:
-    return str(connection.adbc_get_info().get("vendor_name"))
 
 
 @contextlib.contextmanager
@@ -459,21 +427,15 @@ def _named(path: str) -> Generator[None]:
         is_drivers = module in ("duckdb", "_duckdb", "adbc_driver_manager")
         if not is_drivers and not isinstance(error, (pa.ArrowException, OSError)):
             raise
-        raise DatabaseError(
-            path,
-            "a database that answers without an error",
-            f"{kind.__name__}: {str(error).strip()}",
-            "Correct the query or the table, or connect again.",
-        ) from error
+        expected = "a database that answers without an error"
+        received = f"{kind.__name__}: {str(error).strip()}"
+        fix = "Correct the query or the table, or connect again."
+        raise DatabaseError(path, expected, received, fix) from error
 
 
 def _no_rows() -> StructureError:
-    return StructureError(
-        "query",
-        "a query that returns rows",
-        "a statement without a result",
-        "Run it with the connection itself.",
-    )
+    fix = "Run it with the connection itself."
+    return StructureError("query", "a query that returns rows", "a statement without a result", fix)
 
 
 def _quoted(name: str) -> str:

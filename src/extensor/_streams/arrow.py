@@ -92,11 +92,8 @@ def _common(files: Sequence[File], schemas: Sequence[pa.Schema]) -> pa.Schema:
     first = schema = schemas[0]
     for file, found in zip(files, schemas, strict=True):
         if found.names != first.names or found.types != first.types:
-            raise StructureError(
-                file.path,
-                f"the columns of {files[0].path}: {', '.join(map(str, first))}",
-                ", ".join(map(str, found)),
-                "Give schema=, in which added columns are nullable.",
-            )
+            expected = f"the columns of {files[0].path}: {', '.join(map(str, first))}"
+            fix = "Give schema=, in which added columns are nullable."
+            raise StructureError(file.path, expected, ", ".join(map(str, found)), fix)
         schema = pa.unify_schemas([schema, found])
     return schema

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from extensor._files.files import File
 from extensor.errors import FormatError
@@ -18,17 +17,6 @@ SUFFIXES = {
 """The suffixes of the files of each format."""
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
-
-
-def expect_format(name: Any) -> None:
-    """Raises FormatError if a format is not one of `SUFFIXES`."""
-    if name not in SUFFIXES:
-        raise FormatError(
-            "format",
-            f"one of {', '.join(SUFFIXES)}",
-            repr(name)[:60],
-            "Leave it out to go by the suffix of the file.",
-        )
 
 
 def format_of(path: str) -> str | None:
@@ -54,18 +42,12 @@ def format_of_files(files: Sequence[File], given: str | None) -> str:
     Raises:
         FormatError: If a suffix is not known, or the files have several formats.
     """
-    if given is not None:
-        expect_format(given)
-        return given
-    first = known_format(files[0].path)
+    first = known_format(files[0].path, given)
     for file in files[1:]:
-        if known_format(file.path) != first:
-            raise FormatError(
-                file.path,
-                f"a file of format {first}, as {files[0].path}",
-                f"format {format_of(file.path)}",
-                "Give files of one format, or name the format.",
-            )
+        if known_format(file.path, given) != first:
+            expected = f"a file of format {first}, as {files[0].path}"
+            fix = "Give files of one format, or name the format."
+            raise FormatError(file.path, expected, f"format {format_of(file.path)}", fix)
     return first
 
 
@@ -79,16 +61,13 @@ def known_format(path: str, given: str | None = None) -> str:
     Raises:
         FormatError: If the suffix is not known, or `given` is no format (also a ValueError).
     """
-    if given is not None:
-        expect_format(given)
-        return given
-    found = format_of(path)
+    if given is not None and given not in SUFFIXES:
+        fix = "Leave it out to go by the suffix of the file."
+        raise FormatError("format", f"one of {', '.join(SUFFIXES)}", repr(given)[:60], fix)
+    found = given or format_of(path)
     if found is None:
         known = ", ".join(ends[0] for ends in SUFFIXES.values())
-        raise FormatError(
-            path,
-            f"a suffix of a known format, such as {known}",
-            f"the suffix {os.path.splitext(path)[1]!r}",
-            f"Name the format: {', '.join(SUFFIXES)}.",
-        )
+        expected = f"a suffix of a known format, such as {known}"
+        received = f"the suffix {os.path.splitext(path)[1]!r}"
+        raise FormatError(path, expected, received, f"Name the format: {', '.join(SUFFIXES)}.")
     return found

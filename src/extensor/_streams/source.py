@@ -7,7 +7,7 @@ import copy
 import functools
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +123,7 @@ class Source(abc.ABC):
         counts = [group.rows for group in self.groups]
         return None if None in counts else int(self.rows.sum())
 
-    def read(self, numbers: Iterable[int], rows: int) -> Iterator[pa.RecordBatch]:
+    def read(self, numbers: Iterable[int], rows: int) -> Generator[pa.RecordBatch]:
         """Yields the records of groups, in pieces of at most so many records; each group once.
 
         Raises:
@@ -138,11 +138,13 @@ class Source(abc.ABC):
                 yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
             expected = sum(group.rows or 0 for group in groups)
             if count != expected and groups[0].rows is not None:
+                received = f"{count} records: the file was written to"
+                fix = "Make the dataset again."
                 raise FormatError(
                     _place(groups[0]),
                     f"{expected} records, as when the dataset was made",
-                    f"{count} records: the file was written to",
-                    "Make the dataset again.",
+                    received,
+                    fix,
                 )
 
     def _unchanged(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:

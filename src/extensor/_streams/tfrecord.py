@@ -48,12 +48,9 @@ class TFRecordSource(Source):
         super().__init__(files_at(paths))
         self.groups = groups_of_records(self.files, block)
         if wanted.schema is None and not self.num_records:
-            raise StructureError(
-                ", ".join(file.path for file in self.files),
-                "at least one record, to find out the schema",
-                "none",
-                "TFRecord files have no schema: write records, or give schema=.",
-            )
+            expected = "at least one record, to find out the schema"
+            fix = "TFRecord files have no schema: write records, or give schema=."
+            raise StructureError(", ".join(file.path for file in self.files), expected, "none", fix)
         if message is None:
             message = _message(self.groups if wanted.schema is None else self.groups[:1])
         records = _Records(self.groups)

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
+from extensor._choice import expect_one_of
 from extensor._dependency import needed
-from extensor._formats.firestore.values import Plain, chosen
-from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._formats.firestore.values import Plain
+from extensor._formats.python.documents import field_names, records_of_documents, with_key
 from extensor._google import is_unavailable, named_errors
-from extensor._path import Path, PathLike
+from extensor._path import PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-from extensor.errors import DTypeError, FieldError
+from extensor.errors import DTypeError
 
 if TYPE_CHECKING:
-    from google.cloud.firestore_v1 import CollectionReference, Query
+    from google.api_core.retry import Retry
+    from google.cloud.firestore_v1 import CollectionReference, DocumentSnapshot, Query
 
 # The number of documents in a record batch.
 _PART = 1 << 10
@@ -78,32 +79,21 @@ def read_firestore(
             TypeError, a ValueError).
         FieldError, NullError, UnsupportedTypeError: As in `from_arrow`.
     """
-    if conflicts not in ("error", "union"):
-        raise DTypeError(
-            "read_firestore: conflicts",
-            '"error" or "union"',
-            repr(conflicts)[:60],
-            "Leave it out for an error.",
-        )
+    fix = "Leave it out for an error."
+    expect_one_of(("error", "union"), conflicts, "read_firestore: conflicts", fix)
     expect_query(source, "read_firestore")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     seen = Plain()
-    rows: list[Any] = []
-    paths: list[str] = []
-    for path, row in _rows(source, wanted, id_field, timeout, seen):
-        rows.append(row)
-        paths.append(path)
-    if wanted.schema is not None:
-        return _of_schema(rows, paths, wanted)
-    if wanted.columns is not None:
-        names = {*_names(wanted)}
-        rows = [{name: each for name, each in row.items() if name in names} for row in rows]
-    array = seen.typed(arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__))
-    return wanted.records(pa.Table.from_batches([batch_of(array)]))
+    paths, rows = _transposed(_rows(source, wanted, id_field, timeout, seen))
+    return records_of_documents(rows, paths, wanted, conflicts, seen.typed)
 
 
 def batches_of(
-    source: Any, schema: pa.Schema, nulls: Any, id_field: str | None, timeout: float
+    source: CollectionReference | Query,
+    schema: pa.Schema,
+    nulls: NullsLike | None,
+    id_field: str | None,
+    timeout: float,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the documents of a query as record batches of a schema.
 
@@ -120,11 +110,22 @@ def batches_of(
     wanted = WantedTable(None, schema, nulls)
     documents = _rows(source, wanted, id_field, timeout, Plain())
     while part := list(itertools.islice(documents, _PART)):
-        paths = [path for path, _ in part]
-        yield to_arrow(_of_schema([row for _, row in part], paths, wanted), schema)
+        paths, rows = _transposed(part)
+        yield to_arrow(records_of_documents(rows, paths, wanted), schema)
 
 
-def expect_query(source: Any, where: str) -> None:
+def _transposed(
+    documents: Iterable[tuple[str, dict[str, Any]]],
+) -> tuple[list[str], list[dict[str, Any]]]:
+    paths: list[str] = []
+    rows: list[dict[str, Any]] = []
+    for path, row in documents:
+        paths.append(path)
+        rows.append(row)
+    return paths, rows
+
+
+def expect_query(source: object, where: str) -> None:
     """Raises if a source is no query of Firestore.
 
     Raises:
@@ -132,56 +133,29 @@ def expect_query(source: Any, where: str) -> None:
     """
     needed("google.cloud.firestore", "firestore", where)
     if not hasattr(source, "stream"):
-        raise DTypeError(
-            where,
-            "a collection or query of google-cloud-firestore",
-            type(source).__name__,
-            'Get one by firestore.Client().collection("name").',
-        )
+        expected = "a collection or query of google-cloud-firestore"
+        fix = 'Get one by firestore.Client().collection("name").'
+        raise DTypeError(where, expected, type(source).__name__, fix)
 
 
 def _rows(
-    source: Any, wanted: WantedTable, id_field: str | None, timeout: float, seen: Plain
-) -> Iterator[tuple[str, Any]]:
+    source: CollectionReference | Query,
+    wanted: WantedTable,
+    id_field: str | None,
+    timeout: float,
+    seen: Plain,
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the path and the fields of each document."""
     with named_errors("read_firestore"):
         for document in _documents(_selected(source, wanted, id_field), timeout):
-            row = document.to_dict()
-            if id_field is not None:
-                _expect_no_field(row, id_field, document.reference)
-            row = seen.plain(row)
-            if id_field is not None:
-                row = {id_field: document.reference.id, **row}
-            yield document.reference.path, row
+            row, reference = seen.plain(document.to_dict()), document.reference
+            row = with_key(row, reference.id, id_field, "id_field", reference.path)
+            yield reference.path, row
 
 
-def _of_schema(rows: list[Any], paths: list[str], wanted: WantedTable) -> StructuredTensor:
-    assert wanted.schema is not None
-    fields = pa.struct(list(wanted.schema))
-    values = [chosen(row, fields) for row in rows]
-    parsed = wanted.without_auto()
-    made = of_spec(values, parsed.spec(), parsed.nulls, name_of=paths.__getitem__)
-    return wanted.settled(wanted.cast(made))
-
-
-def _expect_no_field(row: dict[str, Any], id_field: str, reference: Any) -> None:
-    if id_field in row:
-        raise FieldError(
-            reference.path,
-            f"a document without the field {id_field}, the name for ids",
-            "a document with this field",
-            "Choose another id_field=.",
-        )
-
-
-def _names(wanted: WantedTable) -> list[str]:
-    """Returns the names of the top-level fields to read."""
-    if wanted.schema is not None:
-        return wanted.schema.names
-    return list(dict.fromkeys(next(iter(Path.of(path))) for path in wanted.columns or ()))
-
-
-def _selected(source: Any, wanted: WantedTable, id_field: str | None) -> Any:
+def _selected(
+    source: CollectionReference | Query, wanted: WantedTable, id_field: str | None
+) -> CollectionReference | Query:
     """Returns a query for the wanted fields only.
 
     Only top-level fields can be selected: Firestore leaves out an array of maps if one of the
@@ -189,17 +163,13 @@ def _selected(source: Any, wanted: WantedTable, id_field: str | None) -> Any:
     """
     if (wanted.schema is None and wanted.columns is None) or not hasattr(source, "select"):
         return source
-    return source.select([_quoted(name) for name in _names(wanted) if name != id_field])
-
-
-def _quoted(name: str) -> str:
-    """Returns a name as a path of Firestore."""
     from google.cloud.firestore_v1.field_path import FieldPath
 
-    return FieldPath(name).to_api_repr()
+    names = [name for name in field_names(wanted) if name != id_field]
+    return source.select([FieldPath(name).to_api_repr() for name in names])
 
 
-def _documents(query: Any, timeout: float) -> Iterator[Any]:
+def _documents(query: CollectionReference | Query, timeout: float) -> Iterator[DocumentSnapshot]:
     """Yields each document of a query once.
 
     The client continues an interrupted query itself, but then applies limit and offset again. So
@@ -208,13 +178,13 @@ def _documents(query: Any, timeout: float) -> Iterator[Any]:
     from google.api_core import retry
 
     never = retry.Retry(predicate=lambda error: False)
-    left = _Left(query)
+    rest = _Rest(query)
     give_up = time.monotonic() + timeout
     wait = 0.1
     while True:
         try:
-            for document in left.stream(never):
-                left.last, left.count = document, left.count + 1
+            for document in rest.stream(never):
+                rest.last, rest.count = document, rest.count + 1
                 yield document
                 give_up = time.monotonic() + timeout
                 wait = 0.1
@@ -226,22 +196,21 @@ def _documents(query: Any, timeout: float) -> Iterator[Any]:
         wait = min(2 * wait, 5.0)
 
 
-class _Left:
-    """What is left of a query.
+class _Rest:
+    """The documents of a query that were not read yet.
 
     Attributes:
         last: The last document that was read.
         count: The number of documents that were read.
     """
 
-    def __init__(self, query: Any) -> None:
-        self._query = query
-        self.last: Any = None
+    def __init__(self, query: CollectionReference | Query) -> None:
+        self._query: Any = query  # the client has no public names for the parts of a query
+        self.last: DocumentSnapshot | None = None
         self.count = 0
 
-    def stream(self, retry: Any) -> Iterable[Any]:
-        """Returns the documents that are left."""
-        # The client has no public names for the parts of a query.
+    def stream(self, retry: Retry) -> Iterable[DocumentSnapshot]:
+        """Returns the documents that were not read yet."""
         if getattr(self._query, "_limit_to_last", False):
             query = copy.copy(self._query)
             query._orders = copy.deepcopy(query._orders)  # `get` reverses them in place

@@ -5,8 +5,6 @@ They are opaque types of Arrow, so that records keep them, and are written as wh
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 _VENDOR = "Firestore"
@@ -18,7 +16,7 @@ POINT = pa.opaque(
 VECTOR = pa.opaque(pa.list_(pa.float64()), "vector", _VENDOR)
 
 
-def kind_of(arrow: Any) -> str | None:
+def kind_of(arrow: pa.DataType) -> str | None:
     """Returns "reference", "geopoint" or "vector" for these types, else None."""
     if isinstance(arrow, pa.OpaqueType) and arrow.vendor_name == _VENDOR:
         return arrow.type_name

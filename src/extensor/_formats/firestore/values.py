@@ -89,18 +89,3 @@ class Plain:
         if made == arrow:
             return array
         return pa.Array.from_buffers(made, len(array), buffers, children=children)
-
-
-def chosen(value: Any, arrow: pa.DataType) -> Any:
-    """Returns plain data with the fields of a type only."""
-    if isinstance(arrow, pa.BaseExtensionType):
-        return value
-    if pa.types.is_struct(arrow) and isinstance(value, dict):
-        return {
-            field.name: chosen(value[field.name], field.type)
-            for field in arrow
-            if field.name in value
-        }
-    if pa.types.is_nested(arrow) and isinstance(value, list) and hasattr(arrow, "value_type"):
-        return [chosen(item, arrow.value_type) for item in value]
-    return value

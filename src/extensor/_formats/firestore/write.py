@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.arrow_type import inner_fields, is_encoded, is_string
 from extensor._arrow.batches import batches_of, count_of
 from extensor._arrow.write import to_arrow
+from extensor._choice import expect_one_of
 from extensor._dependency import needed
 from extensor._formats.firestore import types
 from extensor._google import commits, named_errors, retry
@@ -19,7 +20,8 @@ from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, UnsupportedTypeError
 
 if TYPE_CHECKING:
-    from google.cloud.firestore_v1 import CollectionReference
+    from google.cloud.firestore_v1 import Client, CollectionReference, DocumentReference
+    from google.cloud.firestore_v1.types import Write
 
 # A commit has at most 500 writes and 10 MiB, and a server may take messages of 4 MiB at most.
 _WRITES = 500
@@ -66,20 +68,13 @@ def write_firestore(
             TypeError).
     """
     needed("google.cloud.firestore", "firestore", "write_firestore")
-    if mode not in ("set", "create"):
-        raise DTypeError(
-            "write_firestore: mode",
-            '"set" or "create"',
-            repr(mode)[:60],
-            "Leave it out to replace documents.",
-        )
+    fix = "Leave it out to replace documents."
+    expect_one_of(("set", "create"), mode, "write_firestore: mode", fix)
     if not hasattr(collection, "document") or not hasattr(collection, "add"):
-        raise DTypeError(
-            "write_firestore",
-            "a collection of google-cloud-firestore",
-            type(collection).__name__,
-            'Get one by firestore.Client().collection("name").',
-        )
+        expected = "a collection of google-cloud-firestore"
+        received = type(collection).__name__
+        fix = 'Get one by firestore.Client().collection("name").'
+        raise DTypeError("write_firestore", expected, received, fix)
     client = collection._client  # pyright: ignore[reportPrivateUsage] - it has no public name
     name = collection.id
     written = 0
@@ -87,12 +82,9 @@ def write_firestore(
         for batch in batches_of(records, "write_firestore"):
             rows = to_arrow(batch, schema)
             if id_field is not None and rows.schema.get_field_index(id_field) < 0:
-                raise FieldError(
-                    name,
-                    f"records with the field {id_field}",
-                    f"the fields {', '.join(rows.schema.names)}",
-                    "Correct id_field=.",
-                )
+                expected = f"records with the field {id_field}"
+                received = f"the fields {', '.join(rows.schema.names)}"
+                raise FieldError(name, expected, received, "Correct id_field=.")
             columns = {
                 field.name: _values(rows.column(i), client, Path(field.name))
                 for i, field in enumerate(rows.schema)
@@ -115,8 +107,8 @@ def write_firestore(
 
 
 def _writes(
-    documents: Iterable[tuple[Any, dict[str, Any]]], client: Any, mode: str
-) -> Iterator[tuple[Any, int]]:
+    documents: Iterable[tuple[DocumentReference, dict[str, Any]]], client: Client, mode: str
+) -> Iterator[tuple[Write, int]]:
     """Yields the message that writes each document, and its number of bytes."""
     for document, values in documents:
         one = client.batch()
@@ -125,24 +117,21 @@ def _writes(
         yield message, message._pb.ByteSize()
 
 
-def _id(value: Any, id_field: str | None, index: int) -> str:
+def _id(value: object, id_field: str | None, index: int) -> str:
     text = value.decode() if isinstance(value, bytes) else value
     if isinstance(text, str) and text and "/" not in text:
         return text
-    raise DTypeError(
-        f"{id_field}, record {index}",
-        "an id of a document: a string without a slash",
-        repr(value)[:60],
-        "Correct the field, or leave out id_field=.",
-    )
+    expected = "an id of a document: a string without a slash"
+    fix = "Correct the field, or leave out id_field=."
+    raise DTypeError(f"{id_field}, record {index}", expected, repr(value)[:60], fix)
 
 
-def _values(array: pa.Array, client: Any, path: Path) -> list[Any]:
+def _values(array: pa.Array, client: Client, path: Path) -> list[Any]:
     """Returns an array as the values that the client takes."""
     arrow = array.type
     kind = types.kind_of(arrow)
     if kind is not None:
-        return _of_kind(kind, array.storage.to_pylist(), client)
+        return _with_class(kind, array.storage.to_pylist(), client)
     if isinstance(arrow, pa.BaseExtensionType):
         return _values(array.storage, client, path)
     t = pa.types
@@ -154,11 +143,9 @@ def _values(array: pa.Array, client: Any, path: Path) -> list[Any]:
             dict(zip(names, row, strict=True)) if valid else None
             for row, valid in zip(rows, array.is_valid().to_pylist(), strict=True)
         ]
-    if t.is_map(arrow):
-        pairs = pa.struct(inner_fields(arrow))
-        return _values(array.cast(pa.list_(pairs)), client, path)
-    if t.is_fixed_size_list(arrow):
-        return _values(array.cast(pa.list_(arrow.value_type)), client, path)
+    if t.is_map(arrow) or t.is_fixed_size_list(arrow):
+        item = pa.struct(inner_fields(arrow)) if t.is_map(arrow) else arrow.value_type
+        return _values(array.cast(pa.list_(item)), client, path)
     if t.is_list(arrow) or t.is_large_list(arrow):
         items = _values(array.values, client, path)
         offsets: list[int] = array.offsets.to_pylist()
@@ -173,7 +160,8 @@ def _values(array: pa.Array, client: Any, path: Path) -> list[Any]:
     return _leaves(array, path)
 
 
-def _of_kind(kind: str, values: list[Any], client: Any) -> list[Any]:
+def _with_class(kind: str, values: list[Any], client: Client) -> list[Any]:
+    """Returns values as the objects of the client for a kind of `types`."""
     from google.cloud.firestore_v1 import GeoPoint
     from google.cloud.firestore_v1.vector import Vector
 
@@ -187,32 +175,22 @@ def _of_kind(kind: str, values: list[Any], client: Any) -> list[Any]:
 
 def _leaves(array: pa.Array, path: Path) -> list[Any]:
     arrow, t = array.type, pa.types
-    if t.is_dictionary(arrow) or t.is_run_end_encoded(arrow):
+    if is_encoded(arrow):
         array = array.cast(arrow.value_type) if t.is_dictionary(arrow) else array.decode()
         arrow = array.type
-    wide = pa.timestamp("us", "UTC") if t.is_timestamp(arrow) or t.is_date(arrow) else None
-    if t.is_unsigned_integer(arrow):
-        wide = pa.int64()
-    if wide is not None:
+    is_time = t.is_timestamp(arrow) or t.is_date(arrow)
+    if is_time or t.is_unsigned_integer(arrow):
+        wide = pa.timestamp("us", "UTC") if is_time else pa.int64()
         try:
-            return (
-                array.cast(pa.timestamp("us") if t.is_date(arrow) else wide).cast(wide).to_pylist()
-            )
+            array = array.cast(pa.timestamp("us")) if t.is_date(arrow) else array
+            return array.cast(wide).to_pylist()
         except pa.ArrowInvalid as error:
-            raise DTypeError(
-                path,
-                "timestamps in whole microseconds, and numbers that int64 holds",
-                f"Arrow type {arrow} ({str(error).splitlines()[0]})",
-                "Round the values first.",
-            ) from error
-    known = (t.is_integer, t.is_floating, t.is_boolean, t.is_string, t.is_large_string,
-             t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
-             t.is_fixed_size_binary, t.is_null)  # fmt: skip
-    if not any(is_known(arrow) for is_known in known):
-        raise UnsupportedTypeError(
-            path,
-            "a type of which Firestore has values",
-            f"Arrow type {arrow}",
-            "Give schema= with another type, such as pa.string().",
-        )
+            expected = "timestamps in whole microseconds, and numbers that int64 holds"
+            received = f"Arrow type {arrow} ({str(error).splitlines()[0]})"
+            raise DTypeError(path, expected, received, "Round the values first.") from error
+    plain = (t.is_integer, t.is_floating, t.is_boolean, t.is_fixed_size_binary, t.is_null)
+    if not is_string(arrow) and not any(is_plain(arrow) for is_plain in plain):
+        expected = "a type of which Firestore has values"
+        fix = "Give schema= with another type, such as pa.string()."
+        raise UnsupportedTypeError(path, expected, f"Arrow type {arrow}", fix)
     return array.to_pylist()

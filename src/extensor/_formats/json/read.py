@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
+from extensor._choice import expect_one_of
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.keys import wide_objects
@@ -19,7 +20,6 @@ from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-from extensor.errors import DTypeError
 
 if TYPE_CHECKING:
     from extensor._files.files import FilePath
@@ -87,9 +87,8 @@ def read_json(
     <StructuredTensor shape=(2,) {title: string, minutes: int64[*]}
      [{title: 'Tea', minutes: [5]}, {title: 'Bread', minutes: []}]>
     """
-    if conflicts not in ("error", "union"):
-        fix = "Leave it out for an error."
-        raise DTypeError("read_json: conflicts", '"error" or "union"', repr(conflicts)[:60], fix)
+    fix = "Leave it out for an error."
+    expect_one_of(("error", "union"), conflicts, "read_json: conflicts", fix)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     path = None if records is None else Path.of(records).names
     keyed = map_paths(maps, wanted.schema)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import decoded
@@ -18,6 +19,7 @@ from extensor._arrow.reader import records_reader
 from extensor._formats.parquet.opened import checked_row_group, opened, readable
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._path import Path
+from extensor._typing import NullsLike
 
 _Leaf = tuple[str, ...]
 
@@ -36,7 +38,7 @@ class FooterNulls(NamedTuple):
     unknown: list[str]
 
 
-def nulls_of_footers(plan: ParquetPlan, nulls: Any) -> FooterNulls:
+def nulls_of_footers(plan: ParquetPlan, nulls: NullsLike | None) -> FooterNulls:
     """Returns what the footers of the files of a plan say about nulls.
 
     Args:
@@ -82,7 +84,7 @@ def _counts(plan: ParquetPlan) -> dict[_Leaf, int | None]:
     return totals
 
 
-def _null_count(column: Any) -> int | None:
+def _null_count(column: pq.ColumnChunkMetaData) -> int | None:
     """Returns the number of nulls that the footer has for a column of a row group."""
     found = column.statistics
     return found.null_count if found is not None and found.has_null_count else None

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from extensor._files.files import File
+from extensor._files.files import File, pyarrow_errors
 from extensor.errors import FormatError
 
 # Options that keep memory small. By default pyarrow keeps all data that it has read until the file
 # is closed (pre_buffer), and reads a whole column of a row group at once (no buffer).
 READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
+
+_UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)
 
 
 @contextlib.contextmanager
@@ -30,7 +33,9 @@ def opened(file: File) -> Generator[pq.ParquetFile]:
 
 
 @contextlib.contextmanager
-def parsed(file: File, stream: pa.NativeFile, metadata: Any = None) -> Generator[pq.ParquetFile]:
+def parsed(
+    file: File, stream: pa.NativeFile, metadata: pq.FileMetaData | None = None
+) -> Generator[pq.ParquetFile]:
     """Yields a file that is open as a stream, of which the footer may be known; see `opened`."""
     with readable(file.path):
         found = pq.ParquetFile(stream, metadata=metadata, **READ_OPTIONS)
@@ -38,42 +43,21 @@ def parsed(file: File, stream: pa.NativeFile, metadata: Any = None) -> Generator
         yield found
 
 
-class readable:  # noqa: N801 - used like a function
-    """Replaces pyarrow's errors about a file by errors that name the file."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        # An OSError with an errno comes from the system (no permission, too many open files).
-        # A footer with two names for one column raises a KeyError; a name that is not UTF-8 raises
-        # a UnicodeDecodeError.
-        unreadable = (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, UnicodeDecodeError)
-        if isinstance(error, unreadable) or (isinstance(error, OSError) and not error.errno):
-            reason = (str(error).splitlines() or ["no reason given"])[0]
-            raise FormatError(
-                self.path,
-                "a complete Parquet file",
-                f"a file that cannot be read as Parquet ({reason})",
-                "Write the file again; a truncated file has no footer.",
-            ) from error
+def readable(path: str) -> AbstractContextManager[None]:
+    """Replaces pyarrow's errors about a Parquet file by errors that name it."""
+    fix = "Write the file again; a truncated file has no footer."
+    return pyarrow_errors(path, "a complete Parquet file", fix, _UNREADABLE)
 
 
 def check_count(path: str, expected: int, count: int) -> None:
     """Raises if a file has another number of records than its footer says."""
     if count != expected:
-        raise FormatError(
-            path,
-            f"{expected} records, the number in the footer",
-            f"{count} records",
-            "Write the file again.",
-        )
+        received = f"{count} records"
+        fix = "Write the file again."
+        raise FormatError(path, f"{expected} records, the number in the footer", received, fix)
 
 
-def checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
+def checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> pq.RowGroupMetaData:
     """Returns the metadata of a row group in which these columns can be accessed safely.
 
     Accessing the damaged metadata of a column aborts the process (pyarrow 26). Reading from the

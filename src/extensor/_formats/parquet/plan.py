@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
+from extensor._arrow.batches import schema_text
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, file_at, files_at
+from extensor._files.files import File, FilePath, Version, file_at, files_at
 from extensor._formats.parquet.filters import filter_expression
 from extensor._formats.parquet.layout import Layout
 from extensor._formats.parquet.opened import check_count, opened, readable
@@ -75,8 +77,8 @@ class PlannedFile:
     num_rows: int
     num_row_groups: int
     row_groups: tuple[RowGroup, ...]
-    version: tuple[Any, ...]
-    footer: Any = None
+    version: Version
+    footer: pq.FileMetaData | None = None
     columns: tuple[str, ...] | None = None
 
     @property
@@ -121,7 +123,7 @@ class ParquetPlan:
         self,
         paths: FilePath | Iterable[FilePath],
         wanted: WantedTable | None = None,
-        filters: Any = None,
+        filters: pc.Expression | Sequence[object] | None = None,
         row_groups: Iterable[int] | None = None,
         keep_footers: bool = False,
     ) -> None:
@@ -178,16 +180,13 @@ class ParquetPlan:
         import pyarrow.dataset as ds  # here, because it imports pandas
 
         options: Any = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
-        fragment = ds.ParquetFileFormat(default_fragment_scan_options=options).make_fragment(
+        fields = [f for f in self._partition_fields if f.name not in file.layout.names]
+        return ds.ParquetFileFormat(default_fragment_scan_options=options).make_fragment(
             file.file.inner,
             file.file.system,
-            partition_expression=_guarantee(
-                file.partition,
-                [f for f in self._partition_fields if f.name not in file.layout.names],
-            ),
+            partition_expression=_guarantee(file.partition, fields),
             row_groups=[group.number for group in groups],
         )
-        return fragment
 
     def _with_partition(self, schema: pa.Schema) -> pa.Schema:
         """Returns a schema with the columns of the folders' names that it does not have itself."""
@@ -226,20 +225,15 @@ class ParquetPlan:
         of_files = [frozenset(self._with_partition(file.schema).names) for file in files]
         for field in schema:
             if field.name not in names:
-                raise FieldError(
-                    Path(field.name),
-                    "one column of this name",
-                    f"the columns {', '.join(self.whole_schema.names[:20])}",
-                    "Correct schema=.",
-                )
+                expected = "one column of this name"
+                received = f"the columns {', '.join(self.whole_schema.names[:20])}"
+                raise FieldError(Path(field.name), expected, received, "Correct schema=.")
             for file, stored in () if field.nullable else zip(files, of_files, strict=True):
                 if field.name not in stored:
-                    raise StructureError(
-                        Path(field.name),
-                        "a column in every file, as schema= has no nulls in it",
-                        f"{file.file.path} without it",
-                        "Make the field nullable in schema=, and choose nulls=.",
-                    )
+                    expected = "a column in every file, as schema= has no nulls in it"
+                    received = f"{file.file.path} without it"
+                    fix = "Make the field nullable in schema=, and choose nulls=."
+                    raise StructureError(Path(field.name), expected, received, fix)
 
     def _filtered(
         self, file: PlannedFile, groups: tuple[RowGroup, ...], condition: pc.Expression
@@ -251,17 +245,14 @@ class ParquetPlan:
         return tuple(group for group in groups if group.number in numbers)
 
 
-def _found(paths: Any) -> list[_Found]:
+def _found(paths: FilePath | Iterable[FilePath]) -> list[_Found]:
     """Returns the files at paths, each with the values in the names of its folders.
 
     As in pyarrow, the folders below a folder count; all folders of a file that was found by a
     pattern, or is one of several; and none for the path of one file.
     """
-    given: list[Any]
-    if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)):
-        single, given = False, list(paths)
-    else:
-        single, given = True, [paths]
+    is_list = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes))
+    given: list[Any] = list(paths) if is_list else [paths]
     found: list[_Found] = []
     for path in given:
         at = file_at(path)
@@ -270,8 +261,8 @@ def _found(paths: Any) -> list[_Found]:
             inner = file.inner
             if kind == pafs.FileType.Directory:
                 inner = inner.removeprefix(at.inner)
-            is_named = kind == pafs.FileType.File and single
-            found.append((file, {} if is_named else partition_of(inner.replace("\\", "/"))))
+            is_one = kind == pafs.FileType.File and not is_list
+            found.append((file, {} if is_one else partition_of(inner.replace("\\", "/"))))
     if not found:
         files_at(given)  # raises
     return found
@@ -357,39 +348,25 @@ def _merged(schemas: list[pa.Schema]) -> pa.Schema:
     return pa.schema([*schemas[0], *added], metadata=schemas[0].metadata)
 
 
-def _row_group_numbers(row_groups: Any, count: int) -> set[int] | None:
+def _row_group_numbers(row_groups: Iterable[int] | None, count: int) -> set[int] | None:
     if row_groups is None:
         return None
     try:
         numbers = [operator.index(number) for number in row_groups]
     except TypeError as error:
-        raise DTypeError(
-            "row_groups", "a list of numbers", repr(row_groups)[:80], "Write row_groups=[0, 1]."
-        ) from error
+        fix = "Write row_groups=[0, 1]."
+        raise DTypeError("row_groups", "a list of numbers", repr(row_groups)[:80], fix) from error
     wrong = [number for number in numbers if not 0 <= number < count]
     if wrong or len(set(numbers)) < len(numbers):
-        raise StructureError(
-            "row_groups",
-            f"different numbers from 0 to {count - 1}: the files have {count} row groups",
-            str(wrong or numbers)[:80],
-            "Row groups are counted through all files, in the order of the files.",
-        )
+        expected = f"different numbers from 0 to {count - 1}: the files have {count} row groups"
+        fix = "Row groups are counted through all files, in the order of the files."
+        raise StructureError("row_groups", expected, str(wrong or numbers)[:80], fix)
     return set(numbers)
 
 
 def _differs(
     file: PlannedFile, received: str, first: PlannedFile, schema: pa.Schema
 ) -> StructureError:
-    return StructureError(
-        file.file.path,
-        f"the columns of {first.file.path}: {schema_text(schema)}",
-        received,
-        "Give columns= of what is equal in all files, or schema=.",
-    )
-
-
-def schema_text(schema: pa.Schema) -> str:
-    """Returns the fields of a schema in one line."""
-    return ", ".join(
-        f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
-    )
+    expected = f"the columns of {first.file.path}: {schema_text(schema)}"
+    fix = "Give columns= of what is equal in all files, or schema=."
+    return StructureError(file.file.path, expected, received, fix)

@@ -14,11 +14,7 @@ from extensor._arrow.empty import empty_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filtered
-from extensor._formats.parquet.opened import (
-    check_count,
-    parsed,
-    readable,
-)
+from extensor._formats.parquet.opened import check_count, parsed, readable
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
 from extensor._formats.parquet.smallest import smallest_columns
@@ -134,7 +130,6 @@ def batches_of(
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
-    path = file.file.path
     mask = _mask(plan, file, groups) if plan.filter is not None else None
     with _reopened(file) as source:
         pieces, count = _pieces(file, source, groups, rows), 0
@@ -151,7 +146,7 @@ def batches_of(
             if table.schema != plan.schema:
                 table = table.cast(plan.schema)
             yield from table.combine_chunks().to_batches()
-        check_count(path, sum(group.num_rows for group in groups), count)
+        check_count(file.file.path, sum(group.num_rows for group in groups), count)
 
 
 @contextlib.contextmanager
@@ -189,41 +184,34 @@ def _readable_groups(
         raise
 
 
+def _options(file: PlannedFile, groups: Sequence[RowGroup]) -> dict[str, Any]:
+    """Returns the options of pyarrow to read row groups of a file."""
+    # For less data, threads cost more time than they save.
+    is_large = sum(group.num_bytes for group in groups) > 1 << 20
+    return {"columns": file.columns, "use_threads": is_large}
+
+
 def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
+    options, numbers = _options(file, groups), [group.number for group in groups]
     try:
-        numbers = [group.number for group in groups]
-        options: Any = {"columns": file.columns, "use_threads": _is_large(groups)}
         if len(groups) == file.num_row_groups:
             return source.read(**options)
         return source.read_row_groups(numbers, **options)
     except pa.ArrowNotImplementedError:
-        return _by_group(file, source, groups)
-
-
-def _by_group(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
-    # One row group at a time, because Arrow cannot join dictionaries inside lists and structs.
-    if not groups:
-        return source.read_row_groups([], columns=file.columns)
-    options: Any = {"columns": file.columns, "use_threads": _is_large(groups)}
-    return pa.concat_tables([source.read_row_group(group.number, **options) for group in groups])
-
-
-def _is_large(groups: Sequence[RowGroup]) -> bool:
-    """Returns whether threads save more time than they cost."""
-    return sum(group.num_bytes for group in groups) > 1 << 20
+        if not groups:
+            return source.read_row_groups([], **options)
+        # Arrow cannot join the dictionaries of several row groups inside lists and structs.
+        return pa.concat_tables([source.read_row_group(i, **options) for i in numbers])
 
 
 def _pieces(
     file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    numbers = [group.number for group in groups]
-    options: Any = {"columns": file.columns, "use_threads": _is_large(groups)}
-    if not any(holds(field.type, pa.types.is_dictionary) for field in file.schema):
+    options, runs = _options(file, groups), [[group.number for group in groups]]
+    if any(holds(field.type, pa.types.is_dictionary) for field in file.schema):
+        runs = [[group.number] for group in groups]  # as in `_read`
+    for numbers in runs:
         yield from source.iter_batches(rows, row_groups=numbers, **options)
-        return
-    # Arrow cannot join the dictionaries of several row groups inside lists and structs.
-    for number in numbers:
-        yield from source.iter_batches(rows, row_groups=[number], **options)
 
 
 def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.ChunkedArray:
@@ -262,9 +250,6 @@ def _added(file: PlannedFile, field: pa.Field, count: int) -> pa.Array:
     try:
         return partition_column(text, field.type, count)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DTypeError(
-            Path(field.name),
-            f"values of Arrow type {field.type}, as schema= says",
-            f"{text!r} in the name of a folder of {file.file.path}",
-            "Correct schema=.",
-        ) from error
+        expected = f"values of Arrow type {field.type}, as schema= says"
+        received = f"{text!r} in the name of a folder of {file.file.path}"
+        raise DTypeError(Path(field.name), expected, received, "Correct schema=.") from error

@@ -7,7 +7,7 @@ the file, says which records are a union; other readers see the records.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -61,18 +61,15 @@ def restored(table: pa.Table, path: str) -> pa.Table:
     schema = with_unions(stored_schema)
     if schema is stored_schema:
         return table
-    columns: list[Any] = []
+    columns: list[pa.ChunkedArray] = []
     for column, was, field in zip(table.columns, stored_schema, schema, strict=True):
         if was.type != field.type:
             try:
                 chunks = [_restored(chunk, was, field) for chunk in column.chunks]
             except _NoVariantError as error:
-                raise FormatError(
-                    path,
-                    f"unions of the column {field.name!r} with a known variant",
-                    str(error),
-                    "Write the file again with write_parquet.",
-                ) from None
+                expected = f"unions of the column {field.name!r} with a known variant"
+                fix = "Write the file again with write_parquet."
+                raise FormatError(path, expected, str(error), fix) from None
             column = pa.chunked_array(chunks, field.type)
         columns.append(column)
     return pa.table(columns, schema=schema)
@@ -98,12 +95,8 @@ def _stored_field(field: pa.Field, path: Path) -> pa.Field:
         made = pa.struct([pa.field(code, pa.int8()), *(each.with_nullable(True) for each in inner)])
         return field.with_type(made).with_metadata({**(field.metadata or {}), _KEY: described})
     if not (pa.types.is_struct(arrow) or is_list(arrow)):
-        raise UnsupportedTypeError(
-            path,
-            "unions in records and lists",
-            f"Arrow type {arrow}",
-            "Give schema= with a list of records in place of the map, or write an Arrow file.",
-        )
+        fix = "Give schema= with a list of records in place of the map, or write an Arrow file."
+        raise UnsupportedTypeError(path, "unions in records and lists", f"Arrow type {arrow}", fix)
     return field.with_type(with_inner_fields(arrow, inner))
 
 
@@ -167,7 +160,9 @@ def _restored(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Array:
     return pa.Array.from_buffers(field.type, len(array), buffers, children=children)
 
 
-def _with_children(array: pa.Array, arrow: pa.DataType, change: Any) -> pa.Array:
+def _with_children(
+    array: pa.Array, arrow: pa.DataType, change: Callable[[pa.Array, int], pa.Array]
+) -> pa.Array:
     """Returns a struct or list array with changed children."""
     if pa.types.is_struct(arrow):
         children = [change(array.field(i), i) for i in range(arrow.num_fields)]

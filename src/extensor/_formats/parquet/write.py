@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._arrow.batches import count_of, counted
+from extensor._arrow.batches import batches_of, count_of, counted, with_one_schema
 from extensor._arrow.write import to_arrow
+from extensor._choice import expect_one_of
 from extensor._files.files import FilePath, is_hidden, whole_folder, whole_output
 from extensor._formats.parquet.partitions import NULL_NAME, partition_of
-from extensor._formats.parquet.plan import schema_text
 from extensor._formats.parquet.unions import stored, without_unions
 from extensor._path import Path
 from extensor._progress import progress_bar
@@ -74,39 +72,15 @@ def write_parquet(
     >>> xt.read_parquet(path).to_py()
     [{'est_time': 55.0}, {'est_time': 30.0}]
     """
-    if compression not in _COMPRESSIONS:
-        raise DTypeError(
-            "write_parquet: compression",
-            ", ".join(map(repr, _COMPRESSIONS)),
-            repr(compression)[:60],
-            'Leave it out for "snappy".',
-        )
-    batches = [records] if isinstance(records, StructuredTensor) else records
-    if not isinstance(batches, Iterable):
-        batches = [batches]  # `_batch` raises, as for any batch of the wrong type
+    fix = 'Leave it out for "snappy".'
+    expect_one_of(_COMPRESSIONS, compression, "write_parquet: compression", fix)
+    batches = batches_of(records, "write_parquet")
     with progress_bar("write_parquet", progress, count_of(records)) as advance:
-        found = counted((_batch(batch, schema) for batch in batches), advance, _num_rows)
+        found = (to_arrow(batch, schema) for batch in counted(batches, advance))
         if partition_by is None:
             write(found, path, compression)
         else:
             write_partitions(found, path, partition_by, compression)
-
-
-def _num_rows(batch: pa.RecordBatch) -> int:
-    return batch.num_rows
-
-
-def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
-    if not isinstance(records, StructuredTensor) or records.rank != 1:
-        raise DTypeError(
-            "write_parquet",
-            "StructuredTensors of rank 1",
-            f"{type(records).__name__} of shape {records.shape}"
-            if isinstance(records, StructuredTensor)
-            else type(records).__name__,
-            "Give a batch of records; Parquet stores lists of records.",
-        )
-    return to_arrow(records, schema)
 
 
 def write(
@@ -114,7 +88,7 @@ def write(
 ) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
     with whole_output(path) as stream:
-        schema, groups = _storable(iter(batches))
+        schema, groups = _row_groups(batches)
         with pq.ParquetWriter(stream, schema, compression=compression or "none") as writer:
             for group in groups:
                 writer.write_table(group)
@@ -129,16 +103,13 @@ def write_partitions(
     """Writes Arrow record batches to a new folder, with a folder for each value of the keys."""
     keys = keys if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise DTypeError(
-            "write_parquet: partition_by",
-            "a list of names of fields",
-            repr(keys)[:80],
-            'Write partition_by=["country"].',
-        )
+        expected = "a list of names of fields"
+        fix = 'Write partition_by=["country"].'
+        raise DTypeError("write_parquet: partition_by", expected, repr(keys)[:80], fix)
     import pyarrow.dataset as ds  # here, because it imports pandas
 
     with whole_folder(path) as (system, folder):
-        schema, groups = _storable(iter(batches))
+        schema, groups = _row_groups(batches)
         _check_keys(keys, schema)
         format = ds.ParquetFileFormat()
         ds.write_dataset(
@@ -159,39 +130,27 @@ def write_partitions(
 def _check_keys(keys: list[str], schema: pa.Schema) -> None:
     for key in keys:
         if key not in schema.names:
-            raise FieldError(
-                "write_parquet: partition_by",
-                f"one of the fields {', '.join(schema.names[:20])}",
-                repr(key),
-                "Give names of fields of the records.",
-            )
-        arrow: Any = schema.field(key).type
+            expected = f"one of the fields {', '.join(schema.names[:20])}"
+            fix = "Give names of fields of the records."
+            raise FieldError("write_parquet: partition_by", expected, repr(key), fix)
+        arrow = schema.field(key).type
         if not (
             pa.types.is_integer(arrow)
             or pa.types.is_string(arrow)
             or pa.types.is_large_string(arrow)
         ):
-            raise UnsupportedTypeError(
-                Path(key),
-                "integers or text, which the name of a folder can have",
-                f"Arrow type {arrow}",
-                "Give schema= with one of these types, or partition by another field.",
-            )
+            expected = "integers or text, which the name of a folder can have"
+            fix = "Give schema= with one of these types, or partition by another field."
+            raise UnsupportedTypeError(Path(key), expected, f"Arrow type {arrow}", fix)
         is_kept = partition_of(f"{key}=x/file") == {key: "x"} and "\0" not in key
         if not is_kept or is_hidden(key):
-            raise StructureError(
-                "write_parquet: partition_by",
-                "a name that does not begin with . or _, without /, =, % and zero bytes",
-                repr(key),
-                "The name is part of the name of a folder. Rename the field.",
-            )
+            expected = "a name that does not begin with . or _, without /, =, % and zero bytes"
+            fix = "The name is part of the name of a folder. Rename the field."
+            raise StructureError("write_parquet: partition_by", expected, repr(key), fix)
     if not keys or len(set(keys)) < len(keys) or len(keys) == len(schema.names):
-        raise StructureError(
-            "write_parquet: partition_by",
-            "some of the fields, each once",
-            repr(keys)[:80],
-            "The files need at least one other field.",
-        )
+        expected = "some of the fields, each once"
+        fix = "The files need at least one other field."
+        raise StructureError("write_parquet: partition_by", expected, repr(keys)[:80], fix)
 
 
 def _named_by(keys: list[str], batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -202,46 +161,28 @@ def _named_by(keys: list[str], batch: pa.RecordBatch) -> pa.RecordBatch:
             continue
         for text in column.unique().drop_null().to_pylist():
             if text == NULL_NAME or "\0" in text:
-                raise StructureError(
-                    Path(key),
-                    f"text without zero bytes, other than {NULL_NAME!r}, which is null",
-                    repr(text)[:80],
+                expected = f"text without zero bytes, other than {NULL_NAME!r}, which is null"
+                fix = (
                     "The value becomes the name of a folder. Replace it, or partition by "
-                    "another field.",
+                    "another field."
                 )
+                raise StructureError(Path(key), expected, repr(text)[:80], fix)
     return batch
 
 
-def _storable(batches: Iterator[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Returns the schema of batches, and the row groups to write."""
-    first = next(batches, None)
-    if first is None:
-        raise StructureError(
-            "write_parquet",
-            "at least one batch of records",
-            "0 batches",
-            "To write an empty file, give a batch of 0 records.",
-        )
-    schema = without_unions(first.schema)
-    _check_storable(pa.struct(list(schema)), Path())
-    return schema, _row_groups(itertools.chain([first], batches), first.schema, schema)
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Returns the schema of the file, and the row groups to write."""
+    schema, checked = with_one_schema(batches, "write_parquet")
+    of_file = without_unions(schema)
+    _check_storable(pa.struct(list(of_file)), Path())
+    return of_file, _joined(stored(batch, of_file) for batch in checked)
 
 
-def _row_groups(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, of_file: pa.Schema
-) -> Iterator[pa.Table]:
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yields batches joined into row groups, because each row group costs space and time."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if batch.schema != schema:
-            raise StructureError(
-                "write_parquet",
-                f"batches of one schema: {schema_text(schema)}",
-                schema_text(batch.schema),
-                "Give schema=, or convert the batches to one schema.",
-            )
-        batch = stored(batch, of_file)
         pending.append(batch)
         rows += batch.num_rows
         size += batch.get_total_buffer_size()
@@ -265,11 +206,7 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
             else "Parquet stores columns of values. Add a field with with_updates.",
         )
     if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
-        raise UnsupportedTypeError(
-            path,
-            "a type that Parquet stores",
-            f"Arrow type {arrow}",
-            "Give schema= with another type, such as that of the values, or its parts.",
-        )
+        fix = "Give schema= with another type, such as that of the values, or its parts."
+        raise UnsupportedTypeError(path, "a type that Parquet stores", f"Arrow type {arrow}", fix)
     for field in inner_fields(arrow):
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)

@@ -26,8 +26,10 @@ from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, QueryError
 
 if TYPE_CHECKING:
+    from google.cloud.spanner_v1 import Type
     from google.cloud.spanner_v1.database import BatchSnapshot, Database
     from google.cloud.spanner_v1.snapshot import Snapshot
+    from google.cloud.spanner_v1.streamed import StreamedResultSet
     from google.cloud.spanner_v1.transaction import Transaction
 
 # Rows are converted in parts, because a value of the protocol takes ten times the memory of the
@@ -89,28 +91,27 @@ def read_spanner(
     """
     needed("google.cloud.spanner", "spanner", "read_spanner")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    query_of = _Query(query, params, param_types, wanted, retry(timeout))
-    with named_errors("read_spanner"):
-        if hasattr(source, "generate_query_batches"):
-            tables = query_of.partitions(source)
-        elif hasattr(source, "execute_sql"):
-            tables = [query_of.rows(source)]
-        elif hasattr(source, "snapshot"):
-            tables = [query_of.rows_of_database(source)]
-        else:
-            raise DTypeError(
-                "read_spanner",
-                "a Database, Snapshot or BatchSnapshot of google-cloud-spanner",
-                type(source).__name__,
-                "Get one by spanner.Client().instance(...).database(...).",
-            )
+    sql = _Query("read_spanner", query, params, param_types, wanted, timeout)
+    if hasattr(source, "generate_query_batches"):
+        tables = sql.partitions(source)
+    elif hasattr(source, "execute_sql") or hasattr(source, "snapshot"):
+        tables = sql.tables(source)
+    else:
+        expected = "a Database, Snapshot or BatchSnapshot of google-cloud-spanner"
+        fix = "Get one by spanner.Client().instance(...).database(...)."
+        raise DTypeError("read_spanner", expected, type(source).__name__, fix)
     return wanted.records(pa.concat_tables(tables))
 
 
 def result_of(
-    source: Any, query: str, params: Any, param_types: Any, wanted: WantedTable, timeout: float
-) -> Generator[pa.Table]:
-    """Yields the rows of a query in parts, at least one; the first may be empty.
+    source: Any,
+    query: str,
+    params: Mapping[str, Any] | None,
+    param_types: Mapping[str, Any] | None,
+    wanted: WantedTable,
+    timeout: float,
+) -> Generator[Any]:
+    """Yields the schema of the result of a query, and then its record batches.
 
     Args:
         source: A Database, or a Snapshot for several reads.
@@ -127,68 +128,63 @@ def result_of(
     is_database = hasattr(source, "snapshot")
     is_for_one = not is_database and not getattr(source, "_multi_use", False)
     if is_for_one or hasattr(source, "generate_query_batches"):
-        raise DTypeError(
-            "xt.data.spanner",
-            "a Database, or a Snapshot for several reads, of google-cloud-spanner",
-            type(source).__name__,
-            "Give the Database, or database.snapshot(multi_use=True) in a with statement.",
-        )
-    query_of = _Query(query, params, param_types, wanted, retry(timeout))
-    with named_errors("xt.data.spanner"), contextlib.ExitStack() as opened:
-        snapshot = opened.enter_context(source.snapshot()) if is_database else source
-        yield from query_of.parts(snapshot)
+        expected = "a Database, or a Snapshot for several reads, of google-cloud-spanner"
+        fix = "Give the Database, or database.snapshot(multi_use=True) in a with statement."
+        raise DTypeError("xt.data.spanner", expected, type(source).__name__, fix)
+    sql = _Query("xt.data.spanner", query, params, param_types, wanted, timeout)
+    for number, table in enumerate(sql.tables(source)):
+        if not number:
+            yield table.schema
+        yield from table.to_batches()
 
 
 class _Query:
-    """A query with its parameters, and what is wanted of its result."""
+    """A query with its parameters, what is wanted of its result, and who reads it, for errors."""
 
     def __init__(
-        self, text: str, params: Any, param_types: Any, wanted: WantedTable, retry: Any
+        self,
+        function: str,
+        text: str,
+        params: Mapping[str, Any] | None,
+        param_types: Mapping[str, Any] | None,
+        wanted: WantedTable,
+        timeout: float,
     ) -> None:
-        self._text = text
-        self._params = None if not params else {n: _encoded(v) for n, v in params.items()}
-        kinds = {} if not params else {n: _type_of(v) for n, v in params.items()}
-        given = {n: kind for n, kind in kinds.items() if kind is not None}
-        self._param_types = {**given, **(param_types or {})} or None
+        params = params or {}
+        found = {name: _type_of(value) for name, value in params.items()}
+        given = {name: kind for name, kind in found.items() if kind is not None}
+        self._function = function
         self._wanted = wanted
-        self._retry = retry
+        self._retry = {"retry": retry(timeout)}
+        self._arguments: dict[str, Any] = {
+            "sql": text,
+            "params": {name: _encoded(value) for name, value in params.items()} or None,
+            "param_types": {**given, **(param_types or {})} or None,
+            **self._retry,
+        }
 
-    def rows_of_database(self, database: Any) -> pa.Table:
-        with database.snapshot() as snapshot, named_errors("read_spanner"):
-            return self.rows(snapshot)
+    def tables(self, source: Any) -> Iterator[pa.Table]:
+        """Yields the rows of the query in parts, at least one.
 
-    def rows(self, snapshot: Any) -> pa.Table:
-        """Returns the rows of the query in a snapshot."""
-        return pa.concat_tables(self.parts(snapshot))
+        Args:
+            source: A snapshot; or a database, of which a new snapshot is read.
+        """
+        with named_errors(self._function), contextlib.ExitStack() as opened:
+            if not hasattr(source, "execute_sql"):
+                source = opened.enter_context(source.snapshot())
+            # The errors are converted before the snapshot ends, which asks the server after some.
+            opened.enter_context(named_errors(self._function))
+            yield from self._tables(source.execute_sql(lazy_decode=True, **self._arguments))
 
-    def parts(self, snapshot: Any) -> Iterator[pa.Table]:
-        """Yields the rows of the query in a snapshot in parts, at least one."""
-        results = snapshot.execute_sql(
-            self._text,
-            params=self._params,
-            param_types=self._param_types,
-            lazy_decode=True,
-            retry=self._retry,
-        )
-        for rows in _parts(iter(results)):
-            yield self._part(rows, results)
-
-    def partitions(self, snapshot: Any) -> list[pa.Table]:
+    def partitions(self, snapshot: BatchSnapshot) -> list[pa.Table]:
         """Returns the rows of each partition of the query in a BatchSnapshot."""
-        batches = list(
-            snapshot.generate_query_batches(
-                self._text,
-                params=self._params,
-                param_types=self._param_types,
-                retry=self._retry,
-            )
-        )
 
-        def read(batch: Any) -> pa.Table:
-            results = snapshot.process_query_batch(batch, lazy_decode=True, retry=self._retry)
-            return self._table(results)
+        def read(batch: Mapping[str, Any]) -> pa.Table:
+            results = snapshot.process_query_batch(batch, lazy_decode=True, **self._retry)
+            return pa.concat_tables(self._tables(results))
 
-        with ThreadPoolExecutor(_THREADS) as threads:
+        with named_errors(self._function), ThreadPoolExecutor(_THREADS) as threads:
+            batches = list(snapshot.generate_query_batches(**self._arguments))
             reads = [threads.submit(read, batch) for batch in batches]
             try:
                 return [each.result() for each in reads]
@@ -196,23 +192,18 @@ class _Query:
                 threads.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _table(self, results: Any) -> pa.Table:
-        parts = [self._part(rows, results) for rows in _parts(iter(results))]
-        return pa.concat_tables(parts)
-
-    def _part(self, rows: list[Any], results: Any) -> pa.Table:
-        fields = [] if results.metadata is None else results.fields
-        if not fields:
-            raise QueryError(
-                "read_spanner",
-                "a query with columns",
-                "a statement that returns no rows",
-                "Write a SELECT, or add THEN RETURN to the statement.",
-            )
-        schema = schema_of(fields, self._wanted.schema)
-        if self._wanted.schema is None:
-            schema = self._wanted.pruned(schema)
-        return table_of(rows, fields, schema)
+    def _tables(self, results: StreamedResultSet) -> Iterator[pa.Table]:
+        """Yields the rows of a result in parts, at least one."""
+        for rows in _parts(iter(results)):
+            fields = [] if results.metadata is None else results.fields
+            if not fields:
+                received = "a statement that returns no rows"
+                fix = "Write a SELECT, or add THEN RETURN to the statement."
+                raise QueryError("read_spanner", "a query with columns", received, fix)
+            schema = schema_of(fields, self._wanted.schema)
+            if self._wanted.schema is None:
+                schema = self._wanted.pruned(schema)
+            yield table_of(rows, fields, schema)
 
 
 def _parts(rows: Iterator[Any]) -> Iterator[list[Any]]:
@@ -235,7 +226,7 @@ _PARAMETERS: tuple[tuple[type, int], ...] = (
 )
 
 
-def _type_of(value: Any) -> Any:
+def _type_of(value: object) -> Type | None:
     """Returns the Spanner type of a parameter, or None if its value does not show it."""
     from google.cloud.spanner_v1 import Type
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import is_list
 from extensor._path import Path
 from extensor.errors import FieldError, StructureError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from google.cloud.spanner_v1 import StructType, Type
 
 # google.spanner.v1.TypeCode
 BOOL, INT64, FLOAT64, TIMESTAMP, DATE, STRING, BYTES, ARRAY, STRUCT, NUMERIC, JSON = range(1, 12)
@@ -35,7 +39,7 @@ _LEAVES: dict[int, pa.DataType] = {
 }
 
 
-def schema_of(fields: Iterable[Any], wanted: pa.Schema | None = None) -> pa.Schema:
+def schema_of(fields: Iterable[StructType.Field], wanted: pa.Schema | None = None) -> pa.Schema:
     """Returns the Arrow schema of the columns of a result.
 
     Args:
@@ -50,17 +54,16 @@ def schema_of(fields: Iterable[Any], wanted: pa.Schema | None = None) -> pa.Sche
     return pa.schema(_fields(fields, None if wanted is None else pa.struct(list(wanted)), Path()))
 
 
-def _fields(fields: Iterable[Any], wanted: Any, path: Path) -> list[pa.Field]:
+def _fields(
+    fields: Iterable[StructType.Field], wanted: pa.StructType | None, path: Path
+) -> list[pa.Field]:
     made: list[pa.Field] = []
     names = [field.name for field in fields]
-    for field in [] if wanted is None else wanted:
+    for field in [] if wanted is None else wanted.fields:
         if field.name not in names:
-            raise FieldError(
-                path / field.name,
-                "one column of this name, because schema= has it",
-                f"the columns {', '.join(names[:20])}",
-                "Correct schema= or the query.",
-            )
+            expected = "one column of this name, because schema= has it"
+            received = f"the columns {', '.join(names[:20])}"
+            raise FieldError(path / field.name, expected, received, "Correct schema= or the query.")
     for index, field in enumerate(fields):
         if not field.name or names.count(field.name) > 1:
             raise StructureError(
@@ -79,9 +82,9 @@ def _fields(fields: Iterable[Any], wanted: Any, path: Path) -> list[pa.Field]:
     return made
 
 
-def _type(kind: Any, wanted: pa.DataType | None, path: Path) -> pa.DataType:
+def _type(kind: Type, wanted: pa.DataType | None, path: Path) -> pa.DataType:
     if kind.code == ARRAY:
-        items = wanted.value_type if wanted is not None and _is_list(wanted) else None
+        items = wanted.value_type if wanted is not None and is_list(wanted) else None
         return pa.list_(_type(kind.array_element_type, items, path))
     if kind.code == STRUCT:
         records = wanted if wanted is not None and pa.types.is_struct(wanted) else None
@@ -91,12 +94,9 @@ def _type(kind: Any, wanted: pa.DataType | None, path: Path) -> pa.DataType:
     if kind.code == NUMERIC and kind.type_annotation == _PG_NUMERIC:
         return pa.string()
     if kind.code not in _LEAVES:
-        raise UnsupportedTypeError(
-            path,
-            "a type of Spanner with a counterpart in Arrow",
-            f"the type with code {kind.code}",
-            "Cast the column in the query: CAST(... AS STRING).",
-        )
+        expected = "a type of Spanner with a counterpart in Arrow"
+        fix = "Cast the column in the query: CAST(... AS STRING)."
+        raise UnsupportedTypeError(path, expected, f"the type with code {kind.code}", fix)
     return _LEAVES[kind.code]
 
 
@@ -105,11 +105,3 @@ def _is_exact(code: int, wanted: pa.DataType) -> bool:
     if code == TIMESTAMP:
         return pa.types.is_timestamp(wanted)
     return code == NUMERIC and pa.types.is_decimal(wanted)
-
-
-def _is_list(arrow: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(arrow)
-        or pa.types.is_large_list(arrow)
-        or pa.types.is_fixed_size_list(arrow)
-    )

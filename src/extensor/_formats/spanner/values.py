@@ -62,12 +62,8 @@ def _lists(values: list[Any], kind: Any, arrow: pa.DataType, path: Path) -> pa.A
     items = list(itertools.chain.from_iterable(lists))
     inner = _array(items, kind.array_element_type, arrow.value_type, path)
     if offsets[-1] > _INT32:
-        raise DTypeError(
-            path,
-            f"at most {_INT32:,} items in the lists of a part of the result",
-            f"{offsets[-1]:,} items",
-            "Read the result in parts.",
-        )
+        expected = f"at most {_INT32:,} items in the lists of a part of the result"
+        raise DTypeError(path, expected, f"{offsets[-1]:,} items", "Read the result in parts.")
     buffers = [_validity(values), pa.py_buffer(offsets.astype(np.int32))]
     return pa.Array.from_buffers(arrow, len(values), buffers, children=[inner])
 

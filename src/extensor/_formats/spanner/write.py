@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import uuid
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from extensor._arrow.batches import batches_of, count_of, counted
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
+from extensor._choice import expect_one_of
 from extensor._dependency import needed
 from extensor._formats.spanner import types
 from extensor._formats.spanner.types import schema_of
@@ -22,10 +24,13 @@ from extensor._google import commits, named_errors, retry
 from extensor._progress import progress_bar
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FieldError, ServerError
+from extensor.errors import FieldError, ServerError
 
 if TYPE_CHECKING:
+    from google.cloud.spanner_v1 import StructType, Type
     from google.cloud.spanner_v1.database import Database
+    from google.cloud.spanner_v1.session import Session
+    from google.protobuf.struct_pb2 import ListValue
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -77,13 +82,7 @@ def write_spanner(
             are not StructuredTensors of rank 1 (also a TypeError).
     """
     needed("google.cloud.spanner", "spanner", "write_spanner")
-    if mode not in _MODES:
-        raise DTypeError(
-            "write_spanner: mode",
-            " or ".join(f'"{each}"' for each in _MODES),
-            repr(mode)[:60],
-            "Leave it out for new rows.",
-        )
+    expect_one_of(_MODES, mode, "write_spanner: mode", "Leave it out for new rows.")
     with (
         progress_bar("write_spanner", progress, count_of(records)) as advance,
         _Table(table, database, mode, timeout) as target,
@@ -95,19 +94,19 @@ def write_spanner(
 class _Table:
     """A table to write to."""
 
-    def __init__(self, name: str, database: Any, mode: str, timeout: float) -> None:
+    def __init__(self, name: str, database: Database, mode: str, timeout: float) -> None:
         self._name = name
         self._database = database
         self._mode = mode
         self._timeout = timeout
-        self._fields: dict[tuple[str, ...], list[Any]] = {}
+        self._fields: dict[tuple[str, ...], list[StructType.Field]] = {}
         self._written = 0
-        self._session: Any = None
+        self._session: Session | None = None
 
     def __enter__(self) -> _Table:
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A session of a server that cannot be reached ends there after an hour.
         is_there = kind is None or not issubclass(kind, ServerError)
         if self._session is not None and is_there:
@@ -125,17 +124,14 @@ class _Table:
             self._commit(names, values)
             self._written += len(values)
 
-    def _fields_of(self, names: tuple[str, ...]) -> list[Any]:
+    def _fields_of(self, names: tuple[str, ...]) -> list[StructType.Field]:
         """Returns the metadata of columns."""
         from google.cloud.spanner_v1 import KeySet
 
         if not names:
-            raise FieldError(
-                self._name,
-                "records with at least one field",
-                "records without fields",
-                "Add a field with with_updates.",
-            )
+            expected = "records with at least one field"
+            fix = "Add a field with with_updates."
+            raise FieldError(self._name, expected, "records without fields", fix)
         with named_errors(self._name), self._database.snapshot() as snapshot:
             no_rows = KeySet(keys=[])
             results = snapshot.read(
@@ -153,7 +149,7 @@ class _Table:
             self._session = session
         return self._session.name
 
-    def _commit(self, names: tuple[str, ...], rows: list[Any]) -> None:
+    def _commit(self, names: tuple[str, ...], rows: list[ListValue]) -> None:
         """Inserts rows. The `commit` of the client tries for an hour to reach a server."""
         from google.cloud.spanner_v1 import CommitRequest, Mutation, TransactionOptions
 
@@ -172,7 +168,9 @@ class _Table:
             )
 
 
-def _converted(records: StructuredTensor, fields: Any, schema: pa.Schema | None) -> pa.Table:
+def _converted(
+    records: StructuredTensor, fields: list[StructType.Field], schema: pa.Schema | None
+) -> pa.Table:
     """Returns records with the types of the columns."""
     own = schema_from_spec(spec_of(records)) if schema is None else schema
     made = [field.with_type(_plain(field.type)) for field in schema_of(fields, own)]
@@ -189,7 +187,7 @@ def _plain(arrow: pa.DataType) -> pa.DataType:
     return arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
 
 
-def _messages(columns: list[list[Any]]) -> Iterator[tuple[Any, int]]:
+def _messages(columns: list[list[Any]]) -> Iterator[tuple[ListValue, int]]:
     """Yields the message of each row, and its number of bytes."""
     from google.protobuf.struct_pb2 import ListValue
 
@@ -199,28 +197,19 @@ def _messages(columns: list[list[Any]]) -> Iterator[tuple[Any, int]]:
         yield values, values.ByteSize()
 
 
-def _texts(column: pa.ChunkedArray | pa.Array, kind: Any) -> list[Any]:
+def _texts(column: pa.ChunkedArray | pa.Array, kind: Type) -> list[Any]:
     """Returns a column as Spanner's protocol has it: exact types, NaN and infinities as text."""
     code = kind.code
     if code == types.ARRAY:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-        items = _texts(column.flatten(), kind.array_element_type)
-        ends: list[int] = pc.cumulative_sum(
-            pc.fill_null(pc.list_value_length(column), 0)
-        ).to_pylist()
-        starts = [0, *ends][:-1]
-        valid: list[bool] = column.is_valid().to_pylist()
-        return [
-            items[start:end] if is_valid else None
-            for start, end, is_valid in zip(starts, ends, valid, strict=True)
-        ]
+        items = iter(_texts(column.flatten(), kind.array_element_type))
+        lengths: list[int | None] = pc.list_value_length(column).to_pylist()
+        return [None if n is None else list(itertools.islice(items, n)) for n in lengths]
     if code == types.TIMESTAMP:
         # An array of text, such as "2024-01-01 00:00:00.5Z".
         return [t and t.replace(" ", "T") for t in column.cast(pa.string()).to_pylist()]
-    if code == types.DATE:
-        return column.cast(pa.string()).to_pylist()
-    if code in (types.INT64, types.ENUM):
+    if code in (types.DATE, types.INT64, types.ENUM):
         return column.cast(pa.string()).to_pylist()
     values: list[Any] = column.to_pylist()
     if code in (types.FLOAT64, types.FLOAT32):

@@ -1,0 +1,26 @@
+"""expect_one_of: the check of an argument that is one of a few values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from extensor.errors import DTypeError
+
+
+def expect_one_of(choices: Sequence[object], value: object, argument: str, fix: str) -> None:
+    """Raises a DTypeError for a value that is none of those that an argument may have.
+
+    Args:
+        choices: The values, at least two.
+        value: The value that was given.
+        argument: The function and the argument, for the error.
+        fix: What to do instead.
+
+    >>> from extensor._choice import expect_one_of
+    >>> expect_one_of(("lz4", "zstd", None), "zip", "write_arrow: compression", "Leave it out.")
+    Traceback (most recent call last):
+    extensor.errors.DTypeError: write_arrow: compression: expected 'lz4', 'zstd' or None, ...
+    """
+    if value not in choices:
+        *names, last = map(repr, choices)
+        raise DTypeError(argument, f"{', '.join(names)} or {last}", repr(value)[:60], fix)

@@ -1,0 +1,89 @@
+"""Documents of a database, whose clients return Python data: records that have a key each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.struct_fields import batch_of
+from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._path import Path
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import FieldError
+
+
+def records_of_documents(
+    documents: list[dict[str, Any]],
+    names: Sequence[str],
+    wanted: WantedTable,
+    conflicts: str = "error",
+    typed: Callable[[pa.StructArray], pa.StructArray] | None = None,
+) -> StructuredTensor:
+    """Returns documents as records.
+
+    Args:
+        documents: The documents.
+        names: The name of each document, for errors.
+        wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
+        conflicts: As in `constant`, without a schema.
+        typed: Returns all documents with more exact types, without a schema.
+    """
+    if wanted.schema is not None:
+        arrow = pa.struct(list(wanted.schema))
+        values = [with_fields_of(document, arrow) for document in documents]
+        parsed = wanted.without_auto()
+        records = of_spec(values, parsed.spec(), parsed.nulls, name_of=names.__getitem__)
+        return wanted.settled(wanted.cast(records))
+    if wanted.columns is not None:
+        fields = set(field_names(wanted))
+        documents = [{n: each for n, each in row.items() if n in fields} for row in documents]
+    array = arrow_of(documents, wanted.nulls, conflicts, names.__getitem__)
+    return wanted.records(pa.Table.from_batches([batch_of(typed(array) if typed else array)]))
+
+
+def field_names(wanted: WantedTable) -> list[str]:
+    """Returns the names of the top-level fields that are read, if the caller chose some."""
+    if wanted.schema is not None:
+        return wanted.schema.names
+    return list(dict.fromkeys(Path.of(path).names[0] for path in wanted.columns or ()))
+
+
+def with_fields_of(value: Any, arrow: pa.DataType) -> Any:
+    """Returns Python data with the fields of a type only.
+
+    >>> from extensor._formats.python.documents import with_fields_of
+    >>> import pyarrow as pa
+    >>> with_fields_of([{"a": 1, "b": 2}], pa.list_(pa.struct({"b": pa.int64()})))
+    [{'b': 2}]
+    """
+    if pa.types.is_struct(arrow) and isinstance(value, dict):
+        return {f.name: with_fields_of(value[f.name], f.type) for f in arrow if f.name in value}
+    if isinstance(value, list) and pa.types.is_nested(arrow) and hasattr(arrow, "value_type"):
+        return [with_fields_of(item, arrow.value_type) for item in value]
+    return value
+
+
+def with_key(
+    document: dict[str, Any], key: str, field: str | None, argument: str, name: str
+) -> dict[str, Any]:
+    """Returns a document with its key as its first field.
+
+    Args:
+        document: The document.
+        key: Its key.
+        field: The name of the field; None for the document as it is.
+        argument: The name of the argument that chose the field, for errors.
+        name: The name of the document, for errors.
+
+    Raises:
+        FieldError: If the document has the field (also a KeyError).
+    """
+    if field is None:
+        return document
+    if field in document:
+        expected = f"a record without the field {field}, which {argument}= names"
+        raise FieldError(name, expected, "a record with this field", f"Choose another {argument}=.")
+    return {field: key, **document}
