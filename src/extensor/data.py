@@ -1,17 +1,11 @@
 """tf.data datasets of structured batches, the fields that a model uses, and statistics."""
 
-from extensor._data.arrow import arrow
 from extensor._data.batches import batches
-from extensor._data.database import database
+from extensor._data.databases import database, firestore, spanner
 from extensor._data.fields_used import fields_used
-from extensor._data.firestore import firestore
-from extensor._data.json import json
-from extensor._data.parquet import parquet
+from extensor._data.files import arrow, json, parquet, proto, tfrecord
 from extensor._data.position import Shuffle
-from extensor._data.proto import proto
-from extensor._data.spanner import spanner
 from extensor._data.state import state, steps_per_shard
-from extensor._data.tfrecord import tfrecord
 from extensor._describe.comparison import Comparison, Drift
 from extensor._describe.describe import describe
 from extensor._describe.description import Description

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._data.dataset import Wanted
 from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Passes, Shuffle
-from extensor._data.wanted import Wanted
 from extensor._path import PathLike
 from extensor._typing import DTypeLike, NullsLike
 from extensor.errors import DTypeError, StructureError

@@ -1,40 +1,385 @@
-"""Datasets of files of any format."""
+"""Files of any format as datasets of structured batches."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
-from extensor._data.feed import Feed
-from extensor._data.position import Passes
-from extensor._data.prunable import prunable
-from extensor._data.serialize import feed_of_files
-from extensor._data.stream import stream
-from extensor._data.wanted import Wanted
-from extensor._streams.read import SOURCES
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.dataset import Wanted, dataset_of_files
+from extensor._data.position import Passes, Shuffle
+from extensor._files.files import FilePath
+from extensor._formats.parquet.plan import ParquetPlan
+from extensor._formats.parquet.smallest import smallest_columns
+from extensor._formats.protobuf.descriptors import descriptor_of
+from extensor._formats.protobuf.read import spec_from_proto
+from extensor._formats.tfrecord.files import expect_message
+from extensor._path import PathLike
+from extensor._pruning.fields import FieldsUsed
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
 
 
-def dataset_of_files(
-    format: str, paths: Any, wanted: Wanted, passes: Passes, **own: Any
+def arrow(
+    paths: FilePath | Iterable[FilePath],
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: SchemaLike | None = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
 ) -> tf.data.Dataset:
-    """Returns a dataset of the records of files.
+    """Returns a dataset that streams the records of Arrow IPC and Feather files in batches.
+
+    The record batches of a file are read in any order. IPC streams and compressed files are read
+    from their beginning: shuffling has such a file in memory, and it belongs to one shard.
 
     Args:
-        format: The format, one of `SOURCES`.
-        paths: The files.
-        wanted: Which records it yields.
-        passes: Which batches its passes have.
-        **own: The arguments that only this format has.
+        paths: One file, folder or glob pattern, or several, of one schema; their records are
+            concatenated.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
+        schema: The spec of the records, or a pyarrow Schema, to which the columns are cast without
+            loss. A nullable column that a file does not have is null there. Default: the schema of
+            the files, which must agree.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
+        `state` lies within an epoch.
+
+    Raises:
+        StructureError, RowError: As in `parquet`; StructureError also if files have different
+            schemas.
+        MissingFileError, FormatError, FieldError, DTypeError: As in `read_arrow`.
+        NullError, UnsupportedTypeError: As in `from_arrow`.
+
+    >>> import extensor as xt
+    >>> path = "recipes.arrow"
+    >>> xt.write_arrow(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
+    >>> for batch in xt.data.arrow(path, batch_size=2):
+    ...     print(batch["est_time"].numpy())
+    [55. 30.]
+    [45.]
     """
-    source = SOURCES[format](paths, wanted, **own)
-    return dataset_of_feed(feed_of_files(format, source, wanted, passes, own), wanted, passes)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return dataset_of_files("arrow", paths, wanted, passes)
 
 
-def dataset_of_feed(feed: Feed, wanted: Wanted, passes: Passes) -> tf.data.Dataset:
-    """Returns a dataset of a feed, which begins at the state, and models may read in part."""
-    if passes.state is not None:
-        feed.plan.begin_at(passes.state)
-    if not wanted.is_auto:
-        return stream(feed)
-    return prunable(stream(feed), lambda fields: stream(feed.with_fields(fields)))
+def json(
+    paths: FilePath | Iterable[FilePath],
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: SchemaLike | None = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+) -> tf.data.Dataset:
+    r"""Returns a dataset that streams the records of JSON files in structured batches.
+
+    Files of one object a line are read some lines at a time, in any order. The records are counted
+    first; without `schema=`, all records are parsed for their types then. A compressed file, or one
+    with another layout, such as an array, is read from its beginning: shuffling has it in memory,
+    and it belongs to one shard.
+
+    Args:
+        paths: One file, folder or glob pattern, or several; their records are concatenated.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
+        schema: The spec of the records, or a pyarrow Schema, as in `read_json`. Default: that of
+            all records.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
+            MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
+            path. More in `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
+        `state` lies within an epoch.
+
+    Raises:
+        StructureError, RowError: As in `parquet`.
+        MissingFileError, FormatError, FieldError, DTypeError, NullError: As in `read_json`; with
+            `schema=`, those of values are raised during iteration.
+        UnsupportedTypeError: As in `from_arrow`.
+
+    >>> import pathlib
+    >>> import extensor as xt
+    >>> path = pathlib.Path("recipes.jsonl")
+    >>> _ = path.write_text('{"title": "Tea"}\n{"title": "Bread"}\n{"title": "Soup"}\n')
+    >>> for batch in xt.data.json(path, batch_size=2):
+    ...     print(batch["title"].numpy())
+    [b'Tea' b'Bread']
+    [b'Soup']
+    """
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return dataset_of_files("json", paths, wanted, passes)
+
+
+def parquet(
+    paths: FilePath | Iterable[FilePath],
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: SchemaLike | None = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the records of Parquet files in structured batches.
+
+    Each iteration of the dataset reads the files part by part, one part ahead.
+
+    Args:
+        paths: One file, folder or glob pattern, or several, of one schema; their records are
+            concatenated.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. Other fields are not decoded.
+        schema: The spec of the records, or a pyarrow Schema, as in `read_parquet`: a nullable
+            column that some of the files do not have is null there. Default: the schema of the
+            files, which must agree.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its spec depends only on the files'
+        schema. Its cardinality is known, except if `state` lies within an epoch.
+
+    Raises:
+        StructureError: If `batch_size` or `epochs` is not a positive number, or `state` is of
+            another dataset (also a ValueError).
+        RowError: If there is no shard of this number (also an IndexError).
+        MissingFileError, FormatError, FieldError: As in `read_parquet`, at once.
+        UnsupportedTypeError: As in `from_arrow`, at once, like the errors of `nulls`. Errors that
+            depend on contents, such as those for nulls, are raised during iteration.
+
+    >>> import extensor as xt
+    >>> path = "recipes.parquet"
+    >>> xt.write_parquet(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
+    >>> for batch in xt.data.parquet(path, batch_size=2):
+    ...     print(batch["est_time"].numpy())
+    [55. 30.]
+    [45.]
+    """
+    if isinstance(columns, FieldsUsed):
+        columns = smallest_columns(ParquetPlan(paths), columns)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return dataset_of_files("parquet", paths, wanted, passes)
+
+
+def proto(
+    paths: FilePath | Iterable[FilePath],
+    message: type[Message] | Descriptor,
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: SchemaLike | None = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    max_depth: int | None = None,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the messages of files in structured batches.
+
+    A file is a TFRecord file, or has each message after its length, as `writeDelimitedTo` of Java
+    and `serialize_length_prefixed` of Python write them. Both say where each message begins; so
+    they are read in any order. A compressed TFRecord file is read from its beginning: shuffling
+    has it in memory, and it belongs to one shard.
+
+    Args:
+        paths: One file, folder or glob pattern, or several; their messages are concatenated.
+        message: The class of the messages, or its descriptor.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always. Other fields are not decoded.
+        schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What a field becomes that a message does not have. Default: an empty list. Or a
+            policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default
+            value of the field.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+        max_depth: How often a message type is read inside itself. A message that is nested deeper
+            is an error. Needed for recursive types without `columns`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
+        `state` lies within an epoch.
+
+    Raises:
+        StructureError, RowError: As in `parquet`.
+        MissingFileError: If a path does not exist (also a FileNotFoundError).
+        FormatError: If a file is of neither kind, or is cut; during iteration, if bytes are not a
+            message of the type (also a ValueError).
+        FieldError, DTypeError, MissingDependencyError: As in `from_proto`.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> from google.protobuf import descriptor_pb2
+    >>> Name = descriptor_pb2.UninterpretedOption.NamePart
+    >>> with tf.io.TFRecordWriter("names.tfrecord") as writer:
+    ...     for text in ("a", "b", "c"):
+    ...         writer.write(Name(name_part=text, is_extension=True).SerializeToString())
+    >>> for batch in xt.data.proto("names.tfrecord", Name, batch_size=2):
+    ...     print(batch["name_part"].numpy())
+    [b'a' b'b']
+    [b'c']
+    """
+    descriptor, asked = descriptor_of(message), Wanted(columns)
+    names = asked.columns
+    spec = spec_from_proto(descriptor, names, schema, nulls, row_splits_dtype, max_depth)
+    wanted = Wanted("auto" if asked.is_auto else None, spec)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    own = {
+        "message": descriptor,
+        "columns": names,
+        "schema": None if schema is None else WantedTable(None, schema).schema,
+        "policies": nulls,
+        "max_depth": max_depth,
+    }
+    return dataset_of_files("proto", paths, wanted, passes, **own)
+
+
+def tfrecord(
+    paths: FilePath | Iterable[FilePath],
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: SchemaLike | None = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    keys: Mapping[PathLike, str] | None = None,
+    context: Iterable[PathLike] = (),
+    message: str | None = None,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the records of TFRecord files in structured batches.
+
+    The lengths of the records, which the file stores, say where each begins; so they are read in
+    any order. Without `schema=`, all records are parsed first, in Python. A compressed file is read
+    from its beginning: shuffling has it in memory, and it belongs to one shard.
+
+    Args:
+        paths: One file, folder or glob pattern, or several; their records are concatenated.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
+        schema: The spec of the records, or a pyarrow Schema. Default: that of the features.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: The policy for features that are missing, or a dict of policies by path: `"error"`
+            (the default), `"mask"`, or `xt.fill(value)`. With a spec, its MaskedTensors are masked.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields. It needs a schema.
+        context: The paths of the lists that are features of the context of a SequenceExample.
+            Without a schema, they are found out.
+        message: "Example" or "SequenceExample". Default: SequenceExample if a record (with a
+            schema: one of the first) has feature lists. For other messages, see `proto`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
+        `state` lies within an epoch.
+
+    Raises:
+        StructureError, RowError: As in `parquet`.
+        MissingFileError, FormatError, DTypeError, FieldError, NullError, UnsupportedTypeError: As
+            in `read_tfrecord`; those that depend on contents during iteration.
+
+    >>> import extensor as xt
+    >>> path = "recipes.tfrecord"
+    >>> xt.write_tfrecord(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
+    >>> for batch in xt.data.tfrecord(path, batch_size=2):
+    ...     print(batch["est_time"].numpy())
+    [55. 30.]
+    [45.]
+    """
+    expect_message(message)
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    own = {"message": message, "keys": keys, "context": list(context)}
+    return dataset_of_files("tfrecord", paths, wanted, passes, **own)

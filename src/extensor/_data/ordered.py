@@ -18,11 +18,10 @@ from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
+from extensor._data.dataset import Wanted, dataset_of_feed
 from extensor._data.feed import Feed
-from extensor._data.files import dataset_of_feed
 from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, taken
 from extensor._data.position import Passes, Positioned
-from extensor._data.wanted import Wanted
 from extensor._pruning.fields import FieldsUsed
 from extensor.errors import StructureError
 

@@ -1,0 +1,70 @@
+"""Datasets of feeds, and which of their records models read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.feed import Feed
+from extensor._data.position import Passes
+from extensor._data.prunable import prunable
+from extensor._data.serialize import feed_of_files
+from extensor._data.stream import stream
+from extensor._files.files import FilePath
+from extensor._path import PathLike
+from extensor._streams.read import SOURCES
+from extensor._typing import DTypeLike, NullsLike, SchemaLike
+
+
+class Wanted(WantedTable):
+    """The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`; models may choose fields.
+
+    Args:
+        columns: As in `WantedTable`; or "auto" for all fields, of which models choose some.
+        schema: As in `WantedTable`.
+        nulls: As in `WantedTable`.
+        row_splits_dtype: As in `WantedTable`.
+    """
+
+    def __init__(
+        self,
+        columns: Iterable[PathLike] | Literal["auto"] | None,
+        schema: SchemaLike | None = None,
+        nulls: NullsLike | None = None,
+        row_splits_dtype: DTypeLike | None = None,
+    ) -> None:
+        self.is_auto = isinstance(columns, str) and columns == "auto"
+        """Whether models choose the fields."""
+        super().__init__(None if self.is_auto else columns, schema, nulls, row_splits_dtype)
+
+
+def dataset_of_files(
+    format: str,
+    paths: FilePath | Iterable[FilePath],
+    wanted: Wanted,
+    passes: Passes,
+    **own: Any,
+) -> tf.data.Dataset:
+    """Returns a dataset of the records of files.
+
+    Args:
+        format: The format, one of `SOURCES`.
+        paths: The files.
+        wanted: Which records it yields.
+        passes: Which batches its passes have.
+        **own: The arguments that only this format has.
+    """
+    source = SOURCES[format](paths, wanted, **own)
+    return dataset_of_feed(feed_of_files(format, source, wanted, passes, own), wanted, passes)
+
+
+def dataset_of_feed(feed: Feed, wanted: Wanted, passes: Passes) -> tf.data.Dataset:
+    """Returns a dataset of a feed, which begins at the state, and models may read in part."""
+    if passes.state is not None:
+        feed.plan.begin_at(passes.state)
+    if not wanted.is_auto:
+        return stream(feed)
+    return prunable(stream(feed), lambda fields: stream(feed.with_fields(fields)))
