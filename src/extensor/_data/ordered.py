@@ -48,6 +48,8 @@ class OrderedPlan(Positioned):
         self._name = name
         self._identity = identity
         self._unordered = unordered
+        self.steps_read: int | None = None
+        """The number of batches in the last epoch that was read to its end."""
         self.unfinished: list[OrderedPass] = []
         """Passes that were closed while a part was read: their sources are not closed yet."""
         if self.shard[1] > 1:
@@ -65,6 +67,11 @@ class OrderedPlan(Positioned):
     def identity(self) -> object:
         """Returns what differs between sources."""
         return [self._name, self._identity, self.schema.to_string(show_schema_metadata=False)]
+
+    @property
+    def steps(self) -> int | None:
+        """The number of batches in an epoch, once one was read to its end."""
+        return self.steps_read
 
     @property
     def steps_per_shard(self) -> int:
@@ -187,7 +194,7 @@ class OrderedPass(ReadAhead):
                     yield first + left * size, rows_after(table, left * size)
                 left = max(0, left - count)
                 first += table.num_rows
-            self._plan.steps = steps
+            self._plan.steps_read = steps
         if left:
             expected = f"a source of at least {step} batches, as when the state was made"
             fix = "Give the source that the state is of, or begin again."

@@ -42,8 +42,6 @@ class Plan(Positioned):
         self.groups = chosen[source.rows[chosen] > 0]
         rows = source.rows[self.groups]
         self.num_rows = int(rows.sum())
-        full, rest = divmod(self.num_rows, self.batch_size)
-        self.steps: int = full if self.drop_remainder or not rest else full + 1
         self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
         if self.shuffle is None:
             nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
@@ -120,6 +118,12 @@ class Plan(Positioned):
                 return f"{self.source.place(group)}, record {row}"
             row -= int(self.source.rows[group])
         return ""
+
+    @property
+    def steps(self) -> int:
+        """The number of batches in an epoch."""
+        full, rest = divmod(self.num_rows, self.batch_size)
+        return full if self.drop_remainder or not rest else full + 1
 
     @property
     def end(self) -> int:

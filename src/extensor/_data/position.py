@@ -134,9 +134,6 @@ class Positioned(abc.ABC):
         StructureError, RowError, DTypeError: If an argument is wrong.
     """
 
-    steps: int | None = None
-    """The number of batches in an epoch, if it is known."""
-
     by_service = False
     """Whether the workers of a tf.data service divide the parts of each pass."""
 
@@ -151,6 +148,11 @@ class Positioned(abc.ABC):
     @abc.abstractmethod
     def identity(self) -> object:
         """Returns what differs between sources, as data that JSON can represent."""
+
+    @property
+    @abc.abstractmethod
+    def steps(self) -> int | None:
+        """The number of batches in an epoch, if it is known."""
 
     @property
     @abc.abstractmethod

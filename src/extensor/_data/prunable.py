@@ -94,7 +94,7 @@ class _NotPrunableError(Exception):
 
 
 @functools.cache
-def _prunable_class(kind: type[tf.data.Dataset]) -> type[tf.data.Dataset]:
+def _prunable_class(kind: Any) -> type[tf.data.Dataset]:
     """Returns a subclass of a class of datasets, whose methods remember their arguments."""
 
     def remembering(name: str) -> Callable[..., tf.data.Dataset]:

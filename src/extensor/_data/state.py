@@ -90,8 +90,10 @@ def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Pos
     """Raises if one iteration has several passes, of which nobody knows the current one."""
     parts = vars(dataset).values() if isinstance(dataset, tf.data.Iterator) else [dataset]
     counts = [int(part.cardinality()) for part in parts if isinstance(part, tf.data.Dataset)]
-    known = plan.steps is not None and not plan.by_service
-    if tf.data.INFINITE_CARDINALITY in counts or (known and max(counts) > plan.steps * plan.epochs):
+    most = max(counts)
+    if plan.steps is not None and not plan.by_service:
+        most = plan.steps * plan.epochs
+    if tf.data.INFINITE_CARDINALITY in counts or max(counts) > most:
         expected = "a dataset that is not repeated"
         fix = "Give epochs= to the function of xt.data, in place of repeat()."
         raise StructureError("dataset", expected, "more batches than a pass has", fix)

@@ -61,7 +61,7 @@ _UNTUNED = "_extensor_untuned"
 
 
 @functools.cache
-def _untuned_class(kind: type[tf.data.Dataset]) -> type[tf.data.Dataset]:
+def _untuned_class(kind: Any) -> type[tf.data.Dataset]:
     """Returns a subclass of a class of datasets that is iterated without tuning and rewriting.
 
     Datasets that are made of it, such as by `map`, are tuned as always.

@@ -117,7 +117,7 @@ def _batches(
 
 
 def _of_files(
-    paths: FilePath | Iterable[FilePath], wanted: WantedTable | None, format: str | None
+    paths: Any, wanted: WantedTable | None, format: str | None
 ) -> tuple[Iterator[pa.RecordBatch], int | None]:
     source = opened(paths, None if wanted is None else wanted.columns, format)
     # A file without records has paths too.

@@ -73,8 +73,9 @@ def read_delta(
     """
     deltalake = needed("deltalake", "delta", "read_delta")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    opened: Any = table
     if isinstance(table, deltalake.DeltaTable):
-        name = str(table.table_uri)
+        name = str(opened.table_uri)
     elif isinstance(table, (str, os.PathLike)):
         name = os.path.expanduser(os.fsdecode(table))
     else:
@@ -82,7 +83,6 @@ def read_delta(
         fix = "Give the folder that contains _delta_log."
         raise DTypeError("table", expected, type(table).__name__, fix)
     try:
-        opened: Any = table
         if version is not None or not isinstance(table, deltalake.DeltaTable):
             opened = deltalake.DeltaTable(name, version, storage_options)
         name = f"{name}, version {opened.version()}"

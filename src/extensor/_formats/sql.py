@@ -231,7 +231,7 @@ def _read_duckdb(
     connection: duckdb.DuckDBPyConnection,
     params: Sequence[Any] | Mapping[str, Any] | None,
 ) -> Iterator[Any]:
-    relation = connection.sql(query, params=params)
+    relation: Any = connection.sql(query, params=params)  # None for a statement without a result
     if relation is None:
         raise _no_rows()
     for name, kind in zip(relation.columns, relation.types, strict=True):
@@ -361,12 +361,12 @@ def _write_adbc(
     connection: dbapi.Connection,
     if_exists: str,
 ) -> None:
-    mode = {"fail": "create", "replace": "replace", "append": "create_append"}[if_exists]
+    modes: dict[str, Any] = {"fail": "create", "replace": "replace", "append": "create_append"}
     reader = reader.cast(pa.schema([_ingested(field) for field in reader.schema]))
     try:
         with connection.cursor() as cursor:
             schema_name = names[0] if len(names) == 2 else None
-            cursor.adbc_ingest(names[-1], reader, mode, db_schema_name=schema_name)
+            cursor.adbc_ingest(names[-1], reader, modes[if_exists], db_schema_name=schema_name)
         connection.commit()
     except Exception:
         with contextlib.suppress(Exception):  # the first error says more

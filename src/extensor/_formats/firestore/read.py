@@ -169,7 +169,9 @@ def _selected(
     return source.select([FieldPath(name).to_api_repr() for name in names])
 
 
-def _documents(query: CollectionReference | Query, timeout: float) -> Iterator[DocumentSnapshot]:
+def _documents(
+    query: CollectionReference | Query, timeout: float
+) -> Iterator[DocumentSnapshot[Any]]:
     """Yields each document of a query once.
 
     The client continues an interrupted query itself, but then applies limit and offset again. So
@@ -206,10 +208,10 @@ class _Rest:
 
     def __init__(self, query: CollectionReference | Query) -> None:
         self._query: Any = query  # the client has no public names for the parts of a query
-        self.last: DocumentSnapshot | None = None
+        self.last: DocumentSnapshot[Any] | None = None
         self.count = 0
 
-    def stream(self, retry: Retry) -> Iterable[DocumentSnapshot]:
+    def stream(self, retry: Retry) -> Iterable[DocumentSnapshot[Any]]:
         """Returns the documents that were not read yet."""
         if getattr(self._query, "_limit_to_last", False):
             query = copy.copy(self._query)

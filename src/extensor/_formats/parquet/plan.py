@@ -10,7 +10,7 @@ import functools
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -252,7 +252,7 @@ def _found(paths: FilePath | Iterable[FilePath]) -> list[_Found]:
     pattern, or is one of several; and none for the path of one file.
     """
     is_list = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes))
-    given: list[Any] = list(paths) if is_list else [paths]
+    given = list(cast("Iterable[FilePath]", paths if is_list else [paths]))
     found: list[_Found] = []
     for path in given:
         at = file_at(path)

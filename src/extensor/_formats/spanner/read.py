@@ -176,7 +176,7 @@ class _Query:
             opened.enter_context(named_errors(self._function))
             yield from self._tables(source.execute_sql(lazy_decode=True, **self._arguments))
 
-    def partitions(self, snapshot: BatchSnapshot) -> list[pa.Table]:
+    def partitions(self, snapshot: Any) -> list[pa.Table]:
         """Returns the rows of each partition of the query in a BatchSnapshot."""
 
         def read(batch: Mapping[str, Any]) -> pa.Table:
