@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder, capfd, monkeypatch):
         raise PermissionError(13, "Permission denied", "folder/x.arrow")
 
     # Not by the rights of the folder: root may write everywhere.
-    monkeypatch.setattr("extensor._files.whole_file._create", refuse)
+    monkeypatch.setattr("extensor._files.atomic_file._create", refuse)
     assert main(["convert", "fine.parquet", "folder/x.arrow"]) == 2
     assert capfd.readouterr().err == "Error: folder/x.arrow: Permission denied\n"
 

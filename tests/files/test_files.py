@@ -10,12 +10,12 @@ import pytest
 
 from extensor import errors
 from extensor._files.files import (
+    atomic_folder,
+    atomic_output,
+    atomic_path,
     file_at,
     files_at,
     local_path,
-    whole_folder,
-    whole_output,
-    whole_path,
 )
 
 
@@ -90,12 +90,12 @@ def test_a_relative_path_and_a_pathlib_path_are_local(tmp_path, monkeypatch):
 
 def test_output_appears_when_it_is_complete(folder):
     path = f"{folder}/new"
-    with whole_output(path) as stream:
+    with atomic_output(path) as stream:
         stream.write(b"some")
         assert "new" not in names(files_at(folder), folder)
         stream.write(b" text")
     assert file_at(path).open().read() == b"some text"
-    with pytest.raises(TypeError), whole_output(path) as stream:
+    with pytest.raises(TypeError), atomic_output(path) as stream:
         stream.writelines([b"other", 3])
     assert file_at(path).open().read() == b"some text"
     assert names(files_at(folder), folder)[-1] == "new"
@@ -125,7 +125,7 @@ def test_a_folder_is_not_opened(folder):
             opened()
     with pytest.raises(errors.MissingFileError):
         file_at(f"{folder}/nothing").open()
-    with pytest.raises(errors.DirectoryError), whole_output(f"{folder}/deep"):
+    with pytest.raises(errors.DirectoryError), atomic_output(f"{folder}/deep"):
         pass
 
 
@@ -137,15 +137,15 @@ def test_fsspec_is_needed_for_urls_that_pyarrow_does_not_know(monkeypatch):
 
 @pytest.mark.parametrize("root", ["local", "memory"])
 def test_paths_for_libraries_without_streams(root, tmp_path, memory):
-    folder = str(tmp_path) if root == "local" else "memory://whole_path"
-    with whole_output(f"{folder}/it") as stream:
+    folder = str(tmp_path) if root == "local" else "memory://atomic_path"
+    with atomic_output(f"{folder}/it") as stream:
         stream.write(b"old")
-    with pytest.raises(RuntimeError), whole_path(f"{folder}/it") as path:  # noqa: PT012
+    with pytest.raises(RuntimeError), atomic_path(f"{folder}/it") as path:  # noqa: PT012
         pathlib.Path(path).write_bytes(b"half")
         raise RuntimeError
     with local_path(file_at(f"{folder}/it")) as path:
         assert pathlib.Path(path).read_bytes() == b"old"
-    with whole_path(f"{folder}/it") as path:
+    with atomic_path(f"{folder}/it") as path:
         pathlib.Path(path).write_bytes(b"new")
     with local_path(file_at(f"{folder}/it")) as path:
         assert pathlib.Path(path).read_bytes() == b"new"
@@ -154,13 +154,13 @@ def test_paths_for_libraries_without_streams(root, tmp_path, memory):
 
 
 def test_a_new_folder_appears_when_it_is_complete(tmp_path, memory):
-    with whole_folder(tmp_path / "it") as (system, inner):
+    with atomic_folder(tmp_path / "it") as (system, inner):
         with system.open_output_stream(f"{inner}/a") as stream:
             stream.write(b"text")
         assert not (tmp_path / "it").exists()
     assert (tmp_path / "it" / "a").read_bytes() == b"text"
     for root in (str(tmp_path), "memory://folders"):
-        with pytest.raises(RuntimeError), whole_folder(f"{root}/no") as (system, inner):  # noqa: PT012
+        with pytest.raises(RuntimeError), atomic_folder(f"{root}/no") as (system, inner):  # noqa: PT012
             with system.open_output_stream(f"{inner}/a") as stream:
                 stream.write(b"text")
             raise RuntimeError
@@ -168,6 +168,9 @@ def test_a_new_folder_appears_when_it_is_complete(tmp_path, memory):
             files_at(f"{root}/no*")
     (tmp_path / "file").touch()
     for name in ("it", "file"):
-        with pytest.raises(errors.StructureError, match="Delete it"), whole_folder(tmp_path / name):
+        with (
+            pytest.raises(errors.StructureError, match="Delete it"),
+            atomic_folder(tmp_path / name),
+        ):
             pass
     assert sorted(os.listdir(tmp_path)) == ["file", "it"]

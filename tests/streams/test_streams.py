@@ -10,7 +10,7 @@ import pytest
 import extensor as xt
 from extensor._streams import read as read_module
 from extensor._streams.formats import format_of
-from extensor._streams.read import opened
+from extensor._streams.read import open_stream
 from extensor._streams.sink import write_stream
 
 RECORDS = [
@@ -35,17 +35,17 @@ def written(path, records, count=1):
 
 
 def read(path):
-    return [record for batch in opened(path).batches() for record in batch.to_pylist()]
+    return [record for batch in open_stream(path).batches() for record in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_records_are_read_as_they_were_written(suffix, tmp_path):
     path = written(tmp_path / f"recipes{suffix}", RECORDS, 3)
-    source = opened(path)
+    source = open_stream(path)
     assert read(path) == RECORDS * 3
     assert source.num_records in (9, None)
     assert all(batch.schema.equals(source.schema) for batch in source.batches())
-    assert next(opened(path, ["steps.temp"]).batches()).to_pylist()[0] == {
+    assert next(open_stream(path, ["steps.temp"]).batches()).to_pylist()[0] == {
         "steps": [{"temp": 100.0}]
     }
 
@@ -54,7 +54,7 @@ def test_records_are_read_as_they_were_written(suffix, tmp_path):
 @pytest.mark.parametrize("target", FLAT_SUFFIXES)
 @pytest.mark.parametrize("first", FLAT_SUFFIXES)
 def test_every_format_converts_to_every_format(first, target, tmp_path):
-    source = opened(written(tmp_path / f"one{first}", FLAT, 2))
+    source = open_stream(written(tmp_path / f"one{first}", FLAT, 2))
     path = tmp_path / f"two{target}"
     write_stream(source.batches(), source.schema, path, format_of(str(path)))
     found = read(path)
@@ -66,7 +66,7 @@ def test_files_without_records_are_files_of_the_schema(tmp_path):
     for suffix in (".parquet", ".arrow", ".arrows"):
         path = tmp_path / f"empty{suffix}"
         write_stream([], schema, path, format_of(str(path)))
-        assert opened(path).schema.equals(schema)
+        assert open_stream(path).schema.equals(schema)
         assert read(path) == []
 
 
@@ -92,7 +92,7 @@ def test_types_that_differ_between_blocks_are_joined(tmp_path, monkeypatch):
     records += [{"i": 0.5, "when": None, "late": [{"z": "é" * i}]} for i in range(20)]
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, records)).encode()))
-    source = opened(path)
+    source = open_stream(path)
     assert source.num_records == 70
     found = read(path)
     assert found == xt.to_arrow(xt.read_json(path, nulls="mask")).to_pylist()
@@ -104,20 +104,20 @@ def test_errors_of_later_blocks_name_the_line_of_the_file(tmp_path, monkeypatch)
     path = tmp_path / "x.jsonl"
     path.write_text('{"x": 1}\n' * 40 + '{"x": }\n' + '{"x": 1}\n' * 40)
     with pytest.raises(xt.errors.FormatError, match=r"x\.jsonl, line 41, column 7: "):
-        opened(path)
+        open_stream(path)
     path.write_text('{"x": 1}\n' * 40 + "[1]\n")
     with pytest.raises(xt.errors.StructureError, match=r"line 41 of .*x\.jsonl: expected an obj"):
-        opened(path)
+        open_stream(path)
     path.write_text('{"a": {"x": ["b"]}}\n' * 60)
     text = path.read_text()
     path.write_text('{"a": {"x": [1]}}\n' * 3 + text)  # a block of its own
     with pytest.raises(xt.errors.DTypeError, match=r"a\.x\[\*\]: .*int64.*string.*line \d+ of"):
-        opened(path)
+        open_stream(path)
     path.write_text('{"a": {"x": [1]}}\n' * 40 + '{"a": {"x": ["b"]}}\n' * 4)
     with pytest.raises(
         xt.errors.DTypeError, match=r"a\.x\[\*\], line 41 of .*x\.jsonl: .*as in line 40"
     ):
-        opened(path)
+        open_stream(path)
 
 
 @pytest.mark.whole("starts a process")
@@ -133,7 +133,7 @@ def test_a_stream_holds_a_part_of_the_records(source, target, tmp_path, run_pyth
         import pyarrow as pa
         from extensor._streams.sink import write_stream
         from extensor._streams.read import opened
-        source = opened({str(path)!r})
+        source = open_stream({str(path)!r})
         format = {format_of(f"x.{target}")!r}
         write_stream(source.batches(), source.schema, {str(tmp_path / f"two.{target}")!r}, format)
         print(pa.default_memory_pool().max_memory() / 2**20)
@@ -146,7 +146,7 @@ def test_bytes_of_tf_examples_are_text_where_all_of_them_are(tmp_path):
     path = tmp_path / "x.tfrecord"
     records = xt.struct.constant([{"a": b"\xff", "b": "é"}, {"a": b"x", "b": "y"}])
     xt.write_tfrecord(records, path)
-    assert opened(path).schema.types == [pa.binary(), pa.string()]
+    assert open_stream(path).schema.types == [pa.binary(), pa.string()]
     assert xt.read_tfrecord(path).to_py()[0] == {"a": b"\xff", "b": "é".encode()}
 
 
@@ -198,10 +198,10 @@ def test_files_of_one_schema_are_one_stream_and_others_an_error(tmp_path):
         assert read(f"{folder}/*{suffix}") == FLAT + FLAT[::-1]
     written(tmp_path / "arrow" / "c.arrow", RECORDS)
     with pytest.raises(xt.errors.StructureError, match=r"c\.arrow: expected the columns of"):
-        opened(tmp_path / "arrow")
+        open_stream(tmp_path / "arrow")
     written(tmp_path / "arrow" / "a.jsonl", FLAT)
     with pytest.raises(xt.errors.FormatError, match="expected a file of format"):
-        opened(tmp_path / "arrow")
+        open_stream(tmp_path / "arrow")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_suffix_that_is_not_known_needs_a_format(tmp_path):
     path = tmp_path / "records.data"
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(xt.errors.FormatError, match=r"suffix '\.data'"):
-        opened(path)
-    assert next(opened(path, format="parquet").batches()).to_pylist() == [{"x": 1}]
+        open_stream(path)
+    assert next(open_stream(path, format="parquet").batches()).to_pylist() == [{"x": 1}]
     with pytest.raises(xt.errors.FormatError, match="expected one of parquet, arrow, json"):
-        opened(path, format="csv")
+        open_stream(path, format="csv")

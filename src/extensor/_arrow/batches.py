@@ -34,7 +34,7 @@ def count_of(records: object) -> int | None:
     return None
 
 
-def counted(
+def with_progress(
     batches: Iterable[StructuredTensor], advance: Callable[[int], object]
 ) -> Iterator[StructuredTensor]:
     """Yields batches, and counts the records of each when the next one is wanted."""

@@ -18,7 +18,7 @@ from extensor._formats.json.text import json_text
 from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._streams.formats import SUFFIXES, known_format
-from extensor._streams.read import opened
+from extensor._streams.read import open_stream
 from extensor._streams.sink import write_stream
 from extensor.errors import NullError
 
@@ -68,7 +68,7 @@ def extensor() -> None:
 @_format
 def schema(files: tuple[str, ...], format: str | None) -> None:
     """Print the type of each path of the records."""
-    source = opened(files, None, format)
+    source = open_stream(files, None, format)
     rows = [(path, _label(field)) for path, field in paths_in(source.schema)]
     width = max((len(path) for path, _ in rows), default=0)
     number = source.num_records
@@ -101,7 +101,7 @@ def _label(field: pa.Field) -> str:
 @_format
 def head(files: tuple[str, ...], count: int, columns: tuple[str, ...], format: str | None) -> None:
     """Print the first records as JSON, one a line."""
-    source = opened(files, columns or None, format)
+    source = open_stream(files, columns or None, format)
     for batch in source.batches() if count else ():
         for text in json_text(batch.slice(0, count).to_struct_array(), Path(), True).to_pylist():
             click.echo(text)
@@ -148,7 +148,7 @@ def convert(
     TFRecord holds no float64 (give --float32), and no lists of lists of lists.
     """
     kind = known_format(target, target_format)  # raises before anything is read
-    source = opened(sources, columns or None, source_format)
+    source = open_stream(sources, columns or None, source_format)
     with progress_bar("convert", progress, source.num_records, extra="cli") as advance:
 
         def counted() -> Iterator[pa.RecordBatch]:

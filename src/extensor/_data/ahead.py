@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._data.position import Begun
+from extensor._data.position import StartedPass
 
 
 class ReadAhead:
@@ -29,7 +29,7 @@ class ReadAhead:
 
     def __init__(self, parts: float = math.inf, place: tuple[int, int] = (0, 0)) -> None:
         self._parts = parts
-        self.entry = Begun(place)
+        self.entry = StartedPass(place)
         self._lock = threading.Lock()  # while a part is read, or the source is closed
         self._ahead: tuple[int, Future[tf.data.Dataset | None]] | None = None
         self._is_closed = False

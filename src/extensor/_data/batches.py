@@ -9,7 +9,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._data.dataset import Wanted
-from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.ordered import OrderedPlan, dataset_in_order
 from extensor._data.position import Passes, Shuffle
 from extensor._path import PathLike
 from extensor._typing import DTypeLike, NullsLike
@@ -92,7 +92,7 @@ def batches(
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     plan = OrderedPlan("xt.data.batches", None, None, passes)
     assert wanted.schema is not None
-    return ordered(plan, _Source(source, schema), wanted.schema, wanted, passes)
+    return dataset_in_order(plan, _Source(source, schema), wanted.schema, wanted, passes)
 
 
 class _Source:

@@ -61,7 +61,7 @@ class Conversion:
                     where += f" ({place(first + at + self._first_wrong(batch))})"
                 made.append(failing_dataset(_located(error, where), self.spec))
                 break
-        return joined(made)
+        return concatenate(made)
 
     def _converted(self, table: pa.Table, size: int) -> tf.data.Dataset:
         return batches_of(
@@ -84,7 +84,7 @@ class Conversion:
         return False
 
 
-def joined(datasets: list[tf.data.Dataset]) -> tf.data.Dataset:
+def concatenate(datasets: list[tf.data.Dataset]) -> tf.data.Dataset:
     """Returns datasets one after another."""
     return functools.reduce(lambda one, other: one.concatenate(other), datasets)
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.null_policy import policies_of
 from extensor._data.dataset import Wanted
-from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.ordered import OrderedPlan, dataset_in_order
 from extensor._data.position import Passes, Shuffle
 from extensor._formats import sql
 from extensor._formats.firestore.read import batches_of, expect_query
@@ -209,7 +209,7 @@ def dataset_of_query(
         next(result)  # the schema
         yield from result
 
-    return ordered(plan, opened, schema, wanted, passes)
+    return dataset_in_order(plan, opened, schema, wanted, passes)
 
 
 def in_order(query: str, order_by: Iterable[str] | None, quote: str) -> str:
@@ -311,4 +311,4 @@ def firestore(
         nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
         return batches_of(source, fields, nulls, id_field, timeout)
 
-    return ordered(plan, opened, wanted.schema, wanted, passes)
+    return dataset_in_order(plan, opened, wanted.schema, wanted, passes)

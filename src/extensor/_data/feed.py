@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from extensor._arrow.null_policy import policies_of
 from extensor._data.ahead import ReadAhead, empty_dataset
-from extensor._data.conversion import Conversion, joined
-from extensor._data.plan import Plan, rows_after, taken
+from extensor._data.conversion import Conversion, concatenate
+from extensor._data.plan import Plan, rows_after, take_rows
 from extensor._data.position import Positioned
 from extensor._pruning.fields import FieldsUsed
 
@@ -153,7 +153,7 @@ class Pass(ReadAhead):
         if begin + full < end:
             rest, count = rows_after(table, full), end - begin - full
             made.append(self._feed.conversion.batches(rest, count, begin + full, place))
-        return joined(made)
+        return concatenate(made)
 
     def _in_order(self, epoch: int, begin: int, end: int) -> pa.Table:
         rows, self._rows = self._rows, None
@@ -189,7 +189,7 @@ class Pass(ReadAhead):
         if end - begin < table.num_rows:
             # A copy, because a slice keeps the memory of the whole.
             rest = rows_after(table, end - begin)
-            self._tail = epoch, end, taken(rest, np.arange(rest.num_rows))
+            self._tail = epoch, end, take_rows(rest, np.arange(rest.num_rows))
         return table.slice(0, end - begin)
 
 

@@ -60,11 +60,11 @@ def uses_by(function: Callable[[Any], Any], spec: Any) -> dict[int, int]:
         function: A function of one argument.
         spec: The nest of specs of the argument.
     """
-    consumption = traced(function, spec)
+    consumption = consumption_of(function, spec)
     return consumption.of(dict.fromkeys(range(consumption.result_count), VALUE))
 
 
-def traced(function: Callable[[Any], Any], spec: Any) -> Consumption:
+def consumption_of(function: Callable[[Any], Any], spec: Any) -> Consumption:
     """Returns what the results of a function consume of its argument."""
     inputs: list[str] = []
 

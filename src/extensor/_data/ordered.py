@@ -20,7 +20,7 @@ from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
 from extensor._data.dataset import Wanted, dataset_of_feed
 from extensor._data.feed import Feed
-from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, taken
+from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, take_rows
 from extensor._data.position import Passes, Positioned
 from extensor._pruning.fields import FieldsUsed
 from extensor.errors import StructureError
@@ -86,7 +86,7 @@ class OrderedPlan(Positioned):
         raise StructureError(self._name, expected, received, fix)
 
 
-def ordered(
+def dataset_in_order(
     plan: OrderedPlan,
     opened: Opened,
     schema: pa.Schema,
@@ -252,7 +252,7 @@ class OrderedPass(ReadAhead):
         seed, size = self._plan.shuffle
         for number, table in enumerate(_windows(of_shard(), size)):
             order = np.random.default_rng([seed, epoch, number]).permutation(len(table))
-            yield from taken(table, order).to_batches()
+            yield from take_rows(table, order).to_batches()
 
 
 def _windows(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:

@@ -84,7 +84,7 @@ class Plan(Positioned):
         """Returns the shuffled records of a part of an epoch."""
         groups, order = self._window(epoch, part)
         pieces = self.source.read(groups, PART_ROWS)
-        return taken(pa.Table.from_batches(pieces, self.source.schema), order)
+        return take_rows(pa.Table.from_batches(pieces, self.source.schema), order)
 
     def _window(self, epoch: int, part: int) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Returns the groups of a window as they are read, and the order of their records."""
@@ -172,7 +172,7 @@ def rows_after(table: pa.Table, start: int) -> pa.Table:
     return table.slice(start, table.num_rows - start)
 
 
-def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
+def take_rows(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
     """Returns records of a table in an order."""
     if not table.num_columns:  # Arrow would lose the number of records
         return table.slice(0, len(order))

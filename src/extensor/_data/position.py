@@ -62,7 +62,7 @@ class Passes(NamedTuple):
     state: dict[str, Any] | None = None
 
 
-class Begun:
+class StartedPass:
     """A pass that began.
 
     Args:
@@ -88,14 +88,14 @@ class Position:
     def __init__(self) -> None:
         self.next: tuple[int, int] = (0, 0)
         """The first epoch of the next pass, and the number of its first batch in the pass."""
-        self._passes: list[Begun] = []
+        self._passes: list[StartedPass] = []
 
     @property
-    def unfinished(self) -> list[Begun]:
+    def unfinished(self) -> list[StartedPass]:
         """The passes whose last batch was not read, or whose iterators exist."""
         return [each for each in self._passes if each.is_open or not each.is_finished]
 
-    def add(self, begun: Begun) -> None:
+    def add(self, begun: StartedPass) -> None:
         """Counts a pass that begins."""
         self._passes.append(begun)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._data.fields_used import traced
+from extensor._data.fields_used import consumption_of
 from extensor._pruning.components import blank, checked_uses, components, filled
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._pruning.fields import FieldsUsed
@@ -228,7 +228,7 @@ def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
             _check_structure(result, after)
         return result
 
-    consumption = traced(called, before)
+    consumption = consumption_of(called, before)
     if consumption.draws_by_place():
         raise _NotPrunableError
     if is_map:

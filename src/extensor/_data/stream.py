@@ -27,7 +27,7 @@ import tensorflow as tf
 from extensor._data.ahead import ReadAhead
 from extensor._data.dataset_graph import Steps, graph_of
 from extensor._data.feed import Feed
-from extensor._data.position import Begun
+from extensor._data.position import StartedPass
 from extensor._data.serialize import from_serialized
 from extensor._memory import tensor_at
 from extensor._raised import marked, raise_marked
@@ -170,7 +170,7 @@ def _made_feed(serialized: str) -> Feed:
     return feed
 
 
-def passes_of(iterator: tf.data.Iterator) -> list[Begun]:
+def passes_of(iterator: tf.data.Iterator) -> list[StartedPass]:
     """Returns the passes that an iterator reads; none before its first and after its last batch."""
     [resource] = tf.nest.flatten(iterator, expand_composites=True)
     ignore = tf.data.experimental.ExternalStatePolicy.IGNORE.value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from extensor._describe.page import comparison_page, written
+from extensor._describe.page import comparison_page, write_page
 from extensor._describe.paths import PathStatistics
 from extensor._describe.sketches import Numbers, Words
 from extensor._describe.table import comparison_table, short
@@ -76,7 +76,7 @@ class Comparison:
         Raises:
             MissingFileError, DirectoryError: As `Description.write_html`.
         """
-        written(comparison_page(self), path)
+        write_page(comparison_page(self), path)
 
     def __str__(self) -> str:
         return comparison_table(self)
@@ -88,7 +88,7 @@ class Comparison:
         return comparison_page(self, whole=False)
 
 
-def compared(
+def comparison_of(
     one: Description, other: Description, threshold: float, thresholds: Mapping[str, float]
 ) -> Comparison:
     """Returns the comparison of two descriptions; see `Description.compare`."""
@@ -123,27 +123,29 @@ def _drift(
     has_types = not pa.types.is_null(one.type) and not pa.types.is_null(other.type)
     if one.kind != other.kind and has_types:
         return Drift(path, "type", 1.0, threshold, f"{one.type} and {other.type}")
-    found = [_of_nulls(one, other, threshold)]
+    found = [_drift_of_nulls(one, other, threshold)]
     if one.numbers is not None and other.numbers is not None:
         medians = [each.text_of(each.numbers.quantile(0.5)) for each in (one, other)]  # pyright: ignore
         reason = f"medians {medians[0]} and {medians[1]}"
-        found.append(_of_numbers(path, one.numbers, other.numbers, threshold, reason))
+        found.append(_drift_of_numbers(path, one.numbers, other.numbers, threshold, reason))
     if one.lengths is not None and other.lengths is not None:
         means = f"mean lengths {one.lengths.mean:.3g} and {other.lengths.mean:.3g}"
-        found.append(_of_numbers(path, one.lengths, other.lengths, threshold, means))
+        found.append(_drift_of_numbers(path, one.lengths, other.lengths, threshold, means))
     if one.words is not None and other.words is not None:
-        found.append(_of_words(path, one.words, other.words, threshold))
+        found.append(_drift_of_words(path, one.words, other.words, threshold))
     return max(found[::-1], key=lambda drift: (drift.drifted, drift.distance))
 
 
-def _of_nulls(one: PathStatistics, other: PathStatistics, threshold: float) -> Drift:
+def _drift_of_nulls(one: PathStatistics, other: PathStatistics, threshold: float) -> Drift:
     counts = [each.count + each.nulls for each in (one, other)]
     distance = abs(one.null_share - other.null_share) if all(counts) else 0.0
     reason = f"{one.null_share:.1%} and {other.null_share:.1%} nulls"
     return Drift(one.path, "nulls", distance, max(threshold, _chance(*counts)), reason)
 
 
-def _of_numbers(path: str, one: Numbers, other: Numbers, threshold: float, reason: str) -> Drift:
+def _drift_of_numbers(
+    path: str, one: Numbers, other: Numbers, threshold: float, reason: str
+) -> Drift:
     if not one.count or not other.count:
         # The shares of nulls and NaNs differ then, if anything does.
         is_drift = _total(one) > 0 and _total(other) > 0 and (one.count > 0) != (other.count > 0)
@@ -162,7 +164,7 @@ def _total(each: Numbers) -> int:
     return each.count + each.nans + each.infinities
 
 
-def _of_words(path: str, one: Words, other: Words, threshold: float) -> Drift:
+def _drift_of_words(path: str, one: Words, other: Words, threshold: float) -> Drift:
     if not one.count or not other.count:
         return Drift(path, "L-infinity", 0.0, threshold, "no strings in one of them")
     ours, theirs = dict(one.top()), dict(other.top())

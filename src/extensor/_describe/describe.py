@@ -19,7 +19,7 @@ from extensor._describe.paths import Tree
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
 from extensor._progress import progress_bar
-from extensor._streams.read import opened
+from extensor._streams.read import open_stream
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import ArrowData
@@ -119,7 +119,7 @@ def _batches(
 def _of_files(
     paths: Any, wanted: WantedTable | None, format: str | None
 ) -> tuple[Iterator[pa.RecordBatch], int | None]:
-    source = opened(paths, None if wanted is None else wanted.columns, format)
+    source = open_stream(paths, None if wanted is None else wanted.columns, format)
     # A file without records has paths too.
     return itertools.chain([empty_batch(source.schema)], source.batches()), source.num_records
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from extensor._describe.comparison import Comparison, compared
-from extensor._describe.page import page_of, written
+from extensor._describe.comparison import Comparison, comparison_of
+from extensor._describe.page import page_of, write_page
 from extensor._describe.paths import PathStatistics, Tree
 from extensor._describe.table import description_table
 from extensor._files.files import FilePath
@@ -97,7 +97,7 @@ class Description:
         age   yes      Kolmogorov-Smirnov     0.500  0.100  medians 39 and 19
         """
         _expect_description(other)
-        return compared(self, other, threshold, thresholds)
+        return comparison_of(self, other, threshold, thresholds)
 
     def write_html(self, path: FilePath) -> None:
         """Writes a page with a histogram for each path. It has no scripts, and needs no network.
@@ -106,7 +106,7 @@ class Description:
             MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
                 folder (also a FileNotFoundError, an IsADirectoryError).
         """
-        written(page_of(self), path)
+        write_page(page_of(self), path)
 
     def __str__(self) -> str:
         return description_table(self)

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from extensor._describe.chart import frequencies, histogram
 from extensor._describe.paths import PathStatistics, is_time, number_text
-from extensor._describe.table import short, shown, type_text
-from extensor._files.files import FilePath, whole_output
+from extensor._describe.table import short, type_text, visible_paths
+from extensor._files.files import FilePath, atomic_output
 
 if TYPE_CHECKING:
     from extensor._describe.comparison import Comparison, Drift
@@ -68,7 +68,7 @@ def page_of(description: Description, whole: bool = True) -> str:
     """
     title = f"{description.num_records:,} records"
     parts = [f"<h1>{title}</h1><p>{len(description.paths):,} paths</p>"]
-    parts += [_section([each]) for each in shown(description)]
+    parts += [_section([each]) for each in visible_paths(description)]
     return _page(title, "".join(parts), whole)
 
 
@@ -80,7 +80,7 @@ def comparison_page(comparison: Comparison, whole: bool = True) -> str:
         f'<h1>{title}</h1><p><span class="one">&#9632;</span> {one.num_records:,} records, '
         f'<span class="two">&#9632;</span> {other.num_records:,} records</p>'
     ]
-    visible = {each.path for each in [*shown(one), *shown(other)]}
+    visible = {each.path for each in [*visible_paths(one), *visible_paths(other)]}
     for drift in comparison.drifts:
         if drift.path in visible or drift.drifted:
             both = [each.paths.get(drift.path) for each in (one, other)]
@@ -88,9 +88,9 @@ def comparison_page(comparison: Comparison, whole: bool = True) -> str:
     return _page(title, "".join(parts), whole)
 
 
-def written(page: str, path: FilePath) -> None:
+def write_page(page: str, path: FilePath) -> None:
     """Writes a page to a file."""
-    with whole_output(path) as stream:
+    with atomic_output(path) as stream:
         stream.write(page.encode())
 
 

@@ -22,7 +22,7 @@ _LENGTH = pa.int64()
 def description_table(description: Description) -> str:
     """Returns the statistics of each path, one a line."""
     head = ["path", "type", "values", "nulls", "min", "median", "mean", "max", "most frequent"]
-    rows = [_row(each) for each in shown(description)]
+    rows = [_row(each) for each in visible_paths(description)]
     lines = _lines([head, *rows], "<<>>>>>><")
     return "\n".join([f"{description.num_records:,} records", *lines])
 
@@ -46,7 +46,7 @@ def comparison_table(comparison: Comparison) -> str:
     return "\n".join([title, *_lines([head, *rows], "<<<>><")])
 
 
-def shown(description: Description) -> list[PathStatistics]:
+def visible_paths(description: Description) -> list[PathStatistics]:
     """Returns the paths to show: records only where some of them are null."""
     return [each for each in description.paths.values() if each.kind != "record" or each.nulls]
 

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from extensor._files.atomic_file import atomic_file
 from extensor._files.file_path import FilePath
-from extensor._files.whole_file import whole_file
 from extensor.errors import (
     DirectoryError,
     DTypeError,
@@ -97,7 +97,7 @@ class File:
         """Raises FormatError if the file at the path is not the one of a version any more."""
         now = self.version()
         if now != version and now != (None,):  # whoever opens it says that there is none
-            raise replaced(self.path)
+            raise replaced_error(self.path)
 
     @contextlib.contextmanager
     def _named(self) -> Generator[None]:
@@ -139,7 +139,7 @@ def pyarrow_errors(
         raise FormatError(path, expected, received, fix) from error
 
 
-def replaced(path: str) -> FormatError:
+def replaced_error(path: str) -> FormatError:
     """Returns the error for a file that changed since it was opened first."""
     expected = "the file to stay unchanged since it was opened first"
     fix = "Open the files, or make the dataset, again."
@@ -284,7 +284,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 @contextlib.contextmanager
-def whole_output(path: FilePath) -> Generator[pa.NativeFile]:
+def atomic_output(path: FilePath) -> Generator[pa.NativeFile]:
     """Yields a stream that becomes the file at a path if no error occurs.
 
     A local file is replaced at once, when it is complete. Other file systems write it under another
@@ -297,7 +297,7 @@ def whole_output(path: FilePath) -> Generator[pa.NativeFile]:
     """
     file = file_at(path)
     if file.is_local:
-        with _whole_local(file) as unfinished, pa.OSFile(unfinished, "wb") as stream:
+        with _atomic_local(file) as unfinished, pa.OSFile(unfinished, "wb") as stream:
             yield stream
         return
     if file.system.get_file_info(file.inner).type == pafs.FileType.Directory:
@@ -314,28 +314,28 @@ def whole_output(path: FilePath) -> Generator[pa.NativeFile]:
 
 
 @contextlib.contextmanager
-def whole_path(path: FilePath) -> Generator[str]:
+def atomic_path(path: FilePath) -> Generator[str]:
     """Yields a path of the operating system, for a writer that takes no stream.
 
-    What is written there becomes the file at `path` if no error occurs, as by `whole_output`.
+    What is written there becomes the file at `path` if no error occurs, as by `atomic_output`.
 
     Raises:
-        MissingFileError, DirectoryError, FormatError: As `whole_output`.
+        MissingFileError, DirectoryError, FormatError: As `atomic_output`.
     """
     file = file_at(path)
     if file.is_local:
-        with _whole_local(file) as unfinished:
+        with _atomic_local(file) as unfinished:
             yield unfinished
         return
     with tempfile.TemporaryDirectory() as folder:
         local = os.path.join(folder, "file")
         yield local
-        with whole_output(path) as stream, open(local, "rb") as source:
+        with atomic_output(path) as stream, open(local, "rb") as source:
             shutil.copyfileobj(source, stream)
 
 
 @contextlib.contextmanager
-def whole_folder(path: FilePath) -> Generator[tuple[pafs.FileSystem, str]]:
+def atomic_folder(path: FilePath) -> Generator[tuple[pafs.FileSystem, str]]:
     """Yields a file system and a new folder in it, which becomes the one at `path`.
 
     A local folder appears at once, if no error occurs. In other file systems, which cannot move
@@ -400,7 +400,7 @@ def local_path(file: File) -> Generator[str]:
 
 
 @contextlib.contextmanager
-def _whole_local(file: File) -> Generator[str]:
+def _atomic_local(file: File) -> Generator[str]:
     # Replaces the file that a link points to, not the link.
     path = os.path.realpath(file.inner)
     folder = os.path.dirname(path)
@@ -412,7 +412,7 @@ def _whole_local(file: File) -> Generator[str]:
         raise FormatError(file.path, expected, received, "Write to a file.")
     if not os.path.isdir(folder):
         raise _no_folder(file.path, folder)
-    with whole_file(path) as unfinished:
+    with atomic_file(path) as unfinished:
         yield unfinished
 
 

@@ -14,16 +14,16 @@ import pyarrow as pa
 from extensor._arrow.batches import (
     batches_of,
     count_of,
-    counted,
     schema_text,
     with_one_schema,
+    with_progress,
 )
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.read import table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._files.files import File, FilePath, files_at, pyarrow_errors, whole_output
+from extensor._files.files import File, FilePath, atomic_output, files_at, pyarrow_errors
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -158,12 +158,12 @@ def _of_files(
     paths: FilePath | Iterable[FilePath], wanted: WantedTable
 ) -> Iterator[tuple[str, pa.Table]]:
     for file in files_at(paths, SUFFIXES):
-        with readable(file.path), opened(file) as stream:
+        with readable(file.path), seekable(file) as stream:
             table = _table_in(file.path, stream, wanted)
         yield file.path, table
 
 
-def opened(file: File) -> pa.NativeFile:
+def seekable(file: File) -> pa.NativeFile:
     """Opens a file for reading at any position; one that is compressed is read at once."""
     if not file.path.endswith(_COMPRESSED):
         return file.open()
@@ -333,7 +333,7 @@ def write_arrow(
     expect_one_of(("lz4", "zstd", None), compression, "write_arrow: compression", fix)
     batches = batches_of(records, "write_arrow")
     with progress_bar("write_arrow", progress, count_of(records)) as advance:
-        found = (to_arrow(batch, schema) for batch in counted(batches, advance))
+        found = (to_arrow(batch, schema) for batch in with_progress(batches, advance))
         write(found, path, compression)
 
 
@@ -345,7 +345,7 @@ def write(
     is_stream = os.fspath(path).endswith(".arrows")
     make: Any = pa.ipc.new_stream if is_stream else pa.ipc.new_file
     options = pa.ipc.IpcWriteOptions(compression=compression, emit_dictionary_deltas=True)
-    with whole_output(path) as stream, make(stream, schema, options=options) as writer:
+    with atomic_output(path) as stream, make(stream, schema, options=options) as writer:
         for batch in checked:
             try:
                 writer.write_batch(batch)

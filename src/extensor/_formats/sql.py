@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of, count_of, counted, with_one_schema
+from extensor._arrow.batches import batches_of, count_of, with_one_schema, with_progress
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -173,7 +173,7 @@ def write_database(
         _named(f"table {Path(*names)}"),
     ):
         raised: list[ExtensorError] = []  # errors of ours, of which Arrow makes a text
-        batches = counted(batches_of(records, "write_database"), advance)
+        batches = with_progress(batches_of(records, "write_database"), advance)
         found = (to_arrow(batch, schema) for batch in batches)
         arrow, checked = with_one_schema(found, "write_database", "table")
         reader = pa.RecordBatchReader.from_batches(arrow, _keeping_errors(checked, raised))

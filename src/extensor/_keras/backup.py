@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from extensor._data.state import feed_of
-from extensor._files.files import whole_output
+from extensor._files.files import atomic_output
 from extensor._keras._keras_private import begin_with_epoch
 from extensor.errors import StructureError
 
@@ -169,7 +169,7 @@ class BackupAndRestore(keras.callbacks.Callback):
         backup = {
             "epoch": epoch, "batch": batch, "weights": weights, "seeds": seeds, "state": state
         }  # fmt: skip
-        with whole_output(self._path) as file:
+        with atomic_output(self._path) as file:
             file.write(json.dumps(backup).encode())
         self._remove({weights, "backup.json"})
 

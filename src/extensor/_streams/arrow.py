@@ -13,10 +13,10 @@ from extensor._files.files import File, files_at
 from extensor._formats.arrow import (
     SUFFIXES,
     batches_in,
-    opened,
     readable,
     reader_of,
     reader_of_wanted,
+    seekable,
 )
 from extensor._streams.source import Group, Source, with_columns_of
 from extensor.errors import StructureError
@@ -37,7 +37,7 @@ class ArrowSource(Source):
         schemas: list[pa.Schema] = []
         self.groups = []
         for file in self.files:
-            with readable(file.path), opened(file) as stream:
+            with readable(file.path), seekable(file) as stream:
                 with reader_of(file.path, stream) as reader:
                     found: pa.Schema = reader.schema
                 leaf_paths(found)  # raises for a name that is not UTF-8
@@ -54,7 +54,7 @@ class ArrowSource(Source):
         file, wanted = groups[0].file, WantedTable(schema=self.schema)
         with (
             readable(file.path),
-            opened(file) as stream,
+            seekable(file) as stream,
             reader_of_wanted(file.path, stream, wanted) as reader,
         ):
             numbers = None if groups[0].at is None else [group.at for group in groups]

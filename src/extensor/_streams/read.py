@@ -62,7 +62,7 @@ class Stream:
         return source.read(range(len(source.groups)), max(1, rows))
 
 
-def opened(
+def open_stream(
     paths: FilePath | Iterable[FilePath],
     columns: Iterable[PathLike] | None = None,
     format: str | None = None,

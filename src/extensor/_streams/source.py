@@ -21,7 +21,7 @@ from extensor._arrow.null_policy import REST, is_auto, place_of, policies_of
 from extensor._arrow.read import nulls_in_table
 from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, replaced
+from extensor._files.files import File, replaced_error
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor.errors import FormatError
@@ -158,7 +158,7 @@ class Source(abc.ABC):
             # Once it is open, a new file at its path does not change it. A write to it does.
             is_same = not number or now[:1] == version[:1]
             if is_same and now not in (version, (None,)):
-                raise replaced(file.path)
+                raise replaced_error(file.path)
             if piece is None:
                 return
             yield piece

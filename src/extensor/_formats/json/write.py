@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from extensor._arrow.batches import batches_of, count_of
 from extensor._arrow.write import to_arrow
-from extensor._files.files import FilePath, whole_output
+from extensor._files.files import FilePath, atomic_output
 from extensor._formats.json.text import json_text
 from extensor._path import Path
 from extensor._progress import no_bar, progress_bar
@@ -115,7 +115,7 @@ def _output(path: FilePath | IO[Any]) -> Generator[Callable[[bytes], object]]:
         is_text = hasattr(path, "encoding")
         yield (lambda text: path.write(text.decode())) if is_text else path.write
         return
-    with whole_output(path) as stream:
+    with atomic_output(path) as stream:
         name = os.fsdecode(path)
         compression = next((c for end, c in _COMPRESSIONS.items() if name.endswith(end)), None)
         if compression is None:

@@ -83,7 +83,7 @@ def _column(name: PathLike, schema: pa.Schema) -> str | tuple[str, ...]:
     return names
 
 
-def filtered(table: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
+def filter_table(table: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
     """Returns the records of a table for which a mask is true, not false or null."""
     try:
         return table.filter(mask)

@@ -16,7 +16,7 @@ from extensor._arrow.location import Location
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.reader import records_reader
-from extensor._formats.parquet.opened import checked_row_group, opened, readable
+from extensor._formats.parquet.opened import checked_row_group, open_parquet, readable
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._path import Path
 from extensor._typing import NullsLike
@@ -74,7 +74,7 @@ def _counts(plan: ParquetPlan) -> dict[_Leaf, int | None]:
         totals.update(dict.fromkeys([(name,) for name in lacking]))
         if not leaves or not file.row_groups:
             continue
-        with opened(file.file) as source, readable(file.file.path):
+        with open_parquet(file.file) as source, readable(file.file.path):
             paths = [source.schema.column(i).path for i, _ in leaves]
             for group in file.row_groups:
                 metadata = checked_row_group(source, group.number, paths)

@@ -21,22 +21,22 @@ _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)
 
 
 @contextlib.contextmanager
-def opened(file: File) -> Generator[pq.ParquetFile]:
+def open_parquet(file: File) -> Generator[pq.ParquetFile]:
     """Yields a file that is open for reading.
 
     Raises:
         MissingFileError, DirectoryError: As `File.open`.
         FormatError: If it is no Parquet file, or truncated.
     """
-    with file.open() as stream, parsed(file, stream) as found:
+    with file.open() as stream, parquet_file(file, stream) as found:
         yield found
 
 
 @contextlib.contextmanager
-def parsed(
+def parquet_file(
     file: File, stream: pa.NativeFile, metadata: pq.FileMetaData | None = None
 ) -> Generator[pq.ParquetFile]:
-    """Yields a file that is open as a stream, of which the footer may be known; see `opened`."""
+    """Yields the Parquet file in a stream, whose footer may be known; see `open_parquet`."""
     with readable(file.path):
         found = pq.ParquetFile(stream, metadata=metadata, **READ_OPTIONS)
     with found:

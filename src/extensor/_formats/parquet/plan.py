@@ -21,7 +21,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, Version, file_at, files_at
 from extensor._formats.parquet.filters import filter_expression
 from extensor._formats.parquet.layout import Layout
-from extensor._formats.parquet.opened import check_count, opened, readable
+from extensor._formats.parquet.opened import check_count, open_parquet, readable
 from extensor._formats.parquet.partitions import partition_fields, partition_of
 from extensor._formats.parquet.unions import without_unions
 from extensor._path import Path
@@ -283,10 +283,10 @@ class _Footers:
         """Returns a file with all of its row groups.
 
         Raises:
-            MissingFileError, DirectoryError, FormatError: As `opened`.
+            MissingFileError, DirectoryError, FormatError: As `open_parquet`.
         """
         version = file.version()
-        with opened(file) as source, readable(file.path):
+        with open_parquet(file) as source, readable(file.path):
             metadata = source.metadata
             groups: list[RowGroup] = []
             for i in range(metadata.num_row_groups):

@@ -13,12 +13,12 @@ from extensor._arrow.arrow_type import holds
 from extensor._arrow.empty import empty_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
-from extensor._formats.parquet.filters import filtered
-from extensor._formats.parquet.opened import check_count, parsed, readable
+from extensor._formats.parquet.filters import filter_table
+from extensor._formats.parquet.opened import check_count, parquet_file, readable
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
 from extensor._formats.parquet.smallest import smallest_columns
-from extensor._formats.parquet.unions import restored, without_unions
+from extensor._formats.parquet.unions import table_with_unions, without_unions
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor._struct.tensor import StructuredTensor
@@ -111,7 +111,7 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
         table = _read(file, source, groups)
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
-        table = filtered(table, _mask(plan, file, groups))
+        table = filter_table(table, _mask(plan, file, groups))
     return _wanted(plan, file, table)
 
 
@@ -140,7 +140,7 @@ def batches_of(
                 break
             table = pa.Table.from_batches([piece])
             if mask is not None:
-                table = filtered(table, mask.slice(count, piece.num_rows))
+                table = filter_table(table, mask.slice(count, piece.num_rows))
             count += piece.num_rows
             table = _wanted(plan, file, table)
             if table.schema != plan.schema:
@@ -158,7 +158,7 @@ def _reopened(file: PlannedFile) -> Generator[pq.ParquetFile]:
     """
     with file.file.open() as stream:
         file.file.expect_version(file.version)
-        with parsed(file.file, stream, file.footer) as source:
+        with parquet_file(file.file, stream, file.footer) as source:
             yield source
 
 
@@ -231,7 +231,7 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
 
 def _wanted(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
     """Returns the columns of the plan, of the stored columns of a file."""
-    table = restored(table, file.file.path)
+    table = table_with_unions(table, file.file.path)
     if table.schema.equals(plan.schema):
         return table
     for field in plan.schema:

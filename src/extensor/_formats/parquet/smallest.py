@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extensor._formats.parquet.opened import checked_row_group, opened, readable
+from extensor._formats.parquet.opened import checked_row_group, open_parquet, readable
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
 from extensor._path import Path
 from extensor._pruning.fields import FieldsUsed
@@ -21,7 +21,7 @@ def _bytes_of(file: PlannedFile, path: Path) -> int:
     """Returns the compressed bytes of a field in the first row group of a file."""
     leaves = enumerate(file.layout.leaves)
     numbers = [i for i, leaf in leaves if leaf[: len(path.names)] == path.names]
-    with opened(file.file) as source, readable(file.file.path):
+    with open_parquet(file.file) as source, readable(file.file.path):
         names = [source.metadata.schema.column(i).path for i in numbers]
         group = checked_row_group(source, file.row_groups[0].number, names)
         return sum(group.column(i).total_compressed_size for i in numbers)

@@ -32,26 +32,30 @@ def without_unions(schema: pa.Schema) -> pa.Schema:
     """
     if not any(_holds_union(field.type) for field in schema):
         return schema
-    return pa.schema([_stored_field(each, Path(each.name)) for each in schema], schema.metadata)
+    return pa.schema(
+        [_field_without_unions(each, Path(each.name)) for each in schema], schema.metadata
+    )
 
 
 def with_unions(schema: pa.Schema) -> pa.Schema:
     """Returns the schema of the records in a file of a schema."""
     stored = list(schema)
     # Most columns of a file of many columns hold no others.
-    fields = [_restored_field(each) if pa.types.is_nested(each.type) else each for each in stored]
+    fields = [
+        _field_with_unions(each) if pa.types.is_nested(each.type) else each for each in stored
+    ]
     return schema if fields == stored else pa.schema(fields, schema.metadata)
 
 
-def stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def batch_without_unions(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Returns a batch for a file, of the schema that `without_unions` returned."""
     if batch.schema is schema or not any(_holds_union(field.type) for field in batch.schema):
         return batch
-    columns = [_stored(a, f) for a, f in zip(batch.columns, schema, strict=True)]
+    columns = [_array_without_unions(a, f) for a, f in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def restored(table: pa.Table, path: str) -> pa.Table:
+def table_with_unions(table: pa.Table, path: str) -> pa.Table:
     """Returns a table of a file with its unions.
 
     Raises:
@@ -65,7 +69,7 @@ def restored(table: pa.Table, path: str) -> pa.Table:
     for column, was, field in zip(table.columns, stored_schema, schema, strict=True):
         if was.type != field.type:
             try:
-                chunks = [_restored(chunk, was, field) for chunk in column.chunks]
+                chunks = [_array_with_unions(chunk, was, field) for chunk in column.chunks]
             except _NoVariantError as error:
                 expected = f"unions of the column {field.name!r} with a known variant"
                 fix = "Write the file again with write_parquet."
@@ -79,12 +83,12 @@ def _holds_union(arrow: pa.DataType) -> bool:
     return holds(arrow, pa.types.is_union)
 
 
-def _stored_field(field: pa.Field, path: Path) -> pa.Field:
+def _field_without_unions(field: pa.Field, path: Path) -> pa.Field:
     arrow = field.type
     if not _holds_union(arrow):
         return field
     inner = [
-        _stored_field(each, path / each.name if not is_list(arrow) else path)
+        _field_without_unions(each, path / each.name if not is_list(arrow) else path)
         for each in inner_fields(arrow)
     ]
     if pa.types.is_union(arrow):
@@ -100,9 +104,9 @@ def _stored_field(field: pa.Field, path: Path) -> pa.Field:
     return field.with_type(with_inner_fields(arrow, inner))
 
 
-def _restored_field(field: pa.Field) -> pa.Field:
+def _field_with_unions(field: pa.Field) -> pa.Field:
     arrow = field.type
-    inner = [_restored_field(each) for each in inner_fields(arrow)]
+    inner = [_field_with_unions(each) for each in inner_fields(arrow)]
     described = (field.metadata or {}).get(_KEY)
     if described is None or not pa.types.is_struct(arrow) or not inner:
         same = inner == inner_fields(arrow)
@@ -113,7 +117,7 @@ def _restored_field(field: pa.Field) -> pa.Field:
     return field.with_type(make(inner[1:], known["codes"])).with_metadata(others or None)
 
 
-def _stored(array: pa.Array, field: pa.Field) -> pa.Array:
+def _array_without_unions(array: pa.Array, field: pa.Field) -> pa.Array:
     """Returns an array of the type of a field of a file."""
     if not _holds_union(array.type):
         return array
@@ -124,21 +128,23 @@ def _stored(array: pa.Array, field: pa.Field) -> pa.Array:
         codes = table[np.asarray(array.type_codes)]
         rows = np.asarray(array.offsets) if array.type.mode == "dense" else np.arange(len(array))
         children = [
-            _stored(array.field(i), each).take(pa.array(rows, mask=codes != i))
+            _array_without_unions(array.field(i), each).take(pa.array(rows, mask=codes != i))
             for i, each in enumerate(inner[1:])
         ]
         return pa.StructArray.from_arrays([pa.array(codes), *children], fields=inner)
-    return _with_children(array, field.type, lambda child, i: _stored(child, inner[i]))
+    return _with_children(
+        array, field.type, lambda child, i: _array_without_unions(child, inner[i])
+    )
 
 
-def _restored(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Array:
+def _array_with_unions(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Array:
     """Returns an array of a file as one of the type of `field`."""
     if was.type == field.type:
         return array
     if not pa.types.is_union(field.type):
         before, after = inner_fields(was.type), inner_fields(field.type)
         return _with_children(
-            array, field.type, lambda child, i: _restored(child, before[i], after[i])
+            array, field.type, lambda child, i: _array_with_unions(child, before[i], after[i])
         )
     # A record that is null is below a null: no one reads its value.
     found = array.field(0).fill_null(0)
@@ -148,7 +154,7 @@ def _restored(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Array:
         raise _NoVariantError(f"the variant {numbers.max()} of {count}")
     codes = pa.array(np.array(field.type.type_codes, np.int8)[numbers])
     before, after = inner_fields(was.type)[1:], inner_fields(field.type)
-    children = [_restored(array.field(i + 1), before[i], after[i]) for i in range(count)]
+    children = [_array_with_unions(array.field(i + 1), before[i], after[i]) for i in range(count)]
     buffers = [None, codes.buffers()[1]]
     if field.type.mode == "dense":
         offsets = np.zeros(len(array), np.int32)

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._arrow.batches import batches_of, count_of, counted, with_one_schema
+from extensor._arrow.batches import batches_of, count_of, with_one_schema, with_progress
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._files.files import FilePath, is_hidden, whole_folder, whole_output
+from extensor._files.files import FilePath, atomic_folder, atomic_output, is_hidden
 from extensor._formats.parquet.partitions import NULL_NAME, partition_of
-from extensor._formats.parquet.unions import stored, without_unions
+from extensor._formats.parquet.unions import batch_without_unions, without_unions
 from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -76,7 +76,7 @@ def write_parquet(
     expect_one_of(_COMPRESSIONS, compression, "write_parquet: compression", fix)
     batches = batches_of(records, "write_parquet")
     with progress_bar("write_parquet", progress, count_of(records)) as advance:
-        found = (to_arrow(batch, schema) for batch in counted(batches, advance))
+        found = (to_arrow(batch, schema) for batch in with_progress(batches, advance))
         if partition_by is None:
             write(found, path, compression)
         else:
@@ -87,7 +87,7 @@ def write(
     batches: Iterable[pa.RecordBatch], path: FilePath, compression: str | None = "snappy"
 ) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
-    with whole_output(path) as stream:
+    with atomic_output(path) as stream:
         schema, groups = _row_groups(batches)
         with pq.ParquetWriter(stream, schema, compression=compression or "none") as writer:
             for group in groups:
@@ -108,7 +108,7 @@ def write_partitions(
         raise DTypeError("write_parquet: partition_by", expected, repr(keys)[:80], fix)
     import pyarrow.dataset as ds  # here, because it imports pandas
 
-    with whole_folder(path) as (system, folder):
+    with atomic_folder(path) as (system, folder):
         schema, groups = _row_groups(batches)
         _check_keys(keys, schema)
         format = ds.ParquetFileFormat()
@@ -120,7 +120,7 @@ def write_partitions(
             format=format,
             file_options=format.make_write_options(compression=compression or "none"),
             partitioning=ds.partitioning(pa.schema([schema.field(k) for k in keys]), flavor="hive"),
-            existing_data_behavior="overwrite_or_ignore",  # `whole_folder` looked
+            existing_data_behavior="overwrite_or_ignore",  # `atomic_folder` looked
             max_rows_per_group=_GROUP_ROWS,
             min_rows_per_group=_GROUP_ROWS,
             use_threads=False,  # with threads, records are not in order
@@ -175,7 +175,7 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[
     schema, checked = with_one_schema(batches, "write_parquet")
     of_file = without_unions(schema)
     _check_storable(pa.struct(list(of_file)), Path())
-    return of_file, _joined(stored(batch, of_file) for batch in checked)
+    return of_file, _joined(batch_without_unions(batch, of_file) for batch in checked)
 
 
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.batches import batches_of, count_of, counted
+from extensor._arrow.batches import batches_of, count_of, with_progress
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -87,7 +87,7 @@ def write_spanner(
         progress_bar("write_spanner", progress, count_of(records)) as advance,
         _Table(table, database, mode, timeout) as target,
     ):
-        for batch in counted(batches_of(records, "write_spanner"), advance):
+        for batch in with_progress(batches_of(records, "write_spanner"), advance):
             target.write(batch, schema)
 
 

@@ -24,7 +24,7 @@ import tensorflow as tf
 
 from extensor._arrow.batches import count_of
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, files_at, local_path, whole_path
+from extensor._files.files import File, FilePath, atomic_path, files_at, local_path
 from extensor._formats.tfrecord.inferred import inferred
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
@@ -228,7 +228,7 @@ def write_tfrecord(
         batches = [batches]  # `to_tf_example` raises, as for any batch of the wrong type
     with (
         progress_bar("write_tfrecord", progress, count_of(records)) as advance,
-        whole_path(path) as unfinished,
+        atomic_path(path) as unfinished,
         tf.io.TFRecordWriter(unfinished, compression) as writer,
     ):
         first: Any = None

@@ -16,7 +16,7 @@ except ImportError:  # Windows, where an open file cannot be deleted
 
 
 @contextlib.contextmanager
-def whole_file(path: str) -> Generator[str]:
+def atomic_file(path: str) -> Generator[str]:
     """Yields the path of a temporary file, which replaces `path` if no error occurs.
 
     The temporary file is in the same folder. After an error it is deleted. If a process was killed,
@@ -26,10 +26,10 @@ def whole_file(path: str) -> Generator[str]:
         path: The file to write or replace.
 
     >>> import os
-    >>> from extensor._files.whole_file import whole_file
+    >>> from extensor._files.atomic_file import atomic_file
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "menu.txt")
-    >>> with whole_file(path) as temporary, open(temporary, "w") as file:
+    >>> with atomic_file(path) as temporary, open(temporary, "w") as file:
     ...     _ = file.write("soup")
     >>> os.listdir(os.path.dirname(path))
     ['menu.txt']

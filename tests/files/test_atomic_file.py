@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from extensor._files.whole_file import whole_file
+from extensor._files.atomic_file import atomic_file
 
 ABANDONED = ".menu.txt." + "0123456789abcdef" * 2
 
@@ -17,7 +17,7 @@ def path(tmp_path):
 
 
 def write(path, text):
-    with whole_file(str(path)) as unfinished, open(unfinished, "w") as file:
+    with atomic_file(str(path)) as unfinished, open(unfinished, "w") as file:
         file.write(text)
 
 
@@ -26,7 +26,7 @@ def names(path):
 
 
 def test_the_file_is_replaced_when_all_went_well(path):
-    with whole_file(str(path)) as unfinished:
+    with atomic_file(str(path)) as unfinished:
         assert path.read_text() == "soup"
         with open(unfinished, "w") as file:
             file.write("bread")
@@ -36,7 +36,7 @@ def test_the_file_is_replaced_when_all_went_well(path):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_the_file_stays_and_nothing_is_left_after_an_error(path, error):
-    with pytest.raises(error), whole_file(str(path)):
+    with pytest.raises(error), atomic_file(str(path)):
         raise error
     assert path.read_text() == "soup"
     assert names(path) == ["menu.txt"]
@@ -46,9 +46,9 @@ def test_what_a_killed_writer_left_is_deleted_by_the_next(path, run_python):
     killed = run_python(
         f"""
         import os, signal
-        from extensor._files.whole_file import whole_file
+        from extensor._files.atomic_file import atomic_file
 
-        with whole_file({str(path)!r}) as unfinished:
+        with atomic_file({str(path)!r}) as unfinished:
             os.kill(os.getpid(), signal.SIGKILL)
         """,
         check=False,
@@ -68,7 +68,7 @@ def test_files_of_others_and_of_a_writer_that_still_writes_are_kept(path):
     ]
     for name in others:
         (path.parent / name).write_text("somebody else's")
-    with whole_file(str(path)) as unfinished:
+    with atomic_file(str(path)) as unfinished:
         write(path, "bread")
         with open(unfinished, "w") as file:
             file.write("cheese")
