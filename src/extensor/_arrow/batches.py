@@ -83,6 +83,23 @@ def schema_text(schema: pa.Schema) -> str:
     return text if len(text) < 500 else f"{text[:500]}..."
 
 
+def tables_of_size(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    """Yields the records of batches in tables of a number of records, and the rest."""
+    pending: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        pending.append(batch)
+        rows += batch.num_rows
+        if rows < size:
+            continue
+        table, end = pa.Table.from_batches(pending), rows - rows % size
+        yield from (table.slice(start, size) for start in range(0, end, size))
+        # With their number, which Arrow does not know of records without fields.
+        pending, rows = table.slice(end, rows - end).to_batches(), rows - end
+    if rows:
+        yield pa.Table.from_batches(pending)
+
+
 def checked_batch(records: object, function: str) -> StructuredTensor:
     """Returns records; raises DTypeError if they are not a StructuredTensor of rank 1."""
     kind = type(records).__name__

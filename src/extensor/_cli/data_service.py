@@ -17,6 +17,9 @@ import tensorflow as tf
 
 from extensor._data.stream import register
 
+_Dispatcher = tf.data.experimental.service.DispatchServer
+_Worker = tf.data.experimental.service.WorkerServer
+
 _PORT = click.option("--port", type=int, default=0, help="Default: any free port.")
 
 
@@ -62,7 +65,7 @@ def worker(dispatcher: str, port: int, address: str | None) -> None:
     _serve(started_worker(dispatcher, port, address), f"worker: of {dispatcher}")
 
 
-def started_dispatcher(port: int = 0, work_dir: str | None = None) -> Any:
+def started_dispatcher(port: int = 0, work_dir: str | None = None) -> _Dispatcher:
     """Returns a dispatcher that runs, until it is deleted."""
     service = tf.data.experimental.service
     return service.DispatchServer(
@@ -75,7 +78,7 @@ def started_dispatcher(port: int = 0, work_dir: str | None = None) -> Any:
     )
 
 
-def started_worker(dispatcher: str, port: int = 0, address: str | None = None) -> Any:
+def started_worker(dispatcher: str, port: int = 0, address: str | None = None) -> _Worker:
     """Returns a worker that runs, until it is deleted."""
     register()
     service = tf.data.experimental.service
@@ -94,7 +97,7 @@ _held: list[Any] = []
 worker that is deleted waits for its dispatcher."""
 
 
-def _serve(server: Any, line: str) -> None:
+def _serve(server: _Dispatcher | _Worker, line: str) -> None:
     _held.append(server)
     signal.signal(signal.SIGTERM, _exit)
     signal.signal(signal.SIGINT, _exit)

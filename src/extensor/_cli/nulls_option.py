@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -16,7 +16,7 @@ from extensor._arrow.null_policy import fill
 from extensor._path import quoted
 
 
-def paths_in(fields: Any, outer: str = "") -> Iterator[tuple[str, pa.Field]]:
+def paths_in(fields: Iterable[pa.Field], outer: str = "") -> Iterator[tuple[str, pa.Field]]:
     """Yields each path of an Arrow schema with its field, outer ones before those inside."""
     for field in fields:
         yield from _below(f"{outer}{quoted(field.name)}", field)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
@@ -15,6 +14,7 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._data.failing import failing_dataset
 from extensor._data.position import Positioned
 from extensor._data.slab import batches_of
+from extensor._typing import NullsLike
 from extensor.errors import ExtensorError
 
 
@@ -28,7 +28,9 @@ class Conversion:
         nulls: As in `from_arrow`.
     """
 
-    def __init__(self, plan: Positioned, schema: pa.Schema, splits: tf.DType, nulls: Any) -> None:
+    def __init__(
+        self, plan: Positioned, schema: pa.Schema, splits: tf.DType, nulls: NullsLike
+    ) -> None:
         static = plan.batch_size if plan.drop_remainder else None
         self.spec = spec_from_schema(schema, static, splits, nulls)
         """The spec of a batch."""

@@ -7,12 +7,12 @@ to go on there, the batches before it are read and dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.batches import tables_of_size
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
@@ -23,6 +23,7 @@ from extensor._data.feed import Feed
 from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, take_rows
 from extensor._data.position import Passes, Positioned
 from extensor._pruning.fields import FieldsUsed
+from extensor._typing import NullsLike
 from extensor.errors import StructureError
 
 Opened = Callable[[pa.Schema], Iterator[pa.RecordBatch]]
@@ -119,7 +120,12 @@ class OrderedFeed(Feed):
     """
 
     def __init__(
-        self, plan: OrderedPlan, opened: Opened, schema: pa.Schema, splits: tf.DType, nulls: Any
+        self,
+        plan: OrderedPlan,
+        opened: Opened,
+        schema: pa.Schema,
+        splits: tf.DType,
+        nulls: NullsLike,
     ) -> None:
         # It has no serialized form: another process has no access to the source.
         super().__init__(plan, Conversion(plan, schema, splits, nulls))
@@ -250,20 +256,6 @@ class OrderedPass(ReadAhead):
             yield from of_shard()
             return
         seed, size = self._plan.shuffle
-        for number, table in enumerate(_windows(of_shard(), size)):
+        for number, table in enumerate(tables_of_size(of_shard(), size)):
             order = np.random.default_rng([seed, epoch, number]).permutation(len(table))
             yield from take_rows(table, order).to_batches()
-
-
-def _windows(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """Yields records in tables of a number of records, and the rest."""
-    pending, rows = list[pa.RecordBatch](), 0
-    for batch in batches:
-        pending.append(batch)
-        rows += len(batch)
-        while rows >= size:
-            table = pa.Table.from_batches(pending)
-            yield table.slice(0, size)
-            pending, rows = rows_after(table, size).to_batches(), rows - size
-    if rows:
-        yield pa.Table.from_batches(pending)

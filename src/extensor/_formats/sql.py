@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of, count_of, with_one_schema, with_progress
+from extensor._arrow.batches import (
+    batches_of,
+    count_of,
+    tables_of_size,
+    with_one_schema,
+    with_progress,
+)
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -303,20 +309,13 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
 
 
 def _sized(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
-    found = next(batches)
-    waiting, rows, is_empty = [], 0, True
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows < size:
-            continue
-        table = pa.Table.from_batches(waiting, found)
-        end = rows - rows % size
-        for start in range(0, end, size):
-            yield wanted.records(table.slice(start, size))
-        waiting, rows, is_empty = table.slice(end).to_batches(), rows - end, False
-    if rows or is_empty:
-        yield wanted.records(pa.Table.from_batches(waiting, found))
+    schema = next(batches)
+    is_empty = True
+    for table in tables_of_size(batches, size):
+        yield wanted.records(table)
+        is_empty = False
+    if is_empty:
+        yield wanted.records(schema.empty_table())
 
 
 # Writing.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, files_at
+from extensor._files.files import File, FilePath, files_at
 from extensor._formats.arrow import (
     SUFFIXES,
     batches_in,
@@ -32,7 +31,9 @@ class ArrowSource(Source):
             each file is one group.
     """
 
-    def __init__(self, paths: Any, wanted: WantedTable, is_counted: bool = True) -> None:
+    def __init__(
+        self, paths: FilePath | Iterable[FilePath], wanted: WantedTable, is_counted: bool = True
+    ) -> None:
         super().__init__(files_at(paths, SUFFIXES))
         schemas: list[pa.Schema] = []
         self.groups = []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, files_at
+from extensor._files.files import File, FilePath, files_at
 from extensor._formats.json.source import SUFFIXES, Text
 from extensor._formats.json.stream import (
     Block,
@@ -29,7 +28,9 @@ class JsonSource(Source):
         block: The approximate size in bytes of the lines that are read at once.
     """
 
-    def __init__(self, paths: Any, wanted: WantedTable, block: int | None = None) -> None:
+    def __init__(
+        self, paths: FilePath | Iterable[FilePath], wanted: WantedTable, block: int | None = None
+    ) -> None:
         super().__init__(files_at(paths, SUFFIXES))
         self._block = block or BLOCK
         record: pa.DataType = pa.struct([])

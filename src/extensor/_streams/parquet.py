@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from extensor._arrow.found_nulls import FoundNulls
 from extensor._arrow.wanted_table import WantedTable
+from extensor._files.files import FilePath
 from extensor._formats.parquet.null_counts import nulls_of_footers
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.read import batches_of
 from extensor._formats.parquet.smallest import smallest_columns
 from extensor._pruning.fields import FieldsUsed
 from extensor._streams.source import Group, Source, auto_fields
+from extensor._typing import NullsLike
 
 
 class ParquetSource(Source):
@@ -26,7 +27,12 @@ class ParquetSource(Source):
         plan: What is read; by default all row groups of the files.
     """
 
-    def __init__(self, paths: Any, wanted: WantedTable, plan: ParquetPlan | None = None) -> None:
+    def __init__(
+        self,
+        paths: FilePath | Iterable[FilePath],
+        wanted: WantedTable,
+        plan: ParquetPlan | None = None,
+    ) -> None:
         plan = plan or ParquetPlan(paths, wanted)
         files = {each.file.path: each.version for each in plan.files}
         super().__init__([each.file for each in plan.files], files)
@@ -47,7 +53,7 @@ class ParquetSource(Source):
 
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with some of their fields; see `Source`."""
-        return ParquetSource(None, self._plan.wanted, self._plan.pruned(schema))
+        return ParquetSource((), self._plan.wanted, self._plan.pruned(schema))
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of row groups of a file; see `Source`."""
@@ -61,7 +67,7 @@ class ParquetSource(Source):
             return list(fields)
         return smallest_columns(self._plan, fields)
 
-    def nulls(self, nulls: Any) -> Iterator[FoundNulls]:
+    def nulls(self, nulls: NullsLike | None) -> Iterator[FoundNulls]:
         """Yields the nulls of fields; reads only those of which the footers do not tell."""
         found, unknown = nulls_of_footers(self._plan, nulls)
         yield from found

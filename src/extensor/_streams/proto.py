@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
+from google.protobuf.descriptor import Descriptor
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._files.files import files_at
+from extensor._files.files import FilePath, files_at
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
-from extensor._path import Path
+from extensor._path import Path, PathLike
 from extensor._streams.serialized import groups_of_messages, serialized
 from extensor._streams.source import Group, Source
+from extensor._struct.tensor import StructuredTensor
+from extensor._typing import NullsLike
 from extensor.errors import ExtensorError
 
 
@@ -35,12 +38,12 @@ class ProtoSource(Source):
 
     def __init__(
         self,
-        paths: Any,
+        paths: FilePath | Iterable[FilePath],
         wanted: WantedTable,
-        message: Any,
-        columns: Any,
-        schema: Any,
-        policies: Any,
+        message: Descriptor,
+        columns: Iterable[PathLike] | None,
+        schema: pa.Schema | None,
+        policies: NullsLike | None,
         max_depth: int | None,
     ) -> None:
         super().__init__(files_at(paths))
@@ -63,7 +66,7 @@ class ProtoSource(Source):
         for name_of, messages in serialized(groups):
             yield to_arrow(self._records(messages, name_of), self.schema)
 
-    def _records(self, messages: tf.Tensor, name_of: Callable[[int], str]) -> Any:
+    def _records(self, messages: tf.Tensor, name_of: Callable[[int], str]) -> StructuredTensor:
         try:
             return from_proto(messages, *self._arguments)
         except ExtensorError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ def write_stream(
     format: str,
     float32: bool = False,
     allow_nan: bool = False,
-    nulls: Any = None,
+    nulls: Mapping[Any, Any] | None = None,
 ) -> None:
     """Writes record batches to a file, which appears only when it is complete.
 
@@ -56,8 +56,10 @@ def write_stream(
     elif format == "json":
         json.write(batches, path, allow_nan)
     else:
-        nulls = {**_nulls(schema), **(nulls or {})}
-        records: Iterator[StructuredTensor] = (read_records(each, nulls=nulls) for each in batches)
+        policies = {**_nulls(schema), **(nulls or {})}
+        records: Iterator[StructuredTensor] = (
+            read_records(each, nulls=policies) for each in batches
+        )
         write_tfrecord(records, path, message=message_for(schema))
 
 
@@ -79,12 +81,12 @@ def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.R
         yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
 
-def _nulls(schema: pa.Schema) -> Any:
+def _nulls(schema: pa.Schema) -> dict[Any, Any]:
     """Returns the policies for nulls: a feature may be missing, but not an item of a list."""
     return {"*": "error", **{path: "mask" for path in _flat(schema, ())}}
 
 
-def _flat(fields: Any, outer: tuple[str, ...]) -> Iterator[Any]:
+def _flat(fields: Iterable[pa.Field], outer: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for field in fields:
         path = (*outer, field.name)
         if pa.types.is_struct(field.type):

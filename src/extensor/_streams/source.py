@@ -24,6 +24,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, replaced_error
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
+from extensor._typing import NullsLike
 from extensor.errors import FormatError
 
 BLOCK = 1 << 18
@@ -92,7 +93,7 @@ class Source(abc.ABC):
         """Returns the paths to read for fields, with the smallest where there is a choice."""
         return list(fields)
 
-    def nulls(self, nulls: Any) -> Iterator[FoundNulls]:
+    def nulls(self, nulls: NullsLike | None) -> Iterator[FoundNulls]:
         """Yields the nulls of the fields that have the policy "auto".
 
         Args:
@@ -167,7 +168,7 @@ class Source(abc.ABC):
         """Returns the same records with some of their fields."""
         return self.pruned(pruned_schema(self.schema, chosen_columns(paths, self.schema)))
 
-    def nulls_of(self, names: Sequence[str], nulls: Any) -> Iterator[FoundNulls]:
+    def nulls_of(self, names: Sequence[str], nulls: NullsLike | None) -> Iterator[FoundNulls]:
         """Yields the nulls of all records in some fields, and reads only these.
 
         Args:
@@ -186,7 +187,7 @@ class Source(abc.ABC):
         """Returns the file of a group, and where it is in the file."""
         return _place(self.groups[number])
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """Returns what differs between sources, as data that JSON can represent.
 
         These are the names of the files, the sizes of their groups, and the schema.
@@ -195,7 +196,7 @@ class Source(abc.ABC):
         return [groups, self.schema.to_string(show_schema_metadata=False)]
 
 
-def _run(numbered: tuple[int, Group]) -> Any:
+def _run(numbered: tuple[int, Group]) -> tuple[str, int]:
     """Returns a key that is the same for groups that are read together."""
     number, group = numbered
     return group.file.path, number if group.at is None else -1
@@ -205,7 +206,7 @@ def _place(group: Group) -> str:
     return f"{group.file.path}, {group.name}"
 
 
-def auto_fields(schema: pa.Schema, nulls: Any) -> list[str]:
+def auto_fields(schema: pa.Schema, nulls: NullsLike | None) -> list[str]:
     """Returns the names of the fields of records that have the policy "auto", at any place."""
     given = by_path(nulls)
     if is_auto(given.get(REST)):

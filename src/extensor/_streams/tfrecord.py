@@ -12,7 +12,7 @@ from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._files.files import files_at
+from extensor._files.files import FilePath, files_at
 from extensor._formats.tfrecord.files import message_of, wanted_features
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser, with_nullable
@@ -37,7 +37,7 @@ class TFRecordSource(Source):
 
     def __init__(
         self,
-        paths: Any,
+        paths: FilePath | Iterable[FilePath],
         wanted: WantedTable,
         message: str | None = None,
         keys: Mapping[PathLike, str] | None = None,
