@@ -56,6 +56,11 @@ def read_records(
     return _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
 
 
+def has_capsules(value: object) -> bool:
+    """Returns whether a value has the Arrow PyCapsule interface."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+
+
 def table_of(data: Any, name: str) -> pa.Table:
     """Returns Arrow records as a table, whose columns are not validated.
 

@@ -71,7 +71,7 @@ class _Origin:
     reread: Callable[[FieldsUsed], tf.data.Dataset]
     source_spec: Any
     steps: tuple[_Step, ...] = ()
-    known: dict[Uses, Pruned | None] = field(default_factory=dict[Any, Any])
+    known: dict[Uses, Pruned | None] = field(default_factory=dict[Any, Any])  # what was pruned
 
 
 @dataclass(frozen=True)

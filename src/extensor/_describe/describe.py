@@ -11,7 +11,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.empty import empty_batch
-from extensor._arrow.read import table_of
+from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._describe.description import Description
@@ -104,7 +104,7 @@ def _batches(
         return _of_dataset(source, wanted), None
     if isinstance(source, StructuredTensor):
         return _of_value(source, wanted), source.shape[0] if source.rank == 1 else None
-    if _is_arrow(source):
+    if has_capsules(source):
         return _of_arrow(source, wanted), getattr(source, "num_rows", None)
     if isinstance(source, Iterable):
         items = iter(source)
@@ -139,7 +139,7 @@ def _of_dataset(dataset: tf.data.Dataset, wanted: WantedTable | None) -> Iterato
 def _of_item(item: Any, wanted: WantedTable | None) -> Iterable[pa.RecordBatch]:
     if isinstance(item, StructuredTensor):
         return _of_value(item, wanted)
-    if _is_arrow(item):
+    if has_capsules(item):
         return _of_arrow(item, wanted)
     raise _no_source(item)
 
@@ -161,10 +161,6 @@ def _of_arrow(source: Any, wanted: WantedTable | None) -> Iterator[pa.RecordBatc
     for table in tables:
         chosen = table if wanted is None else wanted.table(table)
         yield from chosen.to_batches() or [empty_batch(chosen.schema)]
-
-
-def _is_arrow(value: object) -> bool:
-    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _no_source(source: object) -> DTypeError:

@@ -19,7 +19,7 @@ from extensor._arrow.batches import (
     with_progress,
 )
 from extensor._arrow.chosen_columns import leaf_paths
-from extensor._arrow.read import table_of
+from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
@@ -113,7 +113,7 @@ def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
         yield "bytes", _table_in("bytes", pa.BufferReader(source), wanted)
     elif isinstance(source, (str, os.PathLike)):
         yield from _of_files(source, wanted)
-    elif _is_tabular(source):
+    elif has_capsules(source):
         name = type(source).__name__
         yield name, _table_of(source, name)
     elif hasattr(source, "read"):
@@ -131,15 +131,11 @@ def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
             yield from _of_files(items, wanted)
             return
         for i, item in enumerate(items):
-            if not _is_tabular(item):
+            if not has_capsules(item):
                 raise _no_source(f"an iterable with {type(item).__name__}")
             yield f"batch {i}", _table_of(item, f"batch {i}")
     else:
         raise _no_source(type(source).__name__)
-
-
-def _is_tabular(value: object) -> bool:
-    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _no_source(received: str) -> DTypeError:
