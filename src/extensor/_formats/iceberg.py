@@ -61,6 +61,7 @@ def read_iceberg(
         DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
             `from_arrow`.
     """
+    needed("pyiceberg", "iceberg", "read_iceberg")
     tables = needed("pyiceberg.table", "iceberg", "read_iceberg")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     name = "table"

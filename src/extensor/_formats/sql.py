@@ -399,6 +399,7 @@ def _connected(connection: Any) -> Generator[Any]:
         return
     kind, _, rest = connection.partition(":")
     if kind in ("postgresql", "postgres"):
+        needed("adbc_driver_postgresql", "sql", "read_database")
         driver = needed("adbc_driver_postgresql.dbapi", "sql", "read_database")
         text = connection
     elif kind == "duckdb":
