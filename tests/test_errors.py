@@ -33,7 +33,6 @@ OTHER_ERRORS = {
     ),
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
     ("_formats/pandas/read.py", "_converted", "TypeError"): _CAUGHT,
-    ("_data/position.py", "identity", "NotImplementedError"): _BASE_CLASS,
     ("_data/ahead.py", "_read", "NotImplementedError"): _BASE_CLASS,
     ("_data/ahead.py", "_close_source", "NotImplementedError"): _BASE_CLASS,
     ("_arrow/wanted_table.py", "_validate", "ArrowInvalid"): (

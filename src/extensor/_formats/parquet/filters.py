@@ -59,8 +59,6 @@ def _of_columns(filters: Any, schema: pa.Schema) -> Any:
         return filters
     given = list(filters)
     conjunctions = [given] if given and isinstance(given[0], tuple) else given
-    if not all(isinstance(conditions, list) for conditions in conjunctions):
-        raise TypeError("no list of conditions")
     return [
         [(_column(name, schema), operator, value) for name, operator, value in conditions]
         for conditions in conjunctions
