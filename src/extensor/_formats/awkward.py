@@ -72,7 +72,7 @@ def from_awkward(
         schema = schema.values_spec
     grid = None
     if isinstance(schema, StructuredTensorSpec) and schema.rank > 1:
-        # No table has rows of such a spec, so the records are cast when they are whole.
+        # No table has rows of such a spec, so the records are cast when they are complete.
         grid, schema = schema._any_length(), None
         columns = [(name,) for name in grid.field_names()] if columns is None else columns
         nulls = masks_of_spec(grid) if nulls is None else nulls
@@ -156,8 +156,8 @@ def to_awkward(
     if schema is None:
         masked = set(masks_of_spec(records.__tf_type_spec__()))
         array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-        whole = _certain(pa.field("", array.type), Path(), 0, masked).type
-        data = to_arrow(records, whole)
+        written = _with_nullability(pa.field("", array.type), Path(), 0, masked).type
+        data = to_arrow(records, written)
     try:
         return ak.from_arrow(data)
     except (NotImplementedError, ValueError) as error:
@@ -174,7 +174,7 @@ def _without_maps(arrow: pa.DataType) -> pa.DataType:
     return with_inner_fields(arrow, inner) if inner else arrow
 
 
-def _certain(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Field:
+def _with_nullability(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Field:
     """Returns a field that is nullable only where records are masked, and all fields inside.
 
     Args:
@@ -185,13 +185,13 @@ def _certain(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Fiel
     """
     arrow = field.type
     if pa.types.is_struct(arrow):
-        inner = [_certain(each, at / each.name, 0, masked) for each in inner_fields(arrow)]
+        inner = [_with_nullability(each, at / each.name, 0, masked) for each in inner_fields(arrow)]
         arrow = with_inner_fields(arrow, inner)
     elif is_list(arrow):
         # The lists around the records are not part of a path.
-        arrow = with_inner_fields(
-            arrow, [_certain(each, at, lists + bool(at), masked) for each in inner_fields(arrow)]
-        )
+        depth = lists + bool(at)
+        inner = [_with_nullability(each, at, depth, masked) for each in inner_fields(arrow)]
+        arrow = with_inner_fields(arrow, inner)
     if pa.types.is_null(arrow):
         return field
     return field.with_type(arrow).with_nullable(str(at) + "[*]" * lists in masked)

@@ -80,7 +80,8 @@ def from_huggingface(
         field = pa.field(name, column.type)
         feature = dataset.features[name]
         if datasets.Features.from_arrow_schema(pa.schema([field]))[name] != feature:
-            field = field.with_metadata({_KEY: json.dumps(_to_dict(datasets, feature))})
+            kept = datasets.Features({"": feature}).to_dict()[""]
+            field = field.with_metadata({_KEY: json.dumps(kept)})
         table = table.set_column(i, field, column)
     if nulls is None and schema is None:
         # Most images have no path, and nobody needs it beside the bytes.
@@ -119,10 +120,6 @@ def _wanted_names(
         return names
     # Without one of them, the error of the reader lists all columns.
     return [name for name in names if name in chosen] if chosen <= set(names) else names
-
-
-def _to_dict(datasets: Any, feature: Any) -> Any:
-    return datasets.Features({"": feature}).to_dict()[""]
 
 
 def _paths(feature: Any, at: Path) -> Iterator[Path]:

@@ -51,7 +51,7 @@ def exact_records(
     Raises:
         FormatError, StructureError, DTypeError, NullError, FieldError: With the line of the error.
     """
-    records = _Records()
+    records = _ParsedRecords()
     for text in texts:
         records.add(text, path, advance)
     if maps:
@@ -80,20 +80,19 @@ def exact_records(
     return pa.Table.from_batches([batch_of(array)])
 
 
-def _of_schema(values: list[Any], wanted: WantedTable, records: _Records) -> StructuredTensor:
+def _of_schema(values: list[Any], wanted: WantedTable, records: _ParsedRecords) -> StructuredTensor:
     parsed = wanted.without_auto()
     made = of_spec(values, parsed.spec(), parsed.nulls, name_of=records.name_of)
     # Through the schema, so that the records keep exactly its types.
     return wanted.records(pa.Table.from_batches([to_arrow(made, wanted.schema)]))
 
 
-class _Records:
+class _ParsedRecords:
     """Records, with the source and line of each."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._places: list[tuple[str, int, int | None]] = []
-        self._decoder = json.JSONDecoder(object_pairs_hook=_record, parse_float=_float)
 
     def name_of(self, index: int) -> str:
         """Returns the name of a record: its source and line, or number."""
@@ -109,11 +108,11 @@ class _Records:
             FormatError: If it is not JSON (also a ValueError).
             StructureError: If there is a value that is not a record (also a ValueError).
         """
-        source = _decoded(text)
+        parser = _Parser(text)
         line, at = 1, 0
-        for number, (value, start) in enumerate(self._values(text.name, source, path)):
+        for number, (value, start) in enumerate(parser.records(path)):
             if start is not None:
-                line += source.count("\n", at, start)
+                line += parser.source.count("\n", at, start)
                 advance(start - at)
                 at = start
             where = text.name, number, None if start is None else line
@@ -127,86 +126,105 @@ class _Records:
                 raise StructureError(name, "an object, which is a record", _kind(value), fix)
         advance(text.buffer.size - at)
 
-    def _values(
-        self, name: str, source: str, path: tuple[str, ...] | None
-    ) -> Iterator[tuple[Any, int | None]]:
-        """Yields each record and its position, or None where that is not known."""
-        at = _after_space(source, 0)
-        if path is not None and not (path == () and source[at : at + 1] == "["):
-            if at == len(source):
-                return
-            value, end = self._value(name, source, at)
-            end = _after_space(source, end)
-            if end < len(source):
-                expected = "the end of the only object"
-                raise _no_json(name, source, end, expected, "Leave out records=.")
-            for each in _below(name, value, path):
-                yield each, None
-            return
-        if source[at : at + 1] != "[":
-            while at < len(source):
-                value, end = self._value(name, source, at)
-                yield value, at
-                at = _after_space(source, end)
-            return
-        at = _after_space(source, at + 1)
-        is_first = True
-        while source[at : at + 1] != "]" or not is_first:
-            value, end = self._value(name, source, at)
-            yield value, at
-            is_first = False
-            at = _after_space(source, end)
-            if source[at : at + 1] == "]":
-                break
-            if source[at : at + 1] != ",":
-                raise _no_json(name, source, at, "',' or ']'", "Correct the text.")
-            at = _after_space(source, at + 1)
-        end = _after_space(source, at + 1)
-        if end < len(source):
-            raise _no_json(name, source, end, "the end of the only array", "Correct the text.")
 
-    def _value(self, name: str, source: str, at: int) -> tuple[Any, int]:
+class _Parser:
+    """Parses a text, value by value.
+
+    Attributes:
+        source: The text.
+    """
+
+    def __init__(self, text: Text) -> None:
+        self._name = text.name
+        self.source = _decoded(text)
+        self._at = 0
+        self._decoder = json.JSONDecoder(object_pairs_hook=_record, parse_float=_float)
+
+    def records(self, path: tuple[str, ...] | None) -> Iterator[tuple[Any, int | None]]:
+        """Yields each record and its position, or None where that is not known."""
+        first = self._next()
+        if path is not None and not (path == () and first == "["):
+            if first:
+                value = self._value()
+                self._expect_end("the end of the only object", "Leave out records=.")
+                for each in _below(self._name, value, path):
+                    yield each, None
+        elif first != "[":
+            while self._next():
+                start = self._at
+                yield self._value(), start
+        else:
+            self._at += 1
+            is_open = self._next() != "]"
+            while is_open:
+                start = self._at
+                yield self._value(), start
+                is_open = self._next() != "]"
+                if is_open and self._next() != ",":
+                    raise self._error(self._at, "',' or ']'", "Correct the text.")
+                self._at += is_open
+                self._next()
+            self._at += 1
+            self._expect_end("the end of the only array", "Correct the text.")
+
+    def _next(self) -> str:
+        """Returns the next character that is not a space, and goes to it."""
+        found: Any = _SPACE.match(self.source, self._at)
+        self._at = found.end()
+        return self.source[self._at : self._at + 1]
+
+    def _value(self) -> Any:
+        """Returns the value that begins here, and goes to its end."""
+        at = self._at
         try:
-            return self._decoder.raw_decode(source, at)
+            value, self._at = self._decoder.raw_decode(self.source, at)
+            return value
         except json.JSONDecodeError as error:
-            fix = "Correct the text."
-            raise _no_json(name, source, error.pos, "JSON", fix, error.msg) from None
-        except _KeyTwiceError as error:
-            received = f"an object with the key {error.args[0]!r} twice"
-            expected, fix = "objects with distinct keys", "Rename or remove one of the two."
-        except _LargeError as error:
-            received = f"the number {error.args[0][:40]}"
-            expected, fix = "numbers that float64 can hold", "Write the number as a string."
+            raise self._error(error.pos, "JSON", "Correct the text.", error.msg) from None
+        except _BadValueError as error:
+            expected, received, fix = error.args
         except RecursionError:
             received, expected = "deeper nesting", "values nested within Python's recursion limit"
             fix = "Write the data with less nesting."
         except ValueError as error:  # an integer of thousands of digits
             received, expected = str(error)[:80], "numbers of fewer digits"
             fix = "Write the number as a string."
-        line = source.count("\n", 0, at) + 1
-        raise FormatError(f"{name}, line {line}", expected, received, fix)
+        line = self.source.count("\n", 0, at) + 1
+        raise FormatError(f"{self._name}, line {line}", expected, received, fix)
+
+    def _expect_end(self, expected: str, fix: str) -> None:
+        if self._next():
+            raise self._error(self._at, expected, fix)
+
+    def _error(self, at: int, expected: str, fix: str, reason: str = "") -> FormatError:
+        line = self.source.count("\n", 0, at) + 1
+        column = at - self.source.rfind("\n", 0, at)
+        found = self.source[at : at + 20]
+        received = repr(found) if found else "the end of the text"
+        received += f" ({reason})" if reason else ""
+        return FormatError(f"{self._name}, line {line}, column {column}", expected, received, fix)
 
 
-class _KeyTwiceError(Exception):
-    """An object has a key twice."""
-
-
-class _LargeError(Exception):
-    """A number is not infinite, but too large for a float."""
+class _BadValueError(Exception):
+    """A value that JSON allows and records do not: what was expected, what was received, a fix."""
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _KeyTwiceError(next(name for name in names if names.count(name) > 1))
+        name = next(name for name in names if names.count(name) > 1)
+        received = f"an object with the key {name!r} twice"
+        fix = "Rename or remove one of the two."
+        raise _BadValueError("objects with distinct keys", received, fix)
     return record
 
 
 def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise _LargeError(text)
+        fix = "Write the number as a string."
+        raise _BadValueError("numbers that float64 can hold", f"the number {text[:40]}", fix)
     return value
 
 
@@ -219,21 +237,6 @@ def _decoded(text: Text) -> str:
         received = f"the byte 0x{content[error.start]:02x} ({error.reason})"
         fix = "Write the text as UTF-8."
         raise FormatError(f"{text.name}, line {line}", "UTF-8 text", received, fix) from None
-
-
-def _after_space(source: str, at: int) -> int:
-    found: Any = _SPACE.match(source, at)
-    return found.end()
-
-
-def _no_json(
-    name: str, source: str, at: int, expected: str, fix: str, reason: str = ""
-) -> FormatError:
-    line = source.count("\n", 0, at) + 1
-    column = at - source.rfind("\n", 0, at)
-    found = repr(source[at : at + 20]) if at < len(source) else "the end of the text"
-    received = found + (f" ({reason})" if reason else "")
-    return FormatError(f"{name}, line {line}, column {column}", expected, received, fix)
 
 
 def _kind(value: object) -> str:

@@ -23,19 +23,17 @@ _BETWEEN_RECORDS = re.compile(rb"\}[ \t\r]*\n(?=\s*\{)")
 
 
 class Block(NamedTuple):
-    """Some lines of a file, or a whole file that is not one object a line.
+    """Some lines of a file, or all of a file that is not one object a line.
 
     Attributes:
         data: The text.
-        start: Where it begins in the file; None if it is the whole or the file is compressed.
+        start: Where it begins in the file; None if it is all of it or the file is compressed.
         line: The number of lines before it.
-        is_whole: Whether it is a whole file that is not one object a line.
     """
 
     data: bytes
     start: int | None
     line: int
-    is_whole: bool = False
 
 
 def blocks(file: File, size: int) -> Iterator[Block]:
@@ -51,8 +49,8 @@ def blocks(file: File, size: int) -> Iterator[Block]:
             first = stream.read(size)
             block = first.removeprefix(UTF8_MARK)
             if not _is_lines(block):
-                [whole] = texts_of(file.path)
-                yield Block(bytes(whole.buffer), None, 0, True)
+                [text] = texts_of(file.path)
+                yield Block(bytes(text.buffer), None, 0)
                 return
             start, line = len(first) - len(block), 0
             while block:

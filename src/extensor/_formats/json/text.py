@@ -187,10 +187,10 @@ def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
             raise FormatError(path, expected, str(array[number].as_py()), fix)
         text = pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
     # With the point, the number is read as a float again.
-    whole = pc.equal(pc.floor(array), array)
-    if pc.any(whole).as_py():
+    is_integer = pc.equal(pc.floor(array), array)
+    if pc.any(is_integer).as_py():
         pointed = pc.replace_substring_regex(text, r"^(-?[0-9]+)$", r"\1.0")
-        text = pc.if_else(whole, pointed, text)
+        text = pc.if_else(is_integer, pointed, text)
     return text
 
 

@@ -91,8 +91,8 @@ def _write(
         for text, count in _texts(batches, allow_nan):
             joint = b"\n" if lines else b",\n"
             # JSON text has no line breaks of its own.
-            whole = text if lines else text[:-1].replace(b"\n", b",\n")
-            write(whole if lines or is_first else joint + whole)
+            part = text if lines else text[:-1].replace(b"\n", b",\n")
+            write(part if lines or is_first else joint + part)
             is_first = False
             advance(count)
         if not lines:

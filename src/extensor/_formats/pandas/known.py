@@ -28,8 +28,8 @@ def field_of(name: str, array: pa.Array, known: dict[str, Any]) -> pa.Field:
 
 def with_known(field: pa.Field, known: dict[str, Any]) -> pa.Field:
     """Returns a field that also keeps what pandas knows of it."""
-    whole = {**known_of(field), **known}
-    return field.with_metadata({_KEY: json.dumps(whole)}) if whole else field
+    kept = {**known_of(field), **known}
+    return field.with_metadata({_KEY: json.dumps(kept)}) if kept else field
 
 
 def known_of(field: pa.Field) -> dict[str, Any]:

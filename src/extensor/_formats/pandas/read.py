@@ -103,7 +103,7 @@ def from_pandas(
             raise DTypeError(f"from_pandas: {argument}", expected, repr(value)[:60], fix)
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    table, splits = _Frame(pd, frame, wanted, conflicts, levels).table()
+    table, splits = _FrameReader(pd, frame, wanted, conflicts, levels).table()
     records = wanted.records(table)
     for each in splits:
         cut = each.astype(wanted.row_splits_dtype.as_numpy_dtype)
@@ -131,7 +131,7 @@ _Leaf = tuple[list[_Step], pa.Array, Known]
 """A column: its path, its values and what is known of them."""
 
 
-class _Frame:
+class _FrameReader:
     """A DataFrame on its way to Arrow."""
 
     def __init__(
@@ -454,10 +454,10 @@ def _of_tensors(cells: list[Any], path: Path) -> pa.Array:
     kind = pa.from_numpy_dtype(first.dtype)
     if len({cell.shape for cell in present}) == 1:
         valid = np.array([cell is not None for cell in cells])
-        whole = np.zeros([len(cells), first.size], first.dtype)
-        whole[valid] = np.reshape(present, [len(present), -1])
+        values = np.zeros([len(cells), first.size], first.dtype)
+        values[valid] = np.reshape(present, [len(present), -1])
         rows = pa.FixedSizeListArray.from_arrays(
-            pa.array(whole.reshape(-1)), first.size, mask=pa.array(~valid)
+            pa.array(values.reshape(-1)), first.size, mask=pa.array(~valid)
         )
         return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(kind, first.shape), rows)
     for _ in range(first.ndim):

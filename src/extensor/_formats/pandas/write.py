@@ -80,10 +80,10 @@ def to_pandas(
     while not pa.types.is_struct(array.type):
         splits.insert(0, splits_of(array))
         array = array.flatten()
-    return _Rows(pd, array, splits).frame()
+    return _FrameWriter(pd, array, splits).frame()
 
 
-class _Rows:
+class _FrameWriter:
     """Records on their way to a DataFrame.
 
     Args:
@@ -100,8 +100,8 @@ class _Rows:
     def frame(self) -> pd.DataFrame:
         """Returns the DataFrame."""
         names = [field.name for field in self._rows.type]
-        whole = zip(self._rows.type, struct_fields(self._rows), strict=True)
-        columns = [(field, array) for field, array in whole if field.name != INDEX]
+        fields = zip(self._rows.type, struct_fields(self._rows), strict=True)
+        columns = [(field, array) for field, array in fields if field.name != INDEX]
         found = self._rows.field(INDEX) if INDEX in names else None
         index = self._index(found, self._rows.type.field(INDEX) if INDEX in names else None)
         leaves = [leaf for each in columns for leaf in self._leaves(*each)]
@@ -138,8 +138,8 @@ class _Rows:
         """Returns the labels of the columns; short ones are padded with empty strings."""
         depth = max((max(len(label), levels) for label, levels in labels), default=1)
         if depth == 1:
-            whole = [label[0] for label, _ in labels]
-            return self._pd.Index(whole, tupleize_cols=False) if whole else self._pd.RangeIndex(0)
+            names = [label[0] for label, _ in labels]
+            return self._pd.Index(names, tupleize_cols=False) if names else self._pd.RangeIndex(0)
         padded = [(*label, *[""] * (depth - len(label))) for label, _ in labels]
         return self._pd.MultiIndex.from_tuples(padded)
 
@@ -201,10 +201,10 @@ class _Rows:
             return pd.arrays.ArrowExtensionArray(pa.chunked_array([array]))
         if dtype in ("Float32", "Float64"):
             return self._nullable_floats(array.cast(dtype.lower()))
-        whole = pd.api.types.pandas_dtype(dtype)
-        if hasattr(whole, "__from_arrow__"):
-            return whole.__from_arrow__(array)
-        return array.to_pandas().astype(whole).array
+        wanted = pd.api.types.pandas_dtype(dtype)
+        if hasattr(wanted, "__from_arrow__"):
+            return wanted.__from_arrow__(array)
+        return array.to_pandas().astype(wanted).array
 
     def _default_values(self, array: pa.Array) -> Column:
         pd, arrow, t = self._pd, array.type, pa.types

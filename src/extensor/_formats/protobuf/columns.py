@@ -191,7 +191,9 @@ def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) ->
             return array.fill_null(pa.scalar(kind.default, array.type))
         return _values(field, kind, array, False)
     if field.count is Count.OPTIONAL:
-        return _list_of_one(field, kind, array)
+        # A list of one value where there is one, and of none where there is a null.
+        values = _values(field, kind, array.drop_null() if array.null_count else array, False)
+        return _lists(field, values, np.asarray(array.is_valid()))
     if isinstance(kind, ChosenKeys):
         return _of_keys(kind, array)
     values = _values(field, kind, array.values, False)
@@ -203,12 +205,6 @@ def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) ->
     item = field.arrow.type.value_field.with_type(values.type)
     make = pa.large_list if pa.types.is_large_list(array.type) else pa.list_
     return type(array).from_arrays(array.offsets, values, make(item))
-
-
-def _list_of_one(field: Field, kind: Type, array: pa.Array) -> pa.Array:
-    """Returns a list of one value where there is one, and of none where there is a null."""
-    values = _values(field, kind, array.drop_null() if array.null_count else array, False)
-    return _lists(field, values, np.asarray(array.is_valid()))
 
 
 def _lists(field: AnyField, values: pa.Array, lengths: np.ndarray[Any, Any]) -> pa.Array:
@@ -272,13 +268,13 @@ def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Ar
 
 
 def _nanoseconds(field: Field, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
-    whole, parts = np.asarray(seconds), np.asarray(nanos)
-    outside = (whole < -_SECONDS) | (whole > _SECONDS)
+    numbers, rest = np.asarray(seconds), np.asarray(nanos)
+    outside = (numbers < -_SECONDS) | (numbers > _SECONDS)
     if outside.any():
         expected = "a time that fits into 64 bits as nanoseconds, between the years 1677 and 2262"
         fix = "Choose other columns with columns=."
-        raise BadMessageError(field.path, expected, f"{whole[np.argmax(outside)]} seconds", fix)
-    return pa.array(whole * 10**9 + parts).view(kind.arrow)
+        raise BadMessageError(field.path, expected, f"{numbers[np.argmax(outside)]} seconds", fix)
+    return pa.array(numbers * 10**9 + rest).view(kind.arrow)
 
 
 def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:

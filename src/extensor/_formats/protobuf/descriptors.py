@@ -102,7 +102,7 @@ def record_of(
     else:
         chosen = None if schema is None else chosen_by(schema)
     arrow = None if schema is None else pa.struct(list(schema))
-    record = _Fields(absent, max_depth).record(descriptor, _Place(Path(), chosen, arrow, {}))
+    record = _FieldMaker(absent, max_depth).record(descriptor, _Place(Path(), chosen, arrow, {}))
     absent.expect_all_used()
     return record
 
@@ -130,7 +130,7 @@ class _Place(NamedTuple):
 _Policied = TypeVar("_Policied", Field, Oneof)
 
 
-class _Fields:
+class _FieldMaker:
     """Makes fields of descriptors.
 
     Args:

@@ -52,14 +52,14 @@ class GraphReader:
         self._splits = row_splits_dtype
 
     def records(
-        self, record: Record, serialized: tf.Tensor, there: tf.Tensor | None = None
+        self, record: Record, serialized: tf.Tensor, exists: tf.Tensor | None = None
     ) -> DenseStructuredTensor:
         """Returns messages as records.
 
         Args:
             record: The fields to read.
             serialized: The messages, a tensor of strings of shape `[n]`.
-            there: Whether each message is there; None if all are. The fields have placeholders
+            exists: Whether each message exists; None if all are. The fields have placeholders
                 where it is not.
         """
         decoded = iter(_decoded(serialized, record.on_wire()))
@@ -70,12 +70,12 @@ class GraphReader:
             elif isinstance(field.type, Cut):
                 next(decoded)
             else:
-                fields[field.name] = self._field(field, *next(decoded), there)
+                fields[field.name] = self._field(field, *next(decoded), exists)
         rows = None if fields else tf.zeros(tf.shape(serialized), tf.bool)
         return _with_types(record, fields, rows)
 
     def _field(
-        self, field: Field, counts: tf.Tensor, values: tf.Tensor, there: tf.Tensor | None
+        self, field: Field, counts: tf.Tensor, values: tf.Tensor, exists: tf.Tensor | None
     ) -> Any:
         """Returns the value of a field.
 
@@ -83,7 +83,7 @@ class GraphReader:
             field: The field.
             counts: The number of values of each message.
             values: All values, if the field is a list, else one value of each message.
-            there: Whether each message is there; None if all are.
+            exists: Whether each message exists; None if all are.
         """
         kind = field.type
         if isinstance(kind, ChosenKeys):
@@ -95,7 +95,7 @@ class GraphReader:
             inner = self._values(field, kind, tf.boolean_mask(values, present))
             return self._cut(inner, tf.cast(present, tf.int32), field.path)
         if field.count is Count.REQUIRED:
-            has = present if there is None else tf.logical_or(present, tf.logical_not(there))
+            has = present if exists is None else tf.logical_or(present, tf.logical_not(exists))
             _assert(tf.reduce_all(has), f"{field.path}: a message lacks a required field.")
         if field.count in (Count.REQUIRED, Count.ONE):
             if isinstance(kind, Leaf) and kind.has_own_default:
@@ -135,7 +135,7 @@ class GraphReader:
         return cut(values, splits, path)
 
     def _values(
-        self, field: Field, kind: Type, values: tf.Tensor, there: tf.Tensor | None = None
+        self, field: Field, kind: Type, values: tf.Tensor, exists: tf.Tensor | None = None
     ) -> Any:
         """Returns values of a type, from numbers, or from serialized messages.
 
@@ -143,12 +143,12 @@ class GraphReader:
             field: The field.
             kind: The type.
             values: The numbers, or the messages.
-            there: Whether each of them is there; None if all are.
+            exists: Whether each of them exists; None if all are.
         """
         if isinstance(kind, Leaf):
             return values
         if isinstance(kind, Record):
-            return self.records(kind, values, there)
+            return self.records(kind, values, exists)
         parts = [part for _, part in _decoded(values, inner_fields(kind))]
         if isinstance(kind, Wrapper):
             return parts[0]
@@ -177,10 +177,10 @@ class GraphReader:
             present[0] = tf.logical_or(present[0], tf.equal(number, 0))
         variants: dict[str, Any] = {}
         for member, rows, (counts, values) in zip(field.members, present, members, strict=True):
-            there = tf.boolean_mask(tf.greater(counts, 0), rows) if is_nullable else None
-            kept = self._values(member, member.type, tf.boolean_mask(values, rows), there)
+            exists = tf.boolean_mask(tf.greater(counts, 0), rows) if is_nullable else None
+            kept = self._values(member, member.type, tf.boolean_mask(values, rows), exists)
             if is_nullable and field.policy == "mask":
-                kept = MaskedTensor.of_parts(kept, there)
+                kept = MaskedTensor.of_parts(kept, exists)
             variants[member.name] = kept
         if is_nullable:
             return UnionTensor.of_parts(codes, variants, tuple(variants))
@@ -241,7 +241,8 @@ def _decoded(serialized: tf.Tensor, fields: list[Field]) -> list[Decoded]:
     if any(lists):
         # The values of a field are padded to the longest list of a message. A message of n bytes
         # has at most n values.
-        cells = tf.cast(nrows, tf.int64) * tf.cast(_maximum(lengths), tf.int64)
+        longest = tf.reduce_max(tf.concat([lengths, [0]], 0))
+        cells = tf.cast(nrows, tf.int64) * tf.cast(longest, tf.int64)
         total = tf.reduce_sum(tf.cast(lengths, tf.int64))
         fits = tf.logical_and(fits, cells <= 4 * total + _CELLS)
     outputs = tf.cond(
@@ -264,10 +265,6 @@ def _decoded(serialized: tf.Tensor, fields: list[Field]) -> list[Decoded]:
                 f"{field.path}: a message is nested deeper than max_depth says.",
             )
     return found
-
-
-def _maximum(lengths: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_max(tf.concat([lengths, [0]], 0))
 
 
 def _unpadded(field: Field, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:

@@ -235,7 +235,7 @@ class _Reader:
         # ptars reads the tag of a field without what is above 32 bits. protobuf refuses it.
         for _ in self._parsed(_maybe_with_long_tags(messages)):
             pass
-        if self._has_groups():
+        if any(f.is_group for record in records_of(self.record) for f in record.on_wire()):
             return self._with_groups(messages)
         try:
             table = read_table(self.record, messages, "from_proto")
@@ -263,9 +263,6 @@ class _Reader:
         vector = serialized[None] if is_one else serialized
         records = self._by_ops(vector)
         return records[0] if is_one else records
-
-    def _has_groups(self) -> bool:
-        return any(f.is_group for r in records_of(self.record) for f in r.on_wire())
 
     def _with_groups(self, messages: list[bytes]) -> StructuredTensor:
         # ptars does not read groups. tf.io.decode_proto does, but it finds fewer errors.
@@ -295,10 +292,10 @@ class _Reader:
     def _canonical(self, messages: list[bytes]) -> list[bytes]:
         """Returns messages as protobuf itself writes them, with each field once."""
         canonical: list[bytes] = []
-        for whole in self._parsed(messages):
+        for message in self._parsed(messages):
             # A field of another wire type than its own is one of them.
-            whole.DiscardUnknownFields()
-            canonical.append(whole.SerializePartialToString())
+            message.DiscardUnknownFields()
+            canonical.append(message.SerializePartialToString())
         return canonical
 
     def _parsed(self, messages: list[bytes]) -> Iterator[Message]:

@@ -205,7 +205,10 @@ def _coded(field: Field, kind: Type, values: Any) -> tf.Tensor:
                 raise _wrong_form(field.path, f"{kind.dtype.name} values", values)
             values = tf.cast(values, kind.dtype)
         if kind.wire == Proto.TYPE_STRING:
-            _expect_utf8(field.path, values)
+            # Replacing what is not UTF-8 changes it.
+            same = tf.equal(tf.strings.unicode_transcode(values, "UTF-8", "UTF-8"), values)
+            expected = "UTF-8, because the field is a string"
+            _expect(tf.reduce_all(same), field.path, expected, "other bytes")
         return values
     if isinstance(kind, Record):
         if not isinstance(values, StructuredTensor):
@@ -238,12 +241,6 @@ def _seconds(field: Field, kind: Time, values: tf.Tensor) -> list[tf.Tensor]:
         seconds = tf.where(late, seconds + 1, seconds)
         nanos = tf.where(late, nanos - billion, nanos)
     return [seconds, tf.cast(nanos, tf.int32)]
-
-
-def _expect_utf8(path: Path, values: tf.Tensor) -> None:
-    # Replacing what is not UTF-8 changes it.
-    same = tf.equal(tf.strings.unicode_transcode(values, "UTF-8", "UTF-8"), values)
-    _expect(tf.reduce_all(same), path, "UTF-8, because the field is a string", "other bytes")
 
 
 def _messages(fields: list[Field], columns: list[Column]) -> tf.Tensor:

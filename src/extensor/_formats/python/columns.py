@@ -212,7 +212,9 @@ class Columns:
                 arrays.append(self._below_null(column, mask, each, place.field(name)))
             else:
                 arrays.append(self.array(column, each, place.field(name)))
-        return _struct_array(list(inner), arrays, len(values), mask)
+        fields = [pa.field(name, array.type) for name, array in zip(inner, arrays, strict=True)]
+        arrow, buffers = pa.struct(fields), [_validity(mask)]
+        return pa.Array.from_buffers(arrow, len(values), buffers, children=arrays)
 
     def _below_null(
         self, column: Values, mask: Mask, wanted: Wanted | None, place: Place
@@ -411,14 +413,6 @@ class Columns:
             at = place.field(name).chosen(indices)
             children.append(self.array([values[i] for i in indices.tolist()], each, at))
         return pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), children, list(wanted))
-
-
-def _struct_array(
-    names: list[str], columns: list[pa.Array], count: int, mask: Mask | None
-) -> pa.Array:
-    """Returns an array of structs, also without fields."""
-    fields = [pa.field(n, column.type) for n, column in zip(names, columns, strict=True)]
-    return pa.Array.from_buffers(pa.struct(fields), count, [_validity(mask)], children=columns)
 
 
 def offsets_of(lists: Sequence[Sized]) -> Offsets:

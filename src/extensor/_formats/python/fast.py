@@ -24,15 +24,10 @@ from extensor._formats.python.wanted import Fields, Leaf, Lists, Wanted
 
 _ARROW = {tf.bool: pa.bool_(), **NATURAL_NUMBERS}
 del _ARROW[tf.float16]
-_DTYPES = {
-    pa.int32(): tf.int32,
-    pa.float32(): tf.float32,
-    pa.bool_(): tf.bool,
-    pa.string(): tf.string,
-    pa.binary(): tf.string,
-}
 _NATURAL = {pa.int64(): pa.int32(), pa.float64(): pa.float32()}
 """The Arrow types of the dtypes that Python's numbers get."""
+
+_INFERRED = (*_NATURAL.values(), pa.bool_(), pa.string(), pa.binary())
 
 _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError)
 _SAMPLE = 256  # records
@@ -55,8 +50,7 @@ def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
         return None
     try:
         arrow = map_types(pa.infer_type(sample), _NATURAL.get)
-        wanted = _wanted(arrow)
-        return None if wanted is None else _array(records, arrow, wanted, True)
+        return None if holds(arrow, _is_odd) else _array(records, arrow, None)
     except _REFUSED:
         return None
 
@@ -79,7 +73,7 @@ def typed(
     policies: dict[str, str] = {}
     try:
         arrow = _type(wanted, place, lambda: iter(records), policies)
-        array = None if arrow is None else _array(records, arrow, wanted, False)
+        array = None if arrow is None else _array(records, arrow, wanted)
     except _REFUSED:
         return None
     return None if array is None else (array, policies)
@@ -102,16 +96,10 @@ def _is_shallow(values: list[Any]) -> bool:
     return False
 
 
-def _wanted(arrow: pa.DataType) -> Wanted | None:
-    """Returns what is wanted of values of an Arrow type; None if `Columns` must convert them."""
-    if pa.types.is_struct(arrow):
-        fields = {field.name: _wanted(field.type) for field in arrow.fields}
-        known = {name: each for name, each in fields.items() if each is not None}
-        return Fields(known) if len(known) == arrow.num_fields else None
-    if pa.types.is_list(arrow):
-        items = _wanted(arrow.value_type)
-        return None if items is None else Lists(items, dense=False, size=None)
-    return Leaf(_DTYPES[arrow]) if arrow in _DTYPES else None
+def _is_odd(arrow: pa.DataType) -> bool:
+    """Returns whether `Columns` must convert values of an inferred type."""
+    is_nested = pa.types.is_struct(arrow) or pa.types.is_list(arrow)
+    return not is_nested and arrow not in _INFERRED
 
 
 def _type(
@@ -150,14 +138,13 @@ def _type(
     return pa.struct(fields)
 
 
-def _array(records: list[Any], arrow: pa.DataType, wanted: Wanted, strict: bool) -> pa.Array | None:
+def _array(records: list[Any], arrow: pa.DataType, wanted: Wanted | None) -> pa.Array | None:
     """Returns records as an array; None if Arrow might have changed values.
 
     Args:
         records: The records.
         arrow: The type of the array.
-        wanted: The same, as what is wanted of the records.
-        strict: Whether numbers must be Python's, because those of NumPy have dtypes.
+        wanted: What is wanted of the records; None if the type is inferred from them.
     """
     # Without lists, the checks are fast, and each part costs more than it saves.
     size = _PART if holds(arrow, pa.types.is_list) else len(records)
@@ -165,56 +152,54 @@ def _array(records: list[Any], arrow: pa.DataType, wanted: Wanted, strict: bool)
     for start in range(0, len(records), size) if records else [0]:
         part = records[start : start + size]
         array = pa.array(part, arrow)
-        if not isinstance(array, pa.Array):
-            return None
-        if not _is_right(array, lambda part=part: part, wanted, strict):
+        if not isinstance(array, pa.Array) or not _is_right(array, lambda p=part: p, wanted):
             return None
         parts.append(array)
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
-def _is_right(
-    array: pa.Array, values: Callable[[], Iterable[Any]], wanted: Wanted, strict: bool
-) -> bool:
+def _is_right(array: pa.Array, values: Callable[[], Iterable[Any]], wanted: Wanted | None) -> bool:
     """Returns whether Arrow made an array of all of the values as `Columns` would.
 
     Args:
         array: What Arrow made of the values.
         values: Returns the values. They are read only if Arrow might have changed them: reading
             takes most of the time.
-        wanted: What is wanted of them.
-        strict: As in `_array`.
+        wanted: What is wanted of them; None if the type is inferred from them. Then numbers must be
+            Python's, because those of NumPy have dtypes of their own.
     """
-    if array.null_count and not wanted.nullable:
+    arrow = array.type
+    if array.null_count and (wanted is None or not wanted.nullable):
         return False
-    if isinstance(wanted, Fields):
-        if not all(isinstance(each, Leaf) for each in wanted.fields.values()):
+    if pa.types.is_struct(arrow):
+        inner = wanted.fields if isinstance(wanted, Fields) else {}
+        if any(pa.types.is_nested(field.type) for field in arrow.fields):
             # Inner records would read the values of all levels around them again.
             records = list(values())
             values = lambda: records  # noqa: E731
         # Arrow takes all records as it finds the first: as dicts or pairs, with names of text or
         # of bytes.
-        first = next(iter(values()), None)
+        first, names = next(iter(values()), None), [field.name for field in arrow.fields]
         return (
-            (first is None or (isinstance(first, dict) and wanted.fields.keys() <= first.keys()))
-            and set(map(len, values())) <= {len(wanted.fields)}
+            (first is None or (isinstance(first, dict) and first.keys() >= set(names)))
+            and set(map(len, values())) <= {len(names)}
             and all(
-                _is_right(array.field(i), lambda n=n: map(itemgetter(n), values()), each, strict)
-                for i, (n, each) in enumerate(wanted.fields.items())
+                _is_right(array.field(i), lambda n=n: map(itemgetter(n), values()), inner.get(n))
+                for i, n in enumerate(names)
             )
         )
-    if isinstance(wanted, Lists):
-        items = lambda: itertools.chain.from_iterable(values())  # noqa: E731
+    if pa.types.is_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        items = wanted.items if isinstance(wanted, Lists) else None
+        inner_values = lambda: itertools.chain.from_iterable(values())  # noqa: E731
         are_lists = set(map(type, values())) <= {list, tuple}
-        return are_lists and _is_right(array.values, items, wanted.items, strict)
-    assert isinstance(wanted, Leaf)
-    if wanted.dtype.is_integer:
+        return are_lists and _is_right(array.values, inner_values, items)
+    if pa.types.is_integer(arrow):
         return set(map(type, values())) <= {int, type(None)}
-    if not wanted.dtype.is_floating:
+    if not pa.types.is_floating(arrow):
         return True  # Arrow takes no other values for strings and bools
     numbers = array.to_numpy(zero_copy_only=False)
     if np.isinf(numbers).any():
         return False  # it may be a number that float32 cannot hold
     # A bool would be 0 or 1.
-    may_be_bool = ((numbers == 0) | (numbers == 1)).any()
-    return not (may_be_bool or strict) or set(map(type, values())) <= {int, float, type(None)}
+    is_sure = wanted is not None and not ((numbers == 0) | (numbers == 1)).any()
+    return is_sure or set(map(type, values())) <= {int, float, type(None)}

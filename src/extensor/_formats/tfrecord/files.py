@@ -98,7 +98,7 @@ def read_tfrecord(
     [{'minutes': [5, 2], 'title': b'Tea'}]
     """
     expect_message(message)
-    whole = WantedTable(columns, schema, nulls, row_splits_dtype)
+    given = WantedTable(columns, schema, nulls, row_splits_dtype)
     files = files_at(paths)
     parts = [_serialized(file) for file in files]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
@@ -113,8 +113,8 @@ def read_tfrecord(
     else:
         lacking = np.zeros(0, np.int64)
     messages = _with_bar(serialized, progress)
-    found, context = wanted_features(whole, messages, message, name_of, keys, context)
-    wanted = with_nullable(whole, found)
+    found, context = wanted_features(given, messages, message, name_of, keys, context)
+    wanted = with_nullable(given, found)
     if schema is None:
         spec: Any = wanted.spec(found)
     else:
@@ -129,7 +129,7 @@ def read_tfrecord(
                 "a tf.Example with a list",
                 'Give message="Example" or "SequenceExample", or context=.',
             )
-    return whole.settled(parser.records(serialized, name_of))
+    return given.settled(parser.records(serialized, name_of))
 
 
 def _with_bar(serialized: tf.Tensor, progress: bool | None) -> Iterator[bytes]:

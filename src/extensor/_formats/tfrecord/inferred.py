@@ -37,21 +37,21 @@ def inferred(
         StructureError: If there is no record or no feature, or a SequenceExample has a feature and
             a feature list of one name (also a ValueError).
     """
-    features: dict[str, _Found] = {}
-    lists: dict[str, _Found] = {}
+    features: dict[str, _FeatureType] = {}
+    lists: dict[str, _FeatureType] = {}
     number = -1
     for number, one in enumerate(serialized):
         parsed = _parsed(one, message, number, name_of)
         if message == SEQUENCE:
             context = parsed.context.feature
             for key, steps in parsed.feature_lists.feature_list.items():
-                found = lists.setdefault(key, _Found(key, find_text))
+                found = lists.setdefault(key, _FeatureType(key, find_text))
                 for step in steps.feature:
                     found.add(step, number, name_of)
         else:
             context = parsed.features.feature
         for key, feature in context.items():
-            features.setdefault(key, _Found(key, find_text)).add(feature, number, name_of)
+            features.setdefault(key, _FeatureType(key, find_text)).add(feature, number, name_of)
     if not features and not lists:
         expected = "at least one record with a feature, to find out the schema"
         received = "no records" if number < 0 else counted(number + 1, "records without features")
@@ -78,7 +78,7 @@ def _parsed(one: bytes, message: str, number: int, name_of: Callable[[int], str]
     return parsed
 
 
-class _Found:
+class _FeatureType:
     """What the values of a feature have in common.
 
     Attributes:

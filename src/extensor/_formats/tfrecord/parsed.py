@@ -123,7 +123,7 @@ def from_tf_sequence_example(
 def _records(
     serialized: TensorLike,
     message: str,
-    whole: WantedTable,
+    given: WantedTable,
     schema: SchemaLike,
     row_splits_dtype: DTypeLike | None,
     keys: Mapping[PathLike, str] | None,
@@ -131,9 +131,9 @@ def _records(
 ) -> StructuredTensor:
     strings = _strings(serialized)
     # In a graph, "auto" is an error: no data is known.
-    wanted = whole if tf.is_symbolic_tensor(strings) else with_nullable(whole, whole.schema)
+    wanted = given if tf.is_symbolic_tensor(strings) else with_nullable(given, given.schema)
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return whole.settled(Parser(spec, message, wanted.nulls, keys, context).records(strings))
+    return given.settled(Parser(spec, message, wanted.nulls, keys, context).records(strings))
 
 
 def with_nullable(wanted: WantedTable, schema: pa.Schema | None) -> WantedTable:
