@@ -65,28 +65,18 @@ def _field(name: str, number: int, kind: Type) -> Field:
     return Field(name, Path(name), number, Count.ONE, kind)
 
 
-def _type(leaf: Leaf) -> Any:
-    return leaf.wire  # an int at run time, and a type of its own for type checkers
-
-
 def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> None:
     """Adds fields to a message type, which has the full name `name`."""
     optional: list[Proto] = []
     for i, field in enumerate(fields):
-        proto = message.field.add(name=f"f{i}", json_name=f"f{i}", number=field.number)
         is_list = field.count is Count.MANY
-        proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
-        if is_list and isinstance(field.type, Leaf) and field.type.wire not in _NEVER_PACKED:
-            proto.options.packed = field.is_packed
+        proto = _add_field(message, i, field, is_list)
         if isinstance(field.type, Leaf):
-            proto.type = _type(field.type)
             is_zero = field.count is Count.ONE and not field.type.has_own_default
             if not is_list and not is_zero:
                 proto.proto3_optional = True
                 optional.append(proto)
-        elif isinstance(field.type, Cut):
-            proto.type = Proto.TYPE_BYTES
-        else:
+        elif not isinstance(field.type, Cut):
             proto.type = Proto.TYPE_MESSAGE
             proto.type_name = f"{name}.M{i}"
             inner = message.nested_type.add(name=f"M{i}")
@@ -94,6 +84,19 @@ def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> No
     for proto in optional:  # a oneof of one field marks it as optional
         proto.oneof_index = len(message.oneof_decl)
         message.oneof_decl.add(name=f"_{proto.name}")
+
+
+def _add_field(message: DescriptorProto, i: int, field: Field, is_list: bool) -> Proto:
+    """Adds a field to a message type; a message inside is bytes."""
+    proto = message.field.add(name=f"f{i}", json_name=f"f{i}", number=field.number)
+    proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
+    proto.type = Proto.TYPE_BYTES
+    if isinstance(field.type, Leaf):
+        wire: Any = field.type.wire  # an int at run time, and a type of its own for type checkers
+        proto.type = wire
+        if is_list and wire not in _NEVER_PACKED:
+            proto.options.packed = field.is_packed
+    return proto
 
 
 def flat_type(fields: list[Field]) -> bytes:
@@ -104,20 +107,12 @@ def flat_type(fields: list[Field]) -> bytes:
     file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto2")
     message = file.message_type.add(name="M")
     for i, field in enumerate(fields):
-        proto = message.field.add(name=f"f{i}", number=field.number)
         is_list = field.count is Count.MANY or not isinstance(field.type, Leaf)
-        proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
-        if isinstance(field.type, Leaf):
-            proto.type = _type(field.type)
-            if is_list and proto.type not in _NEVER_PACKED:
-                proto.options.packed = field.is_packed
-        elif field.is_group:
+        proto = _add_field(message, i, field, is_list)
+        if field.is_group:
             proto.type = Proto.TYPE_GROUP
             proto.type_name = f".{ROOT}.F{i}"
-            proto.name = f"f{i}"
             message.nested_type.add(name=f"F{i}")
-        else:
-            proto.type = Proto.TYPE_BYTES
     return FileDescriptorSet(file=[file]).SerializeToString(deterministic=True)
 
 

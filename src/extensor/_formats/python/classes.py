@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 import pyarrow as pa
 import tensorflow as tf
@@ -88,92 +88,94 @@ def spec_from(cls: type, shape: ShapeLike = (None,)) -> StructuredTensorSpec:
     └── steps: list of records
         └── minutes: float32
     """
-    return _records(cls, known_rank(shape, "spec_from: shape"), "", ())
+    return _records(cls, _Place("", known_rank(shape, "spec_from: shape"), ()))
 
 
-def _records(
-    cls: Hint, outer: tf.TensorShape, path: str, inside: tuple[Hint, ...]
-) -> DenseStructuredTensorSpec:
-    if cls in inside:
-        chain = " -> ".join(hint_text(each) for each in (*inside, cls))
+class _Place(NamedTuple):
+    """Where records or a field are.
+
+    Attributes:
+        path: The path, for errors.
+        outer: The shape of the records.
+        inside: The classes around.
+    """
+
+    path: str
+    outer: tf.TensorShape
+    inside: tuple[Hint, ...]
+
+    def field(self, name: str, cls: Hint) -> _Place:
+        """Returns the place of a field of a class."""
+        path = f"{self.path}.{quoted(name)}" if self.path else quoted(name)
+        return _Place(path, self.outer, (*self.inside, cls))
+
+
+def _records(cls: Hint, at: _Place) -> DenseStructuredTensorSpec:
+    if cls in at.inside:
+        chain = " -> ".join(hint_text(each) for each in (*at.inside, cls))
         expected = "a class that does not contain itself, because a spec has finite depth"
         fix = "Store such data flat: a list of nodes with the indices of their children."
-        raise StructureError(path or hint_text(cls), expected, chain, fix)
+        raise StructureError(at.path or hint_text(cls), expected, chain, fix)
     fields: dict[str, tf.TypeSpec] = {}
     types: dict[str, ArrowType] = {}
-    for name, hint in hints_of(cls, path or "spec_from").items():
-        at = f"{path}.{quoted(name)}" if path else quoted(name)
-        fields[name] = _spec_of(hint, outer, at, (*inside, cls), None)
+    for name, hint in hints_of(cls, at.path or "spec_from").items():
+        fields[name] = _spec_of(hint, at.field(name, cls))
         arrow = _arrow_type(hint)
         if arrow is not None:
-            types[name] = ArrowType(pa.field(name, arrow), form_of(fields[name], outer.rank))
-    return DenseStructuredTensorSpec(outer, fields, types)
+            types[name] = ArrowType(pa.field(name, arrow), form_of(fields[name], at.outer.rank))
+    return DenseStructuredTensorSpec(at.outer, fields, types)
 
 
-def _spec_of(
-    hint: Hint,
-    outer: tf.TensorShape,
-    path: str,
-    inside: tuple[Hint, ...],
-    dtype: tf.DType | None,
-) -> tf.TypeSpec:
+def _spec_of(hint: Hint, at: _Place, dtype: tf.DType | None = None) -> tf.TypeSpec:
     """Returns the spec of a field.
 
     Args:
         hint: The annotation of one record's value.
-        outer: The shape of the records that have the field.
-        path: The path of the field, for errors.
-        inside: The classes that contain the field.
+        at: The place of the field.
         dtype: The dtype that an outer annotation chose, or None.
     """
     hint, dtype, sizes, spec = unwrapped(hint, dtype)
     if spec is not None:
-        for size in reversed(outer.as_list()):
+        for size in reversed(at.outer.as_list()):
             spec = stacked(spec, size)
         return spec
-    arguments = get_args(hint)
     if get_origin(hint) in UNIONS:
-        return _union(hint, outer, path, inside, dtype)
+        return _union(hint, at, dtype)
+    arguments = get_args(hint)
     is_row = get_origin(hint) is tuple and arguments and arguments[-1] is not Ellipsis
-    if sizes is None and is_row:
-        inner, sizes = item_of(hint, path), (len(arguments),)
-    elif sizes is not None:
+    if sizes is not None:
         inner = hint
         for _ in sizes:
-            inner = item_of(inner, path)
-    elif is_list_hint(hint):
-        items = _spec_of(item_of(hint, path), tf.TensorShape([None]), path, inside, dtype)
-        return _in_lists(items, outer)
-    elif is_class_with_fields(hint):
-        return _records(hint, outer, path, inside)
-    else:
-        return tf.TensorSpec(outer, dtype or dtype_of(value_type(hint, path), path))
-    return _spec_of(inner, outer.concatenate(sizes), path, inside, dtype)
+            inner = item_of(inner, at.path)
+        return _spec_of(inner, at._replace(outer=at.outer.concatenate(sizes)), dtype)
+    if is_row:
+        outer = at.outer.concatenate([len(arguments)])
+        return _spec_of(item_of(hint, at.path), at._replace(outer=outer), dtype)
+    if is_list_hint(hint):
+        items = at._replace(outer=tf.TensorShape([None]))
+        return _in_lists(_spec_of(item_of(hint, at.path), items, dtype), at.outer)
+    if is_class_with_fields(hint):
+        return _records(hint, at)
+    return tf.TensorSpec(at.outer, dtype or dtype_of(value_type(hint, at.path), at.path))
 
 
-def _union(
-    hint: Hint,
-    outer: tf.TensorShape,
-    path: str,
-    inside: tuple[Hint, ...],
-    dtype: tf.DType | None,
-) -> tf.TypeSpec:
+def _union(hint: Hint, at: _Place, dtype: tf.DType | None) -> tf.TypeSpec:
     from extensor._types.masked.value import MaskedTensor
     from extensor._types.union.value import UnionTensor
 
     one = type_beside_none(hint)
     if one is not None:
-        values = _spec_of(one, outer, path, inside, dtype)
-        return MaskedTensor.Spec(values, tf.TensorSpec(outer, tf.bool))
+        return MaskedTensor.Spec(_spec_of(one, at, dtype), tf.TensorSpec(at.outer, tf.bool))
     rows = tf.TensorShape([None])
     variants: dict[str, tf.TypeSpec] = {}
-    for name, each in variants_in(hint, path).items():
+    for name, each in variants_in(hint, at.path).items():
         if name == NULL:
             variants[name] = MaskedTensor.Spec(tf.TensorSpec(rows, tf.float32))
         else:
             chosen = dtype if name in ("int", "float", "complex") else None
-            variants[name] = _spec_of(each, rows, f"{path}.{name}", inside, chosen)
-    return UnionTensor.Spec(variants, outer)
+            place = at._replace(path=f"{at.path}.{name}", outer=rows)
+            variants[name] = _spec_of(each, place, chosen)
+    return UnionTensor.Spec(variants, at.outer)
 
 
 def _in_lists(items: Any, outer: tf.TensorShape) -> tf.TypeSpec:

@@ -304,7 +304,7 @@ class Columns:
         if not isinstance(wanted, Leaf):
             dtype = self._dtypes.column_dtype(kind, types, values, place)
         elif converts(kind, wanted.arrow):
-            return leaves.of_type(values, wanted.arrow, place)
+            return leaves.times_or_decimals(values, wanted.arrow, place)
         else:
             dtype = wanted.dtype
         if kind is Kind.STRING:
@@ -328,7 +328,7 @@ class Columns:
             values = [0 if v is None else v for v in values]
         arrow = NATURAL_NUMBERS.get(dtype)
         if arrow is None:  # complex, bfloat16 and others, which Arrow does not have
-            tensor = leaves.converted(values, dtype, place)
+            tensor = leaves.tensor_of_numbers(values, dtype, place)
             return self._placeholder(tensor, len(values), place)
         array = self._dtypes.array(values, dtype, place, is_of_spec)
         return pa.array(array, arrow, mask=mask)
@@ -354,7 +354,7 @@ class Columns:
             self.values[place.names] = one
             return pa.array([0])
         if wanted is None:
-            column = leaves.stacked(values, place)
+            column = leaves.stacked_tensors(values, place)
         else:
             spec = stacked(wanted.spec, len(values))
             column = cast_value(spec, list(values), place.text)

@@ -75,7 +75,7 @@ def by_arrow(values: Sequence[Any], place: Place) -> pa.Array:
     raise UnsupportedTypeError(place.at(index), expected, shown(values[index]), fix)
 
 
-def of_type(values: Sequence[Any], arrow: pa.DataType, place: Place) -> pa.Array:
+def times_or_decimals(values: Sequence[Any], arrow: pa.DataType, place: Place) -> pa.Array:
     """Returns times, decimals or UUIDs as an array of an Arrow type, without loss.
 
     Raises:
@@ -146,7 +146,7 @@ def _datetime(value: object) -> object:
     return value
 
 
-def converted(values: Sequence[Any], dtype: tf.DType, place: Place) -> tf.Tensor:
+def tensor_of_numbers(values: Sequence[Any], dtype: tf.DType, place: Place) -> tf.Tensor:
     """Returns a column of numbers as a tensor, of a dtype that Arrow lacks."""
 
     def convert(given: list[Any]) -> tf.Tensor:
@@ -159,7 +159,7 @@ def converted(values: Sequence[Any], dtype: tf.DType, place: Place) -> tf.Tensor
         raise DTypeError(place.at(index), dtype.name, shown(value), error.fix) from error
 
 
-def stacked(values: Sequence[Any], place: Place) -> tf.Tensor | tf.RaggedTensor:
+def stacked_tensors(values: Sequence[Any], place: Place) -> tf.Tensor | tf.RaggedTensor:
     """Returns tensors, one for each record, as one tensor or RaggedTensor."""
     try:
         if any(isinstance(v, tf.RaggedTensor) for v in values):
