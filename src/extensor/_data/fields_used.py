@@ -61,7 +61,7 @@ def uses_by(function: Callable[[Any], Any], spec: Any) -> dict[int, int]:
         spec: The nest of specs of the argument.
     """
     consumption = consumption_of(function, spec)
-    return consumption.of(dict.fromkeys(range(consumption.result_count), VALUE))
+    return consumption.input_uses(dict.fromkeys(range(consumption.result_count), VALUE))
 
 
 def consumption_of(function: Callable[[Any], Any], spec: Any) -> Consumption:

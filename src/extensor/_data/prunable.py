@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._data.fields_used import consumption_of
-from extensor._pruning.components import blank, checked_uses, components, filled
+from extensor._pruning.components import blank, checked_uses, components, with_blanks
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._pruning.fields import FieldsUsed
 from extensor._struct.component import ComponentTensor
@@ -199,7 +199,7 @@ def _rebuilt(
     narrow_spec = dataset.element_spec
     if not _has_all(components(source_spec), needed[0], components(narrow_spec)):
         return None
-    unpack: Any = functools.partial(filled, source_spec, needed[0], narrow_spec)
+    unpack: Any = functools.partial(with_blanks, source_spec, needed[0], narrow_spec)
     is_packed = False
     for step, before, after, kept in zip(steps, specs[:-1], specs[1:], needed[1:], strict=True):
         if step.name == "map":
@@ -232,8 +232,10 @@ def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
     if consumption.draws_by_place():
         raise _NotPrunableError
     if is_map:
-        return _checked(before, consumption.of({i: use for i, use in enumerate(uses) if use}))
-    found = _checked(before, consumption.of({0: VALUE}))
+        return _checked(
+            before, consumption.input_uses({i: use for i, use in enumerate(uses) if use})
+        )
+    found = _checked(before, consumption.input_uses({0: VALUE}))
     return tuple(map(max, found, uses))
 
 

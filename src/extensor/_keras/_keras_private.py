@@ -12,8 +12,8 @@ name. Tested with Keras 3.10 to 3.15.
 | `Functional._standardize_inputs` | A functional model converts its inputs to tensors. An override passes on extension values. |
 | `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values. |
 | `Sequential._layers` | The layers with the InputLayer, which `layers` leaves out. |
-| `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are whole values. |
-| `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of whole values. |
+| `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are KerasTensors of values. |
+| `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 | `Model._initial_epoch` | The epoch with which `fit` begins after a callback restored a training. `initial_epoch` is an argument of `fit`, which a callback cannot change. |
 """  # noqa: E501 - a table row is one line

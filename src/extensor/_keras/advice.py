@@ -41,7 +41,7 @@ def is_own(value: object) -> bool:
     """Returns whether `value` is an extension value, a placeholder for one, or the spec of one."""
     if isinstance(value, (Extension, StructuredTensorValue)) or describes_extension(value):
         return True
-    # A KerasTensor is symbolic too: its dtype is a str, with the spec if it is of a whole value.
+    # A KerasTensor is symbolic too: its dtype is a str, with the spec if it is of a value.
     dtype = getattr(value, "dtype", None)
     return is_symbolic(value) and (not isinstance(dtype, str) or hasattr(dtype, "spec"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.lowering import lowered, map_lowered, spec_of_lowered
+from extensor._keras.lowering import map_lowered, spec_of_lowered, to_lowered
 from extensor._typing import Nest
 
 
@@ -44,7 +44,7 @@ class CallSpec:
     @classmethod
     def of_values(cls, values: dict[str, Any]) -> CallSpec:
         """Returns the specs of nests of tensors. Leaves out nests with other leaves."""
-        nests = {name: lowered(value) for name, value in values.items()}
+        nests = {name: to_lowered(value) for name, value in values.items()}
         return cls(
             {
                 name: tf.nest.map_structure(_spec_of_tensor, nest)

@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.component_names import tensor_name
-from extensor._keras.lowering import contains, is_extension, raised
+from extensor._keras.lowering import contains, from_lowered, is_extension
 from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.component import components
@@ -54,7 +54,7 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
         return step(data)
     token = _compiling.set(model)
     try:
-        return _compiled(model, step, raised(data))
+        return _compiled(model, step, from_lowered(data))
     finally:
         _compiling.reset(token)
 
@@ -159,11 +159,11 @@ def _copied(
         outputs: The tensors to return.
     """
     current: Any = tf.compat.v1.get_default_graph()
-    whole = graph.as_graph_def()
+    definition = graph.as_graph_def()
     inputs = {ref.deref().op.name for ref in given}
     names = {op.name for op in needed} - inputs
-    part = tf.compat.v1.GraphDef(versions=whole.versions, library=whole.library)
-    for node in whole.node:
+    part = tf.compat.v1.GraphDef(versions=definition.versions, library=definition.library)
+    for node in definition.node:
         if node.name in names:
             copy = part.node.add()
             copy.CopyFrom(node)

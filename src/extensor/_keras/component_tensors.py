@@ -154,24 +154,17 @@ def _placeholder(spec: tf.TypeSpec, tensors: Iterator[keras.KerasTensor]) -> Val
     return value
 
 
-@functools.lru_cache(maxsize=1024)
 def _batch_leaf(spec: tf.TypeSpec) -> int:
     """Returns the index of the first tensor whose first dimension is the batch, or 0."""
-    return next(iter(_indices(spec, 0)), 0)
+    return next(iter(_batch_leaves(spec)[0]), 0)
 
 
 @functools.lru_cache(maxsize=1024)
 def _batch_leaves(spec: tf.TypeSpec) -> tuple[list[int], list[int]]:
     """Returns the indices of the batch-sized tensors, and of the row splits of the batch."""
-    return _indices(spec, 0), _indices(spec, 1)
-
-
-def _indices(spec: tf.TypeSpec, more: int) -> list[int]:
-    """Returns the indices of the tensors whose first dimension is the batch size plus `more`."""
     # A size that is 7 for a batch of 7 and 8 for a batch of 8 follows the batch size.
-    seven, eight = _lengths(spec, 7), _lengths(spec, 8)
-    pairs = enumerate(zip(seven, eight, strict=True))
-    return [index for index, pair in pairs if pair == (7 + more, 8 + more)]
+    sizes = list(enumerate(zip(_lengths(spec, 7), _lengths(spec, 8), strict=True)))
+    return [i for i, pair in sizes if pair == (7, 8)], [i for i, pair in sizes if pair == (8, 9)]
 
 
 def _lengths(spec: tf.TypeSpec, batch_size: int) -> list[int | None]:

@@ -17,7 +17,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras.lowering import contains, is_extension, lowered
+from extensor._keras.lowering import contains, is_extension, to_lowered
 from extensor._keras.rows import DATA, Rows, as_tuples
 from extensor._tf import with_element_spec
 from extensor._typing import Nest
@@ -30,7 +30,7 @@ def fit_arguments(
     kwargs: dict[str, Any],
     replicas: int = 1,
     as_input: Callable[[Any], Any] = lambda x: x,
-    narrowed: Callable[[Any], tuple[Any, Any]] = lambda x: (x, None),
+    with_fields_read: Callable[[Any], tuple[Any, Any]] = lambda x: (x, None),
 ) -> dict[str, Any]:
     """Returns the arguments for a method of Keras, with data that Keras can iterate.
 
@@ -40,8 +40,8 @@ def fit_arguments(
         kwargs: The keyword arguments of the caller.
         replicas: The number of replicas over which Keras splits each batch.
         as_input: Converts the inputs of the model first.
-        narrowed: Returns records with the fields that the model reads, and the form of a batch of
-            them; or the inputs as they are, and None.
+        with_fields_read: Returns records with the fields that the model reads, and the form of a
+            batch of them; or the inputs as they are, and None.
 
     Raises:
         ArgumentError: If the size of batches is not a positive int (also a ValueError).
@@ -61,7 +61,7 @@ def fit_arguments(
         for name in ("batch_size", "validation_batch_size"):
             _check_size(name, given.get(name))
     if contains(data, is_extension):
-        x, form = narrowed(data[0])
+        x, form = with_fields_read(data[0])
         rows = Rows((x, *data[1:]))
         share = given.pop("validation_split", 0.0)
         if share and validation is None:
@@ -130,20 +130,20 @@ def _weights_of_classes(
 def _lowered_batches(data: Nest, replicas: int) -> Nest:
     """Returns a source of batches whose extension values are lowered."""
     if isinstance(data, types.GeneratorType):
-        return (_lowered(element, replicas) for element in data)
+        return (_to_lowered(element, replicas) for element in data)
     if isinstance(data, keras.utils.PyDataset) and not isinstance(data, _LoweredPyDataset):
         return _LoweredPyDataset(data, replicas)
     return data
 
 
-def _lowered(element: Nest, replicas: int) -> Nest:
+def _to_lowered(element: Nest, replicas: int) -> Nest:
     if replicas > 1 and contains(element, is_extension):
         # Keras would split each component tensor separately, also row splits.
         expected = "a batch from a tf.data.Dataset, or values as arguments"
         received = "extension values from a generator or PyDataset"
         fix = "Use tf.data.Dataset.from_generator(..., output_signature=spec)."
         raise UnsupportedTypeError(f"a batch for {replicas} replicas", expected, received, fix)
-    return lowered(element)
+    return to_lowered(element)
 
 
 class _LoweredPyDataset(keras.utils.PyDataset):
@@ -162,7 +162,7 @@ class _LoweredPyDataset(keras.utils.PyDataset):
         return self.source.num_batches
 
     def __getitem__(self, index: int) -> Nest:
-        return _lowered(self.source[index], self.replicas)
+        return _to_lowered(self.source[index], self.replicas)
 
     def on_epoch_begin(self) -> None:
         self.source.on_epoch_begin()

@@ -1,10 +1,10 @@
 """The nodes for extension values in a functional graph of Keras.
 
-A value is one KerasTensor in the graph, a `WholeValue`. The operation `Field` returns a component
-tensor of a value, for layers of Keras. The operation `Part` returns a field that is a value itself,
-such as a ragged field. The operation `Assemble` makes a value of other component tensors.
-A layer of extensor takes and returns whole values. When the graph runs, it passes on the values
-themselves, or a `PassedValue` with the lowered form.
+A value is one KerasTensor in the graph, a `ValueKerasTensor`. The operation `Field` returns a
+component tensor of a value, for layers of Keras. The operation `Part` returns a field that is a
+value itself, such as a ragged field. The operation `Assemble` makes a value of other component
+tensors. A layer of extensor takes and returns such KerasTensors. When the graph runs, it passes on
+the values themselves, or a `PassedValue` with the lowered form.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ import tensorflow as tf
 from extensor._keras.component_names import component_names, part_name
 from extensor._keras.lowering import (
     PassedValue,
+    from_lowered,
     is_lowered,
-    lowered,
     map_lowered,
-    raised,
     spec_of_lowered,
     tensors_of_lowered,
+    to_lowered,
 )
 from extensor._keras.spec_key import spec_of_key
-from extensor._keras.whole_value import (
-    TensorOfWhole,
+from extensor._keras.value_tensor import (
+    ComponentKerasTensor,
     ValueDtype,
-    is_whole,
+    is_value_tensor,
     lowered_spec,
-    spec_of_whole,
-    whole_of_form,
+    owner_of,
+    spec_of_value_tensor,
 )
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
 
-class WholeValue(keras.KerasTensor):
+class ValueKerasTensor(keras.KerasTensor):
     """The KerasTensor of an extension value. It has the fields of a placeholder for the value.
 
     Args:
@@ -52,12 +52,12 @@ class WholeValue(keras.KerasTensor):
         super().__init__((None,), ValueDtype(spec), name=name)
 
     def __getitem__(self, index: object) -> Value:
-        return raised(with_fields(self))[index]
+        return from_lowered(with_fields(self))[index]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(raised(with_fields(self)), name)
+        return getattr(from_lowered(with_fields(self)), name)
 
 
 class _OfValue(keras.Operation):
@@ -70,8 +70,8 @@ class _OfValue(keras.Operation):
         if isinstance(value, PassedValue):
             return self.call(value)  # Keras's own __call__ is slow, and an input has many fields
         if not isinstance(value, keras.KerasTensor):
-            form = lowered(value)  # maybe a placeholder, if Keras clones a model
-            value = _whole(form) if is_symbolic(form) else value
+            form = to_lowered(value)  # maybe a placeholder, if Keras clones a model
+            value = _value_tensor(form) if is_symbolic(form) else value
         return super().__call__(value)
 
     def tensors(self, value: Value) -> tuple[Any, ...]:
@@ -79,7 +79,7 @@ class _OfValue(keras.Operation):
         if isinstance(value, PassedValue):
             return tensors_of_lowered(value.given)
         assert self.spec is not None
-        return tensors_of_lowered(lowered_as(self.spec, value, self.name))
+        return tensors_of_lowered(to_lowered_as(self.spec, value, self.name))
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -99,10 +99,10 @@ class Field(_OfValue):
         """Returns the component tensor of a value."""
         return self.tensors(value)[self.index]
 
-    def compute_output_spec(self, value: keras.KerasTensor) -> TensorOfWhole:
+    def compute_output_spec(self, value: keras.KerasTensor) -> ComponentKerasTensor:
         """Returns the KerasTensor of the component tensor."""
-        self.spec = spec_of_whole(value)
-        component = TensorOfWhole(value, self.index)
+        self.spec = spec_of_value_tensor(value)
+        component = ComponentKerasTensor(value, self.index)
         _fields_of(value)[self.index] = component
         return component
 
@@ -130,10 +130,10 @@ class Part(_OfValue):
         tensors = self.tensors(value)
         return PassedValue({self.key: tuple(tensors[index] for index in self.indices)})
 
-    def compute_output_spec(self, value: keras.KerasTensor) -> WholeValue:
+    def compute_output_spec(self, value: keras.KerasTensor) -> ValueKerasTensor:
         """Returns the KerasTensor of the part."""
-        self.spec = spec_of_whole(value)
-        return WholeValue(spec_of_key(self.key), self.name)
+        self.spec = spec_of_value_tensor(value)
+        return ValueKerasTensor(spec_of_key(self.key), self.name)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -157,45 +157,45 @@ class Assemble(keras.Operation):
         """Returns the value of the tensors."""
         return PassedValue({self.key: tensors})
 
-    def compute_output_spec(self, *tensors: keras.KerasTensor) -> WholeValue:
+    def compute_output_spec(self, *tensors: keras.KerasTensor) -> ValueKerasTensor:
         """Returns the KerasTensor of the value."""
-        return WholeValue(spec_of_key(self.key), self.name)
+        return ValueKerasTensor(spec_of_key(self.key), self.name)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         return {"key": self.key, "name": self.name}
 
 
-def as_whole_values(structure: Nest, new_name: Callable[[], str]) -> Nest:
-    """Returns a nest with each extension value replaced by a new `WholeValue`.
+def to_value_tensors(structure: Nest, new_name: Callable[[], str]) -> Nest:
+    """Returns a nest with each extension value replaced by a new `ValueKerasTensor`.
 
     Args:
         structure: A nest of values or placeholders.
-        new_name: Returns the name of the next `WholeValue`.
+        new_name: Returns the name of the next `ValueKerasTensor`.
     """
     return map_lowered(
-        lambda form: WholeValue(spec_of_lowered(form), new_name()), lowered(structure)
+        lambda form: ValueKerasTensor(spec_of_lowered(form), new_name()), to_lowered(structure)
     )
 
 
-def with_whole_values(structure: Nest) -> Nest:
+def with_value_tensors(structure: Nest) -> Nest:
     """Returns a nest with each placeholder in lowered form replaced by its KerasTensor."""
-    return map_lowered(_whole, structure)
+    return map_lowered(_value_tensor, structure)
 
 
 def with_fields(structure: Nest) -> Nest:
-    """Returns a nest with each `WholeValue` replaced by its lowered form, of its fields."""
+    """Returns a nest with each `ValueKerasTensor` replaced by its lowered form, of its fields."""
     return tf.nest.map_structure(_form_of_fields, structure)
 
 
-def fields_read(whole: keras.KerasTensor, operations: Sequence[Any]) -> set[str]:
+def fields_read(tensor: keras.KerasTensor, operations: Sequence[Any]) -> set[str]:
     """Returns the names of the component tensors of an input that operations of a graph read.
 
     Args:
-        whole: The KerasTensor of the input.
-        operations: All operations of the graph. One that takes the whole value reads all of it.
+        tensor: The KerasTensor of the input.
+        operations: All operations of the graph. One that takes the value reads all of it.
     """
-    names = component_names(spec_of_whole(whole), whole.name)
+    names = component_names(spec_of_value_tensor(tensor), tensor.name)
     read: set[str] = set()
     for operation in operations:
         if isinstance(operation, keras.layers.InputLayer):
@@ -206,7 +206,7 @@ def fields_read(whole: keras.KerasTensor, operations: Sequence[Any]) -> set[str]
             inputs = tf.nest.flatten(operation.input)
         except (AttributeError, ValueError):
             return set(names)  # it is in several graphs
-        if not any(tensor is whole for tensor in inputs):
+        if not any(one is tensor for one in inputs):
             continue
         if isinstance(operation, Field):
             read.add(names[operation.index])
@@ -222,7 +222,7 @@ def is_symbolic(structure: Nest) -> bool:
     return any(isinstance(leaf, keras.KerasTensor) for leaf in tf.nest.flatten(structure))
 
 
-def lowered_as(expected: tf.TypeSpec, value: Value, path: str) -> dict[str, Any]:
+def to_lowered_as(expected: tf.TypeSpec, value: Value, path: str) -> dict[str, Any]:
     """Returns the lowered form of a value that a layer returned.
 
     Args:
@@ -238,7 +238,7 @@ def lowered_as(expected: tf.TypeSpec, value: Value, path: str) -> dict[str, Any]
     reference, spec, form = _last_lowered
     if reference() is value and spec is expected:
         return form
-    form = lowered(value)
+    form = to_lowered(value)
     if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
         received = tf.type_spec_from_value(value) if is_lowered(form) else value
         raise DTypeError(
@@ -262,44 +262,42 @@ def _nothing() -> None:
     return None
 
 
-# The last value that `lowered_as` got, with its arguments and result: a graph takes many fields of
-# one value. The tensors live only as long as the value.
+# The last value that `to_lowered_as` got, with its arguments and result: a graph takes many fields
+# of one value. The tensors live only as long as the value.
 _last_lowered: tuple[Callable[[], Any], Any, dict[str, Any]] = (_nothing, None, {})
 
 
-def _whole(form: dict[str, Any]) -> Any:
+def _value_tensor(form: dict[str, Any]) -> Any:
     ((key, tensors),) = form.items()
     if not is_symbolic(tensors):
         return form
-    whole = whole_of_form(form)
-    if whole is not None:
-        return whole
-    owner: Any = getattr(tensors[0], "whole", None)
-    if not is_whole(owner) or not all(
-        isinstance(tensor, TensorOfWhole) and tensor.whole is owner for tensor in tensors
-    ):
+    owner = owner_of(tensors)
+    if owner is None:
         return Assemble(key)(*tensors)
     indices = tuple(tensor.index for tensor in tensors)
+    ((own_key, specs),) = lowered_spec(spec_of_value_tensor(owner)).items()
+    if key == own_key and indices == tuple(range(len(specs))):
+        return owner
     # One node for all layers that read the part.
     taken = vars(owner).setdefault("taken_parts", {})
     if (key, indices) not in taken:
-        name = part_name(spec_of_whole(owner), owner.name, spec_of_key(key), indices)
+        name = part_name(spec_of_value_tensor(owner), owner.name, spec_of_key(key), indices)
         taken[key, indices] = Part(key, indices, name)(owner)
     return taken[key, indices]
 
 
-def _fields_of(whole: keras.KerasTensor) -> dict[int, TensorOfWhole]:
-    """Returns the fields that were taken of a `WholeValue` already, by index."""
-    return vars(whole).setdefault("taken_fields", {})
+def _fields_of(tensor: keras.KerasTensor) -> dict[int, ComponentKerasTensor]:
+    """Returns the fields that were taken of a `ValueKerasTensor` already, by index."""
+    return vars(tensor).setdefault("taken_fields", {})
 
 
-def _form_of_fields(whole: Nest) -> Nest:
-    if not is_whole(whole):
-        return whole
-    spec, taken = spec_of_whole(whole), _fields_of(whole)
+def _form_of_fields(tensor: Nest) -> Nest:
+    if not is_value_tensor(tensor):
+        return tensor
+    spec, taken = spec_of_value_tensor(tensor), _fields_of(tensor)
     ((key, specs),) = lowered_spec(spec).items()
     if len(taken) < len(specs):
-        for index, name in enumerate(component_names(spec, whole.name)):
+        for index, name in enumerate(component_names(spec, tensor.name)):
             if index not in taken:
-                Field(index, name)(whole)
+                Field(index, name)(tensor)
     return {key: tuple(taken[index] for index in range(len(specs)))}

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.graph_node import WholeValue, with_fields
-from extensor._keras.lowering import raised
+from extensor._keras.graph_node import ValueKerasTensor, with_fields
+from extensor._keras.lowering import from_lowered
 from extensor._keras.open_spec import any_batch_size
-from extensor._keras.whole_value import lowered_spec
+from extensor._keras.value_tensor import lowered_spec
 from extensor._typing import Value
 from extensor.errors import DTypeError, StructureError
 
@@ -58,9 +58,9 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Value:  # noqa: N802 - 
     (leaves,) = lowered_spec(spec).values()
     for leaf in leaves:
         _check_batch(leaf, name)
-    whole: Any = WholeValue(spec, name)
-    whole.name = keras.layers.InputLayer(input_tensor=whole, name=name).name
-    return raised(with_fields(whole))
+    tensor: Any = ValueKerasTensor(spec, name)
+    tensor.name = keras.layers.InputLayer(input_tensor=tensor, name=name).name
+    return from_lowered(with_fields(tensor))
 
 
 def _fix(spec: Any) -> str:

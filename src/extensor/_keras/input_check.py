@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._keras.graph_node import is_symbolic
-from extensor._keras.lowering import contains, is_extension, lowered, map_leaves, own_spec
+from extensor._keras.lowering import contains, is_extension, map_leaves, own_spec, to_lowered
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
 from extensor._protocol.tree import with_items
@@ -105,7 +105,7 @@ def is_cast(expected: Nest, received: Nest, is_declared: bool, total: bool = Tru
 
 def is_placeholder(given: Nest) -> bool:
     """Returns whether a nest of values has placeholders for values, in a functional graph."""
-    return is_symbolic(lowered(given))
+    return is_symbolic(to_lowered(given))
 
 
 def _are_lists(one: Nest, other: Nest) -> bool:

@@ -1,7 +1,7 @@
-"""Lowering and raising of extension values around the `call` of a layer or a model.
+"""Lowering of extension values around the `call` of a layer or a model.
 
-Arguments are lowered for Keras and raised for `call`. Results of `call` are lowered for Keras and
-raised for the caller. Masks and configurations are converted in the same way.
+Keras gets lowered arguments, and `call` gets the values. The results of `call` are lowered for
+Keras, and the caller gets the values. Masks and configurations are converted in the same way.
 
 Keras examines each component tensor several times a call. So the only argument of a layer that is
 built is passed as one object, a `PassedValue`, if Keras need not cast a tensor in it.
@@ -23,25 +23,25 @@ from extensor._keras._keras_private import has_mask, set_call_arguments
 from extensor._keras.component_tensors import float_dtypes, to_tensors
 from extensor._keras.field_shapes import with_field_shapes
 from extensor._keras.graph_node import (
-    as_whole_values,
     is_symbolic,
+    to_value_tensors,
     with_fields,
-    with_whole_values,
+    with_value_tensors,
 )
 from extensor._keras.input_check import ArgumentUnits
 from extensor._keras.lowering import (
     PassedValue,
     contains,
+    from_lowered,
     is_extension,
     is_lowered,
-    lowered,
     map_leaves,
     one_mask,
     own_spec,
-    raised,
+    to_lowered,
 )
 from extensor._keras.rematerialized import of_floats
-from extensor._keras.serialization import deserialized, serialized
+from extensor._keras.serialization import with_deserialized_values, with_serialized_values
 from extensor._typing import Nest, Value
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 # `super().call()` in a user's `call`, gets and returns values.
 _in_keras: ContextVar[Any] = ContextVar("_in_keras", default=None)
 
-# The layer whose values in a graph stay `WholeValue`s.
-_returns_whole: ContextVar[Any] = ContextVar("_returns_whole", default=None)
+# The layer whose values in a graph stay `ValueKerasTensor`s.
+_returns_value_tensors: ContextVar[Any] = ContextVar("_returns_value_tensors", default=None)
 
 
 class TakesValues:
@@ -63,11 +63,10 @@ class TakesValues:
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        outputs = functools.partial(_with_values, lower=TakesValues._whole)
-        for name, wrapped in {**_WRAPPED, "compute_output_spec": outputs}.items():
+        for name, wrap in _WRAPPERS.items():
             method = vars(cls).get(name)
             if method is not None and not getattr(method, "takes_lowered", False):
-                setattr(cls, name, wrapped(method))
+                setattr(cls, name, wrap(method))
 
     def get_build_config(self) -> dict[str, Any] | None:
         """Returns the build configuration, or None if the first call builds the layer.
@@ -82,52 +81,56 @@ class TakesValues:
     @classmethod
     def from_config(cls, config: dict[str, Any], *args: Any, **kwargs: Any) -> Self:
         """Returns the layer of a configuration, which may contain specs and extension values."""
-        return super().from_config(deserialized(config), *args, **kwargs)  # type: ignore[misc]
+        return super().from_config(with_deserialized_values(config), *args, **kwargs)  # type: ignore[misc]
 
     def __call__(self, *args: object, **kwargs: object) -> Nest:
         """Returns the outputs of the layer for values or placeholders."""
         call = super().__call__  # type: ignore[misc]
         passed = _passed_value(self, args, kwargs)
         if passed is not None:
-            return raised(_called_by(self, call, **passed, **kwargs))
+            return from_lowered(_called_by(self, call, **passed, **kwargs))
         args, kwargs = self.lowered_arguments((args, kwargs))
         if not is_symbolic((args, kwargs)):
-            return raised(_called_by(self, call, *args, **kwargs))
-        # Keras builds the layer for the component tensors, but the graph has whole values.
-        whole_args, whole_kwargs = with_whole_values((args, kwargs))
+            return from_lowered(_called_by(self, call, *args, **kwargs))
+        # Keras builds the layer for the component tensors. The graph has one KerasTensor a value.
+        graph_args, graph_kwargs = with_value_tensors((args, kwargs))
         outputs = _called_by(self, call, *args, **kwargs)
-        set_call_arguments(self, whole_args, whole_kwargs)
-        return outputs if _returns_whole.get() is self else raised(with_fields(outputs))
+        set_call_arguments(self, graph_args, graph_kwargs)
+        return (
+            outputs if _returns_value_tensors.get() is self else from_lowered(with_fields(outputs))
+        )
 
     def lowered_arguments(self, arguments: Nest) -> Nest:
         """Returns the arguments of a call as Keras gets them."""
-        return lowered(arguments)
+        return to_lowered(arguments)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Nest:
         """Returns placeholders for the outputs of `call` for placeholders."""
-        args, kwargs = lowered((args, kwargs))
+        args, kwargs = to_lowered((args, kwargs))
         compute = super().compute_output_spec  # type: ignore[misc]
-        return self._whole(_called_by(self, compute, *args, **kwargs))
+        return self._value_tensors(_called_by(self, compute, *args, **kwargs))
 
     def rematerialized_call(
         self, layer_call: Callable[..., Any], *args: object, **kwargs: object
     ) -> Callable[..., Any]:
         """Returns `call` for these arguments, as it is to run in a `keras.RematScope`."""
-        args, kwargs = lowered((args, kwargs))
+        args, kwargs = to_lowered((args, kwargs))
         in_keras = functools.partial(_called_by, self, layer_call)
-        function, tensors, whole = of_floats(in_keras, args, kwargs)
+        function, tensors, with_floats = of_floats(in_keras, args, kwargs)
         # Keras may compute the sizes of the outputs, in a graph of its own.
         args, kwargs = map_leaves(_as_keras_tensor, (args, kwargs))
         changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
-        return layer_call if changed is function else lambda *_, **__: whole(changed(*tensors))
+        return (
+            layer_call if changed is function else lambda *_, **__: with_floats(changed(*tensors))
+        )
 
     def _known_specs(self) -> dict[str, Any]:
         """Returns the specs of arguments that are known before the first call, by name."""
         return {}
 
-    def _whole(self, outputs: Nest) -> Nest:
-        """Returns outputs with each value replaced by a `WholeValue`."""
-        return as_whole_values(outputs, self._new_name)
+    def _value_tensors(self, outputs: Nest) -> Nest:
+        """Returns outputs with each value replaced by a `ValueKerasTensor`."""
+        return to_value_tensors(outputs, self._new_name)
 
     def _new_name(self) -> str:
         """Returns the name of the next value that the layer returns in a graph."""
@@ -137,13 +140,13 @@ class TakesValues:
 
 
 @contextlib.contextmanager
-def returning_whole_values(layer: keras.Layer | None) -> Generator[None, None, None]:
-    """Lets a layer return the values of a graph as `WholeValue`s, which Keras accepts."""
-    token = _returns_whole.set(layer)
+def returning_value_tensors(layer: keras.Layer | None) -> Generator[None, None, None]:
+    """Lets a layer return the values of a graph as `ValueKerasTensor`s, which Keras accepts."""
+    token = _returns_value_tensors.set(layer)
     try:
         yield
     finally:
-        _returns_whole.reset(token)
+        _returns_value_tensors.reset(token)
 
 
 def is_called_by_keras(layer: object) -> bool:
@@ -196,76 +199,80 @@ def _name_of_input(call: Callable[..., Any]) -> str | None:
     return named[0] if named else None
 
 
-def _lowered(_: object, outputs: Nest) -> Nest:
-    return lowered(outputs)
-
-
 def _is_mask(name: str) -> bool:
     return name == "mask" or name.endswith("_mask")  # Keras's names of the arguments for masks
 
 
-def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(compute_mask)
-    def compute_one_mask(self: Any, inputs: Nest, previous_mask: Nest = None) -> Nest:
-        return compute_mask(self, raised(inputs), one_mask(previous_mask))
+def wrapper(around: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator of methods.
 
-    return compute_one_mask
+    Args:
+        around: Takes a method, its object and its arguments. Returns the result. It is a function
+            of a module: cloudpickle copies the method of a class in a notebook with all that it
+            names, and cannot copy a ContextVar.
+    """
 
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def wrapped(self: object, *args: object, **kwargs: object) -> Nest:
+            return around(method, self, *args, **kwargs)
 
-def _with_field_shapes(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def method_of_shapes(self: Any, *args: object, **kwargs: object) -> Nest:
-        args, kwargs = with_field_shapes(list(args)), with_field_shapes(kwargs)
-        return method(self, *args, **kwargs)
+        wrapped.takes_values = True  # type: ignore[attr-defined]
+        return wrapped
 
-    return method_of_shapes
-
-
-def _with_serialized_values(get_config: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(get_config)
-    def serialized_config(self: Any) -> dict[str, Any]:
-        return serialized(get_config(self))
-
-    return serialized_config
+    return decorate
 
 
-def _with_values(
-    method: Callable[..., Any], lower: Callable[[Any, Any], Any]
-) -> Callable[..., Any]:
-    # Only names of functions here: cloudpickle copies the method of a class in a notebook with all
-    # that it names, and cannot copy a ContextVar.
-    @functools.wraps(method)
-    def method_with_values(self: Any, *args: object, **kwargs: object) -> Nest:
-        return _call_with_values(method, lower, self, args, kwargs)
-
-    method_with_values.takes_values = True  # type: ignore[attr-defined]
-    return method_with_values
+def _compute_mask(
+    method: Callable[..., Any], layer: object, inputs: Nest, previous_mask: Nest = None
+) -> Nest:
+    return method(layer, from_lowered(inputs), one_mask(previous_mask))
 
 
-def _call_with_values(
-    method: Callable[..., Any],
-    lower: Callable[[Any, Any], Any],
-    layer: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+def _with_shapes(
+    method: Callable[..., Any], layer: object, /, *args: object, **kwargs: object
+) -> Nest:
+    return method(layer, *with_field_shapes(list(args)), **with_field_shapes(kwargs))
+
+
+def _get_config(method: Callable[..., Any], layer: object) -> dict[str, Any]:
+    return with_serialized_values(method(layer))
+
+
+def _call(method: Callable[..., Any], layer: Any, /, *args: object, **kwargs: object) -> Nest:
+    if _in_keras.get() is not layer:
+        return method(layer, *args, **kwargs)
+    own_args, own_kwargs = _values(args, kwargs)
+    if layer._units is None:
+        layer._units = ArgumentUnits(method, own_args, own_kwargs, layer._known_specs())
+    if layer._units.specs:
+        own_args, own_kwargs = layer._units.of_arguments(own_args, own_kwargs)
+    return to_lowered(_called_by(None, method, layer, *own_args, **own_kwargs))
+
+
+def _compute_output_spec(
+    method: Callable[..., Any], layer: Any, /, *args: object, **kwargs: object
 ) -> Nest:
     if _in_keras.get() is not layer:
         return method(layer, *args, **kwargs)
-    masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
-    args, kwargs = raised(args), {name: raised(item) for name, item in kwargs.items()}
-    if lower is _lowered:
-        if layer._units is None:
-            layer._units = ArgumentUnits(method, args, kwargs, layer._known_specs())
-        if layer._units.specs:
-            args, kwargs = layer._units.of_arguments(args, kwargs)
-    return lower(layer, _called_by(None, method, layer, *args, **kwargs, **masks))
+    own_args, own_kwargs = _values(args, kwargs)
+    return layer._value_tensors(_called_by(None, method, layer, *own_args, **own_kwargs))
 
 
-_WRAPPED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
-    "build": _with_field_shapes,
-    "call": functools.partial(_with_values, lower=_lowered),
-    "compute_mask": _with_one_mask,
-    "compute_output_shape": _with_field_shapes,
-    "get_config": _with_serialized_values,
+def _values(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Returns the arguments of a method that Keras calls as values, with one mask for each."""
+    return from_lowered(args), {
+        name: one_mask(item) if _is_mask(name) else from_lowered(item)
+        for name, item in kwargs.items()
+    }
+
+
+_WRAPPERS = {
+    "build": wrapper(_with_shapes),
+    "call": wrapper(_call),
+    "compute_mask": wrapper(_compute_mask),
+    "compute_output_shape": wrapper(_with_shapes),
+    "compute_output_spec": wrapper(_compute_output_spec),
+    "get_config": wrapper(_get_config),
 }
 """What wraps each method of a layer, so that the method gets and returns values."""

@@ -1,13 +1,13 @@
-"""Lowering of extension values to plain nests of tensors for Keras, and raising them again.
+"""Lowering of extension values to plain nests of tensors for Keras, and the values of these.
 
 Keras 3 rejects extension values. So each value is *lowered*: replaced by a dict with one key and a
 tuple of tensors. The key encodes the spec of the value, and a first word says which tensors these
 are. docs/design.md lists the words ("A value in Keras").
 
-`raised` returns the values of all these forms. A lowered value needs no other data, so it can pass
-through datasets, functional graphs and files.
+`from_lowered` returns the values of all these forms. A lowered value needs no other data, so it can
+pass through datasets, functional graphs and files.
 
-A value is lowered before Keras gets it, and raised before a user's code gets it (`layer_call`,
+A value is lowered before Keras gets it, and made again before a user's code gets it (`layer_call`,
 `trainer`).
 """
 
@@ -24,9 +24,9 @@ from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remembered_spec
 from extensor._keras.spec_key import SpecKey, is_key, key_of_spec, spec_of_key
-from extensor._keras.whole_value import form_of_whole, is_whole
+from extensor._keras.value_tensor import form_of_value_tensor, is_value_tensor
 from extensor._protocol.box import boxed_specs, is_stackable, unbox
-from extensor._pruning.components import filled
+from extensor._pruning.components import with_blanks
 from extensor._struct.field import spec_of_field
 from extensor._tf import BaseResourceVariable, CompositeTensor, describes
 from extensor._typing import Nest, Value
@@ -38,7 +38,7 @@ _ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Da
 class PassedValue:
     """A value as one leaf of a nest, which Keras passes on without a look at its tensors.
 
-    `raised` and `lowered` put the value, or its lowered form, in its place.
+    `from_lowered` and `to_lowered` put the value, or its lowered form, in its place.
 
     Args:
         given: The value, or its lowered form.
@@ -51,11 +51,12 @@ class PassedValue:
 
     def __tf_tensor__(self, dtype: tf.DType | None = None, name: str | None = None) -> tf.Tensor:
         """Returns a tensor of the size of the batch, by which Keras weighs the loss of a batch."""
-        _, spec, tensors = _parts(lowered(self))
+        _, spec, tensors = _parts(to_lowered(self))
         return component_tensors.batch_sized(spec, list(tensors))
 
     def __repr__(self) -> str:
-        return f"<{tf.type_spec_from_value(raised(self))}>"  # as a `SpecKey`, for errors of Keras
+        # As a `SpecKey`, for errors of Keras.
+        return f"<{tf.type_spec_from_value(from_lowered(self))}>"
 
 
 # The first word of a key: which tensors there are, of other than all component tensors.
@@ -143,19 +144,19 @@ def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Nest) -> N
     return structure
 
 
-def raised(structure: Nest) -> Nest:
+def from_lowered(structure: Nest) -> Nest:
     """Returns a nest with each lowered value replaced by its extension value.
 
     Raises:
         StructureError: If a field of an output of `predict` has different sizes in different
             batches (also a ValueError).
     """
-    return map_lowered(_raised, structure)
+    return map_lowered(_from_lowered, structure)
 
 
-def lowered(structure: Nest) -> Nest:
+def to_lowered(structure: Nest) -> Nest:
     """Returns a nest with each value or placeholder lowered to its component tensors."""
-    return map_leaves(_lowered, structure)
+    return map_leaves(_to_lowered, structure)
 
 
 def map_leaves(function: Callable[[Any], Any], structure: Nest) -> Nest:
@@ -227,10 +228,10 @@ def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     Keep the other dataset alive as long as the result is used.
 
     >>> from extensor._keras.lowering import lowered_dataset
-    >>> from extensor._keras.lowering import raised
+    >>> from extensor._keras.lowering import from_lowered
     >>> import tensorflow as tf
     >>> rows = tf.data.Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
-    >>> [raised(element) for element in lowered_dataset(rows)]
+    >>> [from_lowered(element) for element in lowered_dataset(rows)]
     [<tf.RaggedTensor [[1], [2, 3]]>]
     """
     spec = dataset.element_spec
@@ -252,12 +253,12 @@ def _parts(lowered: dict[str, Any]) -> tuple[_Form, tf.TypeSpec, tuple[Any, ...]
     return _Form(*word.split(":", 2)), spec_of_key(spec_key), tensors
 
 
-def _raised(lowered: dict[str, Any]) -> Value:
+def _from_lowered(lowered: dict[str, Any]) -> Value:
     form, spec, tensors = _parts(lowered)
     uses = list(map(int, form.uses))
     if form.narrow_key:
         narrow_spec = spec_of_key(form.narrow_key)
-        return filled(spec, uses, narrow_spec, unbox(narrow_spec, list(tensors)))
+        return with_blanks(spec, uses, narrow_spec, unbox(narrow_spec, list(tensors)))
     if form.tensors == BOXES:
         return unbox(spec, list(tensors))
     if form.tensors == _CONCAT:
@@ -267,11 +268,11 @@ def _raised(lowered: dict[str, Any]) -> Value:
     return component_tensors.to_value(spec, list(tensors))
 
 
-def _lowered(value: Any) -> Nest:
+def _to_lowered(value: Any) -> Nest:
     if isinstance(value, PassedValue):
-        return value.given if is_lowered(value.given) else _lowered(value.given)
-    if is_whole(value):
-        return form_of_whole(value)
+        return value.given if is_lowered(value.given) else _to_lowered(value.given)
+    if is_value_tensor(value):
+        return form_of_value_tensor(value)
     if not is_extension(value):
         return value
     spec = spec_of_value(value)

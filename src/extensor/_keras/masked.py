@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layer import Layer
-from extensor._keras.lowering import is_extension, lowered
+from extensor._keras.lowering import is_extension, to_lowered
 from extensor._typing import Nest, Value
 from extensor.errors import UnsupportedTypeError
 
@@ -44,7 +44,7 @@ class Masked(Layer):
 
     def compute_mask(self, inputs: object, previous_mask: object | None = None) -> tf.Tensor | None:
         """Returns the mask of values, or None for placeholders."""
-        if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lowered(inputs))):
+        if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(to_lowered(inputs))):
             return None
         return self._parts(inputs)[1]
 

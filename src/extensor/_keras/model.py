@@ -13,36 +13,36 @@ import tensorflow as tf
 from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
 from extensor._keras.graph_node import (
-    WholeValue,
+    ValueKerasTensor,
     fields_read,
     is_symbolic,
-    lowered_as,
+    to_lowered_as,
     with_fields,
-    with_whole_values,
+    with_value_tensors,
 )
 from extensor._keras.input_check import cast_input, check_input, is_cast, is_placeholder
 from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
     PassedValue,
     contains,
+    from_lowered,
     is_extension,
-    lowered,
     map_leaves,
     map_lowered,
-    raised,
     spec_of_lowered,
     spec_of_nest,
     spec_of_value,
+    to_lowered,
     without_passed,
 )
 from extensor._keras.pruned_input import of_fields
 from extensor._keras.python_input import holds_data
 from extensor._keras.saving import Saver
-from extensor._keras.serialization import serialized
+from extensor._keras.serialization import with_serialized_values
 from extensor._keras.spec_key import check_savable
 from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
-from extensor._keras.whole_value import is_whole, spec_of_whole
+from extensor._keras.value_tensor import is_value_tensor, spec_of_value_tensor
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._typing import Nest, Value
@@ -94,13 +94,13 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
         elif self._declares_input and self._call_spec.specs:
-            args, kwargs = self._fitting(args, kwargs)
+            args, kwargs = self._cast_arguments(args, kwargs)
         outputs = super().__call__(*args, **kwargs)
         if self._output_spec is None:
             self._output_spec = CallSpec.of_values({"": outputs})
         return outputs
 
-    def _fitting(
+    def _cast_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Returns the arguments of a call, with the input cast to the type that it has."""
@@ -109,7 +109,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         try:
             self._check_call(name, expected, args, kwargs)
         except DTypeError:
-            args, kwargs = raised(lowered((args, kwargs)))
+            args, kwargs = from_lowered(to_lowered((args, kwargs)))
             if args:
                 args = (cast_input(expected, args[0], is_declared=True), *args[1:])
             elif name in kwargs:
@@ -166,21 +166,21 @@ class Functional(OwnInputs, Model, KerasFunctional):
         self._create(*args, **kwargs)
 
     def _create(self, inputs: Nest, outputs: Nest, name: str | None = None, **kwargs: Any) -> None:
-        inputs, outputs = with_whole_values(lowered((inputs, outputs)))
+        inputs, outputs = with_value_tensors(to_lowered((inputs, outputs)))
         with_fields(inputs)  # because Keras 3.10 rejects an input that no operation reads
-        self._declares_input = contains(inputs, is_whole)
-        self._returns_values = contains(outputs, is_whole)
+        self._declares_input = contains(inputs, is_value_tensor)
+        self._returns_values = contains(outputs, is_value_tensor)
         with warnings.catch_warnings():
             if self._declares_input:
                 # The keys of a dict need not be the names, because extensor checks the inputs.
                 warnings.filterwarnings("ignore", "When providing `inputs` as a dict")
             KerasFunctional.__init__(self, inputs, outputs, name=name, **kwargs)
         for tensor in [*self.inputs, *self.outputs]:
-            if is_whole(tensor):
-                tensor.__class__ = WholeValue  # a copy that Keras made is a plain KerasTensor
+            if is_value_tensor(tensor):
+                tensor.__class__ = ValueKerasTensor  # a copy that Keras made is a plain KerasTensor
         self._call_spec = CallSpec.of_call(self, [self.input], {})
         self._output_spec = CallSpec.of_values({"": self.output})
-        if is_whole(self.input):
+        if is_value_tensor(self.input):
             # `xt.serving.flat_signature` names the tensors by the parameter.
             signature = named_signature(*self._named_inputs())
             if signature is not None:
@@ -200,10 +200,10 @@ class Functional(OwnInputs, Model, KerasFunctional):
         Keras passes a ragged tensor on, if it is the input for a placeholder of `keras.Input`.
         """
         if self._declares_input:
-            return lowered(arguments)
+            return to_lowered(arguments)
         return map_leaves(
-            lambda leaf: leaf if isinstance(leaf, tf.RaggedTensor) else lowered(leaf),
-            raised(arguments),
+            lambda leaf: leaf if isinstance(leaf, tf.RaggedTensor) else to_lowered(leaf),
+            from_lowered(arguments),
         )
 
     def call(
@@ -217,7 +217,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
             flat = zip(self.outputs, self.output_names, keras.tree.flatten(outputs), strict=True)
             own = [_lowered_output(*each) for each in flat]
             outputs = keras.tree.pack_sequence_as(outputs, own)
-        return outputs if is_called_by_keras(self) else raised(outputs)
+        return outputs if is_called_by_keras(self) else from_lowered(outputs)
 
     call.takes_lowered = True  # type: ignore[attr-defined]
 
@@ -225,7 +225,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
         """Returns the flat inputs of the graph, or None if Keras converts them."""
         if not self._declares_input:
             return None
-        flat = keras.tree.flatten(map_lowered(PassedValue, lowered(inputs)))
+        flat = keras.tree.flatten(map_lowered(PassedValue, to_lowered(inputs)))
         return [
             value
             if value is None or isinstance(value, PassedValue)
@@ -239,11 +239,12 @@ class Functional(OwnInputs, Model, KerasFunctional):
         """Returns the KerasTensors of the outputs for KerasTensors or values."""
         # The forms that are left are those of values.
         inputs = map_lowered(
-            lambda form: WholeValue(spec_of_lowered(form)), with_whole_values(lowered(inputs))
+            lambda form: ValueKerasTensor(spec_of_lowered(form)),
+            with_value_tensors(to_lowered(inputs)),
         )
         outputs = KerasFunctional.compute_output_spec(self, inputs)
-        for tensor in filter(is_whole, keras.tree.flatten(outputs)):
-            tensor.__class__, tensor.name = WholeValue, self._new_name()
+        for tensor in filter(is_value_tensor, keras.tree.flatten(outputs)):
+            tensor.__class__, tensor.name = ValueKerasTensor, self._new_name()
         return outputs
 
     compute_output_spec.takes_lowered = True  # type: ignore[attr-defined]
@@ -253,9 +254,9 @@ class Functional(OwnInputs, Model, KerasFunctional):
         names = {id(layer.output): layer.name for layer in layers}
         return {names[id(tensor)]: _spec_of(tensor) for tensor in self.inputs}
 
-    def _narrowed(self, x: Nest) -> tuple[Any, Any]:
+    def _with_fields_read(self, x: Nest) -> tuple[Any, Any]:
         # A class of a user may have a step that reads more fields.
-        if type(self) is not Functional or not is_whole(self.input) or self.run_eagerly:
+        if type(self) is not Functional or not is_value_tensor(self.input) or self.run_eagerly:
             return x, None
         if not isinstance(x, DenseStructuredTensor):
             return x, None
@@ -266,7 +267,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
 
     def _names_read(self) -> set[str] | None:
         parts = [
-            fields_read(tensor, self.operations) if is_whole(tensor) else {name}
+            fields_read(tensor, self.operations) if is_value_tensor(tensor) else {name}
             for tensor, name in zip(self.inputs, self._named_inputs(), strict=True)
         ]
         return set[str]().union(*parts)
@@ -282,7 +283,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
-        return check_savable(serialized(super().get_config()), self.name)
+        return check_savable(with_serialized_values(super().get_config()), self.name)
 
     def get_build_config(self) -> None:
         """Returns None, because the constructor builds the functional model."""
@@ -292,12 +293,18 @@ class Functional(OwnInputs, Model, KerasFunctional):
 
 
 def _spec_of(tensor: keras.KerasTensor) -> tf.TypeSpec:
-    return spec_of_whole(tensor) if is_whole(tensor) else tf.TensorSpec(tensor.shape, tensor.dtype)
+    return (
+        spec_of_value_tensor(tensor)
+        if is_value_tensor(tensor)
+        else tf.TensorSpec(tensor.shape, tensor.dtype)
+    )
 
 
 def _lowered_output(tensor: keras.KerasTensor, name: str, value: Value) -> Nest:
-    is_value = is_whole(tensor) and not is_symbolic(lowered(value))
-    return lowered_as(spec_of_whole(tensor), value, name) if is_value else lowered(value)
+    is_value = is_value_tensor(tensor) and not is_symbolic(to_lowered(value))
+    return (
+        to_lowered_as(spec_of_value_tensor(tensor), value, name) if is_value else to_lowered(value)
+    )
 
 
 def _as_tensor(leaf: object) -> object:

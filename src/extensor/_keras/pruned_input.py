@@ -87,12 +87,12 @@ def of_fields(records: DenseStructuredTensor, names: list[str]) -> tuple[Any, An
     whole = [is_opaque(part) or is_fixed(part) for part in parts]
     names = [
         *names,
-        *(part.names[0] for part, is_whole in zip(parts, whole, strict=True) if is_whole),
+        *(part.names[0] for part, is_kept in zip(parts, whole, strict=True) if is_kept),
     ]
     kept = [name for name in records.field_names() if name in names]
     has_count = any(
-        not part.lists and part.names[0] in kept and not is_whole
-        for part, is_whole in zip(parts, whole, strict=True)
+        not part.lists and part.names[0] in kept and not is_kept
+        for part, is_kept in zip(parts, whole, strict=True)
     )
     if len(kept) == len(records.field_names()) or not has_count:
         return records, None

@@ -41,13 +41,13 @@ def of_floats(
         result = call(*own_args, **own_kwargs)
         return tuple(leaf for leaf in tf.nest.flatten(result) if _is_float(leaf))
 
-    def whole(floats: Iterable[tf.Tensor]) -> Nest:
+    def with_floats(floats: Iterable[tf.Tensor]) -> Nest:
         remaining = iter(floats)
         return tf.nest.map_structure(
             lambda leaf: next(remaining) if _is_float(leaf) else leaf, result
         )
 
-    return of_tensors, [leaves[at] for at in places], whole
+    return of_tensors, [leaves[at] for at in places], with_floats
 
 
 def _is_float(leaf: Value) -> bool:

@@ -101,7 +101,7 @@ class Rows:
         """
         steps = math.ceil((self.count or 0) / batch_size)
         if steps == 1 and not shuffle and self._values is not None:
-            dataset = self._whole(self._values)
+            dataset = self._one_batch(self._values)
         elif shuffle and steps > 0:
             dataset = self._shuffled(batch_size, shuffle).map(
                 self._taken, num_parallel_calls=tf.data.AUTOTUNE
@@ -119,7 +119,7 @@ class Rows:
         dataset = dataset.with_options(options)
         return dataset.prefetch(tf.data.AUTOTUNE) if steps > 1 else dataset
 
-    def _whole(self, values: list[Any]) -> tf.data.Dataset:
+    def _one_batch(self, values: list[Any]) -> tf.data.Dataset:
         """Returns a dataset of one batch of all rows, for which no function is traced."""
         dataset = tf.data.Dataset.from_tensors(self._packed(values))
         # The same types as of batches that are cut, so that no step is traced again.

@@ -9,20 +9,20 @@ import keras
 
 from extensor._keras._keras_private import OwnGraph
 from extensor._keras.call_spec import CallSpec
-from extensor._keras.graph_node import with_fields, with_whole_values
+from extensor._keras.graph_node import with_fields, with_value_tensors
 from extensor._keras.input import Input
-from extensor._keras.layer_call import TakesValues, returning_whole_values
+from extensor._keras.layer_call import TakesValues, returning_value_tensors
 from extensor._keras.lowering import (
     contains,
     is_extension,
     is_extension_spec,
     is_lowered,
-    lowered,
+    to_lowered,
 )
 from extensor._keras.model import Functional, Model
-from extensor._keras.serialization import serialized
+from extensor._keras.serialization import with_serialized_values
 from extensor._keras.spec_key import check_savable
-from extensor._keras.whole_value import is_whole, spec_of_whole
+from extensor._keras.value_tensor import is_value_tensor, spec_of_value_tensor
 from extensor._typing import Nest
 from extensor.errors import DTypeError
 
@@ -66,21 +66,21 @@ class Sequential(OwnGraph, Model, keras.Sequential):
             ValueError: If `layer` is neither, or if its name is not new.
         """
         if is_extension(layer):
-            layer = with_whole_values(lowered(layer))
+            layer = with_value_tensors(to_lowered(layer))
         elif not self.layers and self.declared_input is None:
             # Keras would give such a model an input of floats.
             known = layer.functional if isinstance(layer, Sequential) else layer
             inputs: list[Any] = getattr(known, "inputs", None) or [None]
-            if is_whole(inputs[0]) and len(inputs) == 1:
-                self.add(Input(spec_of_whole(inputs[0])), rebuild=False)
+            if is_value_tensor(inputs[0]) and len(inputs) == 1:
+                self.add(Input(spec_of_value_tensor(inputs[0])), rebuild=False)
         super().add(layer, rebuild)  # type: ignore[misc]
 
     def build(self, input_shape: Nest = None) -> None:
         """Creates the variables of the layers for an input of this shape."""
-        if is_whole(self.declared_input):
+        if is_value_tensor(self.declared_input):
             with_fields(self.declared_input)  # Keras 3.10 rejects an input that no operation reads
         last = self.layers[-1] if self.layers else None
-        with returning_whole_values(last):
+        with returning_value_tensors(last):
             super().build(input_shape)
 
     build.takes_lowered = True  # type: ignore[attr-defined]
@@ -135,14 +135,14 @@ class Sequential(OwnGraph, Model, keras.Sequential):
     def functional_model(self, inputs: Nest, outputs: Nest, name: str) -> Functional:
         """Returns the functional model of the chain, which takes and returns values."""
         first = self.layers[0]
-        if is_whole(inputs) and not isinstance(first, TakesValues):
+        if is_value_tensor(inputs) and not isinstance(first, TakesValues):
             expected = "a layer of xt.keras, because the input is an extension value"
             received = type(first).__name__
             fix = "Select a field first: xt.keras.Lambda(lambda records: records['x'])."
             raise DTypeError(f"{self.name}: layer {first.name}", expected, received, fix)
         self._call_spec = CallSpec.of_call(self, [inputs], {})
         self._output_spec = CallSpec.of_values({"": outputs})
-        self._declares_input = is_whole(inputs)
+        self._declares_input = is_value_tensor(inputs)
         return Functional(inputs, outputs, name=name)
 
     def clone_with(
@@ -174,10 +174,10 @@ class Sequential(OwnGraph, Model, keras.Sequential):
 
     def compute_output_spec(self, inputs: Nest, *args: object, **kwargs: object) -> Nest:
         """Returns placeholders for the outputs of the last layer."""
-        if self.functional is None and contains(inputs := lowered(inputs), is_lowered):
+        if self.functional is None and contains(inputs := to_lowered(inputs), is_lowered):
             # Keras would compute the shapes of the layers without creating their variables.
             outputs = keras.Operation.compute_output_spec(self, inputs, *args, **kwargs)
-            return self._whole(outputs)
+            return self._value_tensors(outputs)
         return super().compute_output_spec(inputs, *args, **kwargs)
 
     compute_output_spec.takes_lowered = True  # type: ignore[attr-defined]
@@ -193,7 +193,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
-        return check_savable(serialized(super().get_config()), self.name)
+        return check_savable(with_serialized_values(super().get_config()), self.name)
 
     def get_build_config(self) -> dict[str, Any] | None:
         """Returns the build configuration, or None if the layers of the configuration suffice."""

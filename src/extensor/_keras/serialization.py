@@ -8,9 +8,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.lowering import is_extension, lowered, raised
+from extensor._keras.lowering import from_lowered, is_extension, to_lowered
 from extensor._keras.spec_key import check_savable, key_of_spec, spec_of_key
-from extensor._keras.whole_value import ValueDtype
+from extensor._keras.value_tensor import ValueDtype
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import CompositeTensor
 from extensor._typing import Nest, Value
@@ -43,12 +43,12 @@ def serialize(value: object) -> dict[str, Any]:
     return check_savable(keras.saving.serialize_keras_object(_Holder(value)))
 
 
-def serialized(config: Nest) -> Nest:
+def with_serialized_values(config: Nest) -> Nest:
     """Returns a configuration with specs and extension values in a form that JSON can store."""
     if isinstance(config, dict):
-        return {name: serialized(item) for name, item in config.items()}
+        return {name: with_serialized_values(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
-        return type(config)(serialized(item) for item in config)
+        return type(config)(with_serialized_values(item) for item in config)
     if isinstance(config, ValueDtype):
         # `get_config` of the model raises for a spec that cannot be saved, and names the model.
         held: Any = keras.saving.serialize_keras_object(_Holder(config.spec))
@@ -56,15 +56,15 @@ def serialized(config: Nest) -> Nest:
     return serialize(config) if isinstance(config, tf.TypeSpec) or is_extension(config) else config
 
 
-def deserialized(config: Nest) -> Nest:
-    """Returns a configuration with the original specs and values, the inverse of `serialized`."""
+def with_deserialized_values(config: Nest) -> Nest:
+    """Returns a configuration with specs and values, the inverse of `with_serialized_values`."""
     if isinstance(config, dict):
         if config.get("registered_name") == _NAME:
             value = keras.saving.deserialize_keras_object(config)
             return ValueDtype(value) if config.get("is_dtype") else value
-        return {name: deserialized(item) for name, item in config.items()}
+        return {name: with_deserialized_values(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
-        return type(config)(deserialized(item) for item in config)
+        return type(config)(with_deserialized_values(item) for item in config)
     return config
 
 
@@ -82,7 +82,7 @@ class _Holder:
     def get_config(self) -> dict[str, Any]:
         if isinstance(self.value, tf.TypeSpec):
             return {"spec": key_of_spec(self.value)}
-        form = lowered(self.value)
+        form = to_lowered(self.value)
         ((key, tensors),) = form.items()
         packed = [base64.b64encode(tf.io.serialize_tensor(t).numpy()).decode() for t in tensors]
         return {"spec": key, "tensors": packed, "dtypes": [t.dtype.name for t in tensors]}
@@ -96,7 +96,7 @@ class _Holder:
             tf.io.parse_tensor(base64.b64decode(packed), dtype)
             for packed, dtype in zip(config["tensors"], config["dtypes"], strict=True)
         ]
-        return raised({config["spec"]: tuple(tensors)})
+        return from_lowered({config["spec"]: tuple(tensors)})
 
 
 _NAME = "extensor>Kept"

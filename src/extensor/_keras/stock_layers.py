@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows, uncut_rows
 from extensor._keras.layer import Layer, LayerWithConfig
+from extensor._keras.layers.lists import merge_rows
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BatchableTypeSpec
@@ -96,16 +97,16 @@ class TimeDistributed(LayerWithConfig):
 
     def call(self, inputs: Nest) -> Nest:
         """Returns the layer's outputs, cut into the rows of the inputs."""
-        return _named(self._of_steps(inputs), inputs)
+        return _named(self._outputs_of_steps(inputs), inputs)
 
-    def _of_steps(self, inputs: Value) -> Nest:
+    def _outputs_of_steps(self, inputs: Value) -> Nest:
         if isinstance(inputs, MaskedTensor):
             rank, mask = inputs.mask.shape.rank, inputs.mask
             if rank == 1 or (rank == 2 and not isinstance(self.layer, Layer)):
-                outputs = self._of_steps(inputs.values)
+                outputs = self._outputs_of_steps(inputs.values)
                 return tf.nest.map_structure(lambda o: MaskedTensor.combined(o, mask), outputs)
             if not isinstance(self.layer, Layer):
-                return self._of_steps(inputs.fill("" if inputs.dtype == tf.string else 0))
+                return self._outputs_of_steps(inputs.fill("" if inputs.dtype == tf.string else 0))
         if (steps := uncut_rows(inputs)) is not None:
             outputs = self.layer(steps[0])
             return tf.nest.map_structure(lambda output: cut_rows(output, steps[1]), outputs)
@@ -121,7 +122,7 @@ class TimeDistributed(LayerWithConfig):
         boxes = box(spec, inputs, 2)
         sizes = tf.shape(boxes[0])[:2]
         step = unstacked_spec(unstacked_spec(spec, self.name), self.name)
-        steps = unbox(stacked_spec(step, None, self.name), [_merged(part) for part in boxes])
+        steps = unbox(stacked_spec(step, None, self.name), list(map(merge_rows, boxes)))
         return tf.nest.map_structure(
             lambda output: self._rows(output, sizes, spec), self.layer(steps)
         )
@@ -135,15 +136,8 @@ class TimeDistributed(LayerWithConfig):
         return unbox(stacked_spec(of_row, static[0], self.name), boxes)
 
 
-def _merged(part: tf.Tensor) -> tf.Tensor:
-    """Returns a tensor with the first two dimensions merged."""
-    merged = tf.reshape(part, tf.concat([[-1], tf.shape(part)[2:]], 0))
-    merged.set_shape([None, *part.shape[2:]])
-    return merged
-
-
 def _split(part: tf.Tensor, sizes: tf.Tensor, static: tf.TensorShape) -> tf.Tensor:
-    """Returns a tensor with the first dimension split into two, the inverse of `_merged`."""
+    """Returns a tensor with the first dimension split into two, the inverse of `merge_rows`."""
     split = tf.reshape(part, tf.concat([sizes, tf.shape(part)[1:]], 0))
     split.set_shape([*static, *part.shape[1:]])
     return split

@@ -21,6 +21,7 @@ from extensor._keras._keras_private import OwnBuild, inference_arguments
 from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
 from extensor._keras.fit_data import fit_arguments
 from extensor._keras.input_check import cast_input, check_input, is_cast
+from extensor._keras.layer_call import wrapper
 from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
 from extensor._keras.loss_function import (
     FunctionLoss,
@@ -30,12 +31,12 @@ from extensor._keras.loss_function import (
 )
 from extensor._keras.lowering import (
     contains,
+    from_lowered,
     is_extension,
     is_extension_spec,
     lowered_dataset,
     lowered_outputs,
     map_leaves,
-    raised,
     spec_of_nest,
     with_passed_input,
 )
@@ -66,14 +67,26 @@ def with_arguments_of(
     return decorate
 
 
-def _compiled(step: Callable[[Any, Any], _Result]) -> Callable[[Any, Any], _Result]:
-    """Returns a step of a model, which is compiled with XLA if the model compiles."""
+def _run_step(step: Callable[..., Any], model: Trainer, data: Nest) -> Nest:
+    return run_compiled(model, functools.partial(step, model), data)
 
-    @functools.wraps(step)
-    def compiled_step(self: Any, data: Nest) -> _Result:
-        return run_compiled(self, functools.partial(step, self), data)
 
-    return compiled_step
+def _with_values(
+    method: Callable[..., Any], model: object, /, *args: object, **kwargs: object
+) -> Nest:
+    return method(model, *from_lowered(args), **from_lowered(kwargs))
+
+
+def _predict(step: Callable[..., Any], model: object, data: Nest) -> Nest:
+    token = _predicting.set(model)
+    try:
+        return lowered_outputs(step(model, from_lowered(data)))
+    finally:
+        _predicting.reset(token)
+
+
+_compiled = wrapper(_run_step)
+"""Returns a step of a model, which is compiled with XLA if the model compiles."""
 
 
 class Trainer(OwnBuild, keras.Model):
@@ -91,14 +104,11 @@ class Trainer(OwnBuild, keras.Model):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("train_step", "test_step"):
+        for name in ("train_step", "test_step", "compute_loss", "compute_metrics", "predict_step"):
             if name in vars(cls):
-                setattr(cls, name, _compiled(_given_values(vars(cls)[name])))
-        for name in ("compute_loss", "compute_metrics"):
-            if name in vars(cls):
-                setattr(cls, name, _given_values(vars(cls)[name]))
-        if "predict_step" in vars(cls):
-            cls.predict_step = _compiled(_predicting_values(vars(cls)["predict_step"]))
+                around = _predict if name == "predict_step" else _with_values
+                method = wrapper(around)(vars(cls)[name])
+                setattr(cls, name, _compiled(method) if name.endswith("_step") else method)
 
     @with_arguments_of(keras.Model.compile)
     def compile(self, *args: object, **kwargs: object) -> None:
@@ -151,8 +161,10 @@ class Trainer(OwnBuild, keras.Model):
         """
         given = self._fit_arguments(super().fit, args, kwargs)
         data = given["x"]
-        given["x"] = self._pruned(data, self.train_step, given)
-        given["validation_data"] = self._pruned(given.get("validation_data"), self.test_step)
+        given["x"] = self._with_fields_used(data, self.train_step, given)
+        given["validation_data"] = self._with_fields_used(
+            given.get("validation_data"), self.test_step
+        )
         with self._named_errors(data):
             return super().fit(**given)
 
@@ -161,7 +173,7 @@ class Trainer(OwnBuild, keras.Model):
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         given = self._fit_arguments(super().evaluate, args, kwargs)
         data = given["x"]
-        given["x"] = self._pruned(data, self.test_step)
+        given["x"] = self._with_fields_used(data, self.test_step)
         with self._named_errors(data):
             return super().evaluate(**given)
 
@@ -173,19 +185,19 @@ class Trainer(OwnBuild, keras.Model):
         """
         given = self._fit_arguments(super().predict, args, kwargs)
         data = given["x"]
-        given["x"] = self._pruned(data, self.predict_step)
+        given["x"] = self._with_fields_used(data, self.predict_step)
         # With several replicas, TensorFlow splits each batch. It can split only values.
         is_alone = self.distribute_strategy.num_replicas_in_sync == 1
         if is_alone and isinstance(given["x"], tf.data.Dataset):
             given["x"] = lowered_dataset(given["x"])
         with self._named_errors(data):
-            return raised(super().predict(**given))
+            return from_lowered(super().predict(**given))
 
     def predict_on_batch(self, x: Nest) -> Nest:
         """Returns the model's outputs for one batch, as `keras.Model.predict_on_batch`."""
         x = self._as_input(x)
         with named_errors(self):
-            return raised(super().predict_on_batch(x))
+            return from_lowered(super().predict_on_batch(x))
 
     def train_on_batch(
         self, x: Nest, y: Nest = None, *args: object, **kwargs: object
@@ -213,17 +225,17 @@ class Trainer(OwnBuild, keras.Model):
     @_compiled
     def train_step(self, data: Nest) -> dict[str, Any]:
         """Returns the logs of training on one batch."""
-        return super().train_step(with_passed_input(raised(data)))
+        return super().train_step(with_passed_input(from_lowered(data)))
 
     @_compiled
     def test_step(self, data: Nest) -> dict[str, Any]:
         """Returns the logs of evaluating one batch."""
-        return super().test_step(with_passed_input(raised(data)))
+        return super().test_step(with_passed_input(from_lowered(data)))
 
     @_compiled
     def predict_step(self, data: Nest) -> Nest:
         """Returns the outputs for one batch, lowered so that Keras can concatenate batches."""
-        outputs = super().predict_step(raised(data))
+        outputs = super().predict_step(from_lowered(data))
         return outputs if _predicting.get() is self else lowered_outputs(outputs)
 
     def make_train_function(self, force: bool = False) -> Callable[..., Any] | None:
@@ -283,22 +295,22 @@ class Trainer(OwnBuild, keras.Model):
         self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any]:
         replicas = self.distribute_strategy.num_replicas_in_sync
-        narrowed = self._narrowed if replicas == 1 else lambda x: (x, None)
-        given = fit_arguments(method, args, kwargs, replicas, self._as_input, narrowed)
+        with_fields_read = self._with_fields_read if replicas == 1 else lambda x: (x, None)
+        given = fit_arguments(method, args, kwargs, replicas, self._as_input, with_fields_read)
         if isinstance(given["x"], tf.data.Dataset):
             given["x"] = self._cast_batches(given["x"])
             self._check_batch(given["x"].element_spec)
             self._build_for_strategy(given["x"].element_spec)
         return given
 
-    def _narrowed(self, x: Nest) -> tuple[Any, Any]:
+    def _with_fields_read(self, x: Nest) -> tuple[Any, Any]:
         """Returns an input with the fields that the model is known to read, and its form or None.
 
         Only the graph of a functional model tells this without a trace.
         """
         return x, None
 
-    def _pruned(
+    def _with_fields_used(
         self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
     ) -> Nest:
         """Returns a dataset of files that reads only the fields that a step uses."""
@@ -403,35 +415,6 @@ class Trainer(OwnBuild, keras.Model):
         optimizer: Any = self.optimizer if self.compiled and not only_calls else None
         if optimizer is not None and not optimizer.built:
             optimizer.build(self.trainable_variables)
-
-
-def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a user's method of a model, wrapped so that it always gets extension values."""
-
-    @functools.wraps(method)
-    def given_values(self: Any, *args: object, **kwargs: object) -> Nest:
-        return method(self, *raised(args), **raised(kwargs))
-
-    return given_values
-
-
-def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a user's `predict_step`, wrapped so that Keras can concatenate its outputs."""
-
-    # Only names of functions here, as in `layer_call`: cloudpickle cannot copy a ContextVar.
-    @functools.wraps(method)
-    def predict_step(self: Any, data: Nest) -> Nest:
-        return _predicted(method, self, data)
-
-    return predict_step
-
-
-def _predicted(method: Callable[..., Any], model: Trainer, data: Nest) -> Nest:
-    token = _predicting.set(model)
-    try:
-        return lowered_outputs(method(model, raised(data)))
-    finally:
-        _predicting.reset(token)
 
 
 @contextlib.contextmanager

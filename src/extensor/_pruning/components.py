@@ -109,7 +109,7 @@ def _zeros(sizes: list[Any], dtype: tf.DType) -> tf.Tensor:
     return tf.zeros(tf.stack([tf.cast(size, tf.int64) for size in sizes]), dtype)
 
 
-def filled(
+def with_blanks(
     spec: tf.TypeSpec, uses: Sequence[int], narrow_spec: tf.TypeSpec, narrow: Value
 ) -> Value:
     """Returns records with all fields of a spec, blank where they are not used.

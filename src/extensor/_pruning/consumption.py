@@ -64,7 +64,7 @@ class Consumption:
         """The number of results."""
         return len(self._results)
 
-    def of(self, uses: Mapping[int, int]) -> dict[int, int]:
+    def input_uses(self, uses: Mapping[int, int]) -> dict[int, int]:
         """Returns how each used input is used.
 
         Args:
@@ -98,7 +98,7 @@ class Consumption:
             self._bodies[name] = _Body(found.node_def, arguments, results, effects)
         return self._bodies[name]
 
-    def _used_by(self, name: str, results: Mapping[int, int]) -> dict[int, int] | None:
+    def _uses_by_function(self, name: str, results: Mapping[int, int]) -> dict[int, int] | None:
         """Returns how a function uses its arguments, or None if that is not known.
 
         Args:
@@ -124,7 +124,7 @@ class Consumption:
         walk.finish()
         return walk.found
 
-    def of_call(self, node: Any, results: Mapping[int, int]) -> dict[int, int]:
+    def call_uses(self, node: Any, results: Mapping[int, int]) -> dict[int, int]:
         """Returns how an operation uses its inputs.
 
         Args:
@@ -136,7 +136,7 @@ class Consumption:
         if node.op in _SHAPE_OPS:
             return dict.fromkeys(range(count), SHAPE)
         if node.op in _CALLS:
-            found = self._used_by(node.attr["f"].func.name, results)
+            found = self._uses_by_function(node.attr["f"].func.name, results)
             return every if found is None else found
         if node.op in _BRANCHES:
             if node.op.endswith("Case"):
@@ -145,26 +145,26 @@ class Consumption:
                 names = [node.attr[key].func.name for key in ("then_branch", "else_branch")]
             used = {0: VALUE}
             for name in names:
-                found = self._used_by(name, results)
+                found = self._uses_by_function(name, results)
                 if found is None:
                     return every
                 for number, use in found.items():
                     used[number + 1] = max(use, used.get(number + 1, NOTHING))
             return used
         if node.op in _LOOPS:
-            return self._of_loop(node, results, every)
+            return self._loop_uses(node, results, every)
         return every
 
-    def _of_loop(
+    def _loop_uses(
         self, node: Any, results: Mapping[int, int], every: dict[int, int]
     ) -> dict[int, int]:
         """Returns how a loop uses its variables, whose number is that of its results."""
-        condition = self._used_by(node.attr["cond"].func.name, {0: VALUE})
+        condition = self._uses_by_function(node.attr["cond"].func.name, {0: VALUE})
         if condition is None:
             return every
         live = {**dict.fromkeys(results, VALUE), **dict.fromkeys(condition, VALUE)}
         while True:
-            found = self._used_by(node.attr["body"].func.name, live)
+            found = self._uses_by_function(node.attr["body"].func.name, live)
             if found is None:
                 return every
             if found.keys() <= live.keys():
@@ -226,7 +226,7 @@ class _Walk:
         while self._todo:
             name, _ = self._todo.popitem()
             node = self._body.nodes[name]
-            uses = self._consumption.of_call(node, self.done[name])
+            uses = self._consumption.call_uses(node, self.done[name])
             for number, ref in enumerate(node.input):
                 if ref.startswith("^"):
                     self.run(ref[1:])

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._serving.client import Client
-from extensor._serving.layout import Layout, layout_of_arguments, narrowed
+from extensor._serving.layout import Layout, layout_of_arguments, layout_of_fields
 from extensor._serving.tensor_check import check_tensors
 from extensor._serving.used_parts import UsedParts
 from extensor._tf import CompositeTensor
@@ -129,10 +129,10 @@ def flat_signature(
         found = UsedParts(run, sent)
         if found.unused:
             used, sent = found, found.specs
-            inputs = narrowed(inputs, sent)
+            inputs = layout_of_fields(inputs, sent)
 
     def encoded(values: dict[str, Any]) -> dict[str, tf.Tensor]:
-        return outputs.encode(run(values if used is None else used.filled(values)))
+        return outputs.encode(run(values if used is None else used.with_blanks(values)))
 
     optional = _defaults(call.signature, inputs)
     defaults = {name: tensor for one in optional.values() for name, tensor in one.items()}

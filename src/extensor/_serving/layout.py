@@ -223,7 +223,7 @@ def layout_of_arguments(structure: Nest, ragged: str) -> Layout:
     return layout.with_names(names_of(places, is_lone=len(structure) == 1))
 
 
-def narrowed(layout: Layout, structure: Nest) -> Layout:
+def layout_of_fields(layout: Layout, structure: Nest) -> Layout:
     """Returns the layout of a nest with some of the fields, whose tensors keep their names."""
     names = {(one.path, one.part): one.name for one in layout.components}
     narrow = Layout(structure, layout.ragged)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
 from extensor._path import Path
-from extensor._pruning.components import checked_uses, components, filled
+from extensor._pruning.components import checked_uses, components, with_blanks
 from extensor._pruning.fields import FieldsUsed
 from extensor._serving.named_nest import signature_leaves
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -56,10 +56,12 @@ class UsedParts:
         found = zip(places, self._specs, self._narrow, strict=True)
         return [path for at, *both in found for path in _left_out(both[0], both[1], Path(*at))]
 
-    def filled(self, values: Nest) -> Nest:
+    def with_blanks(self, values: Nest) -> Nest:
         """Returns the arguments with all fields; those that are not used are blank."""
         leaves = [
-            filled(spec, uses, narrow, value) if isinstance(spec, StructuredTensorSpec) else value
+            with_blanks(spec, uses, narrow, value)
+            if isinstance(spec, StructuredTensorSpec)
+            else value
             for spec, uses, narrow, value in zip(
                 self._specs, self._uses, self._narrow, tf.nest.flatten(values), strict=True
             )

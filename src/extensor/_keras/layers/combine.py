@@ -38,7 +38,7 @@ def attention_scores(combiner: str, dtype: keras.DTypePolicy) -> keras.layers.De
     return keras.layers.Dense(1, use_bias=False, dtype=dtype) if is_attention else None
 
 
-def combined(lists: Lists, combiner: str, empty: float, scores: tf.Tensor | None = None) -> Value:
+def combine(lists: Lists, combiner: str, empty: float, scores: tf.Tensor | None = None) -> Value:
     """Returns one value for each list.
 
     Args:

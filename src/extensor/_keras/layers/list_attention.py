@@ -122,7 +122,7 @@ class ListAttention(ListLayer):
 
 def _vectors(value: Value, path: str, mask: tf.Tensor | None) -> Lists:
     """Returns lists of vectors, of size 1 for numbers."""
-    lists = Lists.of(value, path, mask)
+    lists = Lists.of_field(value, path, mask)
     items = lists.items
     if not isinstance(items, tf.Tensor) or not (items.dtype.is_floating or items.dtype.is_integer):
         received = f"lists of {items.dtype.name}" if hasattr(items, "dtype") else "lists of records"

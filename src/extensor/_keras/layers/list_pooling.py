@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.layers.combine import attention_scores, checked_combiner, combined
+from extensor._keras.layers.combine import attention_scores, checked_combiner, combine
 from extensor._keras.layers.lists import ListLayer, Lists
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._types.masked.value import MaskedTensor
@@ -61,7 +61,7 @@ class ListPooling(ListLayer):
             inputs: A field of lists.
             mask: The mask that Keras keeps for a dense tensor: True for the items to combine.
         """
-        lists = Lists.of(inputs, self.name, mask)
+        lists = Lists.of_field(inputs, self.name, mask)
         leaves: dict[str, tuple[Any, Any]] = {}
         shape = self._numbers(lists.items, self.name, leaves)
         scores = None
@@ -72,19 +72,19 @@ class ListPooling(ListLayer):
             scores = self.score(tf.concat(parts, axis=1))[:, 0]
         own = Lists(lists.items, lists.row_ids, lists.count, (), lists.sizes, lists.row_splits)
         results = {
-            path: self._combined(own, items, valid, scores)
+            path: self._combine(own, items, valid, scores)
             for path, (items, valid) in leaves.items()
         }
         return lists.one_each(_packed(shape, results, lists.count))
 
-    def _combined(
+    def _combine(
         self, lists: Lists, items: tf.Tensor, valid: tf.Tensor | None, scores: tf.Tensor | None
     ) -> Value:
         lists = lists.with_items(items)
         if valid is not None:
             lists = lists.where(valid)
             scores = None if scores is None else tf.boolean_mask(scores, valid)
-        return combined(lists, self.combiner, self.empty, scores)
+        return combine(lists, self.combiner, self.empty, scores)
 
     def _numbers(self, items: Value, path: str, leaves: dict[str, tuple[Any, Any]]) -> Nest:
         """Returns the paths of the fields, in the form of the records.

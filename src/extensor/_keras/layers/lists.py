@@ -55,7 +55,7 @@ class Lists:
         self.outer, self.sizes, self.row_splits = outer, sizes, row_splits
 
     @classmethod
-    def of(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> Lists:
+    def of_field(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> Lists:
         """Returns the innermost lists of a field.
 
         Args:
@@ -105,15 +105,13 @@ class Lists:
     @classmethod
     def _of_dense(cls, value: Value, masks: list[Any]) -> Lists:
         count, size = tf.unstack(tf.shape(value, tf.int64)[:2])
-        items = tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], 0))
-        items.set_shape([None, *value.shape[2:]])
+        items = merge_rows(value)
         row_ids = tf.repeat(tf.range(count), size)
         lists = cls(items, row_ids, count, sizes=(value.shape[0], value.shape[1]))
         whole = [mask for mask in masks if mask.shape.rank == 1]
         inner = [mask for mask in masks if mask.shape.rank != 1]
         valid = None if not whole else tf.gather(_both(None, *whole), row_ids)
-        inner = [tf.reshape(m, tf.concat([[-1], tf.shape(m)[2:]], 0)) for m in inner]
-        return lists._only(valid, inner)
+        return lists._only(valid, list(map(merge_rows, inner)))
 
     def _only(self, valid: tf.Tensor | None, masks: list[Any]) -> Lists:
         """Returns the lists with valid items only.
@@ -202,6 +200,13 @@ def without_masks(value: Value) -> tuple[Any, list[Any]]:
     return value, masks
 
 
+def merge_rows(tensor: tf.Tensor) -> tf.Tensor:
+    """Returns a tensor with its first two dimensions merged."""
+    merged = tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))
+    merged.set_shape([None, *tensor.shape[2:]])
+    return merged
+
+
 def in_flat(value: Value, change: Callable[[Any], Any]) -> Value:
     """Returns a field with a function applied to the tensor of its values."""
     if isinstance(value, MaskedTensor):
@@ -245,7 +250,7 @@ def _below(mask: tf.Tensor | tf.RaggedTensor, value: Value) -> tf.Tensor | tf.Ra
     """Returns a mask for the values of ragged rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
-    return tf.reshape(mask, tf.concat([[-1], tf.shape(mask)[2:]], 0))  # rows of one length
+    return merge_rows(mask)  # rows of one length
 
 
 def _both(*masks: tf.Tensor | None) -> tf.Tensor | None:

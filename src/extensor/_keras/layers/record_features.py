@@ -14,7 +14,7 @@ import tensorflow as tf
 from extensor._authoring.rows import cut_rows
 from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import adapted_layer, is_finite, warn_of_many_words
-from extensor._keras.layers.combine import combined
+from extensor._keras.layers.combine import combine
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import Lists, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
@@ -152,13 +152,13 @@ class RecordFeatures(Layer):
             raise StructureError(self.name, "the layers of the fields", "none", fix)
         if self._spec is not None and have_other_units(self._spec, inputs):
             inputs = with_units_of(self._spec, inputs)
-        return self._of(inputs)
+        return self._features(inputs)
 
-    def _of(self, value: Value) -> Value:
+    def _features(self, value: Value) -> Value:
         if isinstance(value, MaskedTensor):
-            return MaskedTensor.of_parts(self._of(value.values), value.mask)
+            return MaskedTensor.of_parts(self._features(value.values), value.mask)
         if isinstance(value, RaggedStructuredTensor):
-            return cut_rows(self._of(value.values), value.row_splits)
+            return cut_rows(self._features(value.values), value.row_splits)
         if not isinstance(value, DenseStructuredTensor):
             fix = "Give a StructuredTensor, whole or a field of records."
             raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
@@ -214,7 +214,7 @@ class RecordFeatures(Layer):
         value = in_flat(value, numbers)
         plain, masks = without_masks(value)
         if isinstance(plain, tf.RaggedTensor):
-            plain = combined(Lists.of(value, path).of_records(), "mean", 0.0)
+            plain = combine(Lists.of_field(value, path).of_records(), "mean", 0.0)
         else:
             for mask in masks:
                 plain = MaskedTensor.of_parts(plain, mask).fill(0)

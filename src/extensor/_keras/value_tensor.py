@@ -7,6 +7,7 @@ example when it clones a model. So the copy has the spec too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -41,29 +42,29 @@ class ValueDtype(str):
         return format(self.spec.value_type.__name__, format_spec)
 
 
-class TensorOfWhole(keras.KerasTensor):
+class ComponentKerasTensor(keras.KerasTensor):
     """The KerasTensor of one component tensor of an extension value.
 
     Args:
-        whole: The KerasTensor of the value.
+        owner: The KerasTensor of the value.
         index: The position of the component tensor in the lowered form.
     """
 
-    def __init__(self, whole: keras.KerasTensor, index: int) -> None:
-        (specs,) = lowered_spec(spec_of_whole(whole)).values()
+    def __init__(self, owner: keras.KerasTensor, index: int) -> None:
+        (specs,) = lowered_spec(spec_of_value_tensor(owner)).values()
         spec = specs[index]
         super().__init__(spec.shape.as_list(), spec.dtype.name)
-        self.whole, self.index = whole, index
+        self.owner, self.index = owner, index
 
 
-def is_whole(value: object) -> bool:
+def is_value_tensor(value: object) -> bool:
     """Returns whether `value` is the KerasTensor of an extension value."""
     return isinstance(value, keras.KerasTensor) and isinstance(value.dtype, ValueDtype)
 
 
-def spec_of_whole(whole: keras.KerasTensor) -> tf.TypeSpec:
+def spec_of_value_tensor(tensor: keras.KerasTensor) -> tf.TypeSpec:
     """Returns the spec of the value that a KerasTensor represents."""
-    dtype: Any = whole.dtype
+    dtype: Any = tensor.dtype
     return dtype.spec
 
 
@@ -74,20 +75,14 @@ def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
     return {key_of_spec(spec): tuple(component_tensors.batch_first(spec, leaves))}
 
 
-def form_of_whole(whole: keras.KerasTensor) -> dict[str, Any]:
-    """Returns the lowered form of a whole value, of tensors that are not part of a graph."""
-    ((key, specs),) = lowered_spec(spec_of_whole(whole)).items()
-    return {key: tuple(TensorOfWhole(whole, index) for index in range(len(specs)))}
+def form_of_value_tensor(tensor: keras.KerasTensor) -> dict[str, Any]:
+    """Returns the lowered form of a value, of tensors that are not part of a graph."""
+    ((key, specs),) = lowered_spec(spec_of_value_tensor(tensor)).items()
+    return {key: tuple(ComponentKerasTensor(tensor, index) for index in range(len(specs)))}
 
 
-def whole_of_form(form: dict[str, Any]) -> keras.KerasTensor | None:
-    """Returns the whole value whose tensors are the tensors of a lowered form, or None."""
-    ((key, tensors),) = form.items()
-    whole: Any = getattr(tensors[0], "whole", None) if tensors else None
-    if not is_whole(whole) or list(lowered_spec(spec_of_whole(whole))) != [key]:
-        return None
-    is_same = (
-        isinstance(tensor, TensorOfWhole) and tensor.whole is whole and tensor.index == index
-        for index, tensor in enumerate(tensors)
-    )
-    return whole if all(is_same) else None
+def owner_of(tensors: Sequence[Any]) -> keras.KerasTensor | None:
+    """Returns the KerasTensor of the one value that all tensors are components of, or None."""
+    owner: Any = getattr(tensors[0], "owner", None) if tensors else None
+    of_one = (isinstance(one, ComponentKerasTensor) and one.owner is owner for one in tensors)
+    return owner if is_value_tensor(owner) and all(of_one) else None
