@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -70,7 +71,7 @@ class ListPooling(ListLayer):
             for part, (leaf, _) in zip(parts, leaves.values(), strict=True):
                 part.set_shape([None, leaf.shape[1:].num_elements()])
             scores = self.score(tf.concat(parts, axis=1))[:, 0]
-        own = Lists(lists.items, lists.row_ids, lists.count, (), lists.sizes, lists.row_splits)
+        own = replace(lists, outer=())
         results = {
             path: self._combine(own, items, valid, scores)
             for path, (items, valid) in leaves.items()

@@ -7,6 +7,7 @@ in one place.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -30,29 +31,27 @@ class ListLayer(LayerWithConfig):
         """Returns None, because the results have no padding."""
 
 
+@dataclass(frozen=True, eq=False)
 class Lists:
-    """The items of the innermost lists of a field, without null items.
+    """The items of the innermost lists of a field, without null items."""
 
-    Args:
-        items: The items of all lists, one after another: a tensor or records.
-        row_ids: The number of the list of each item, ascending.
-        count: The number of lists.
-        outer: The row splits of the dimensions around the lists, outermost first.
-        sizes: The static number of lists and the static number of items in each, or None.
-        row_splits: The row splits of the lists, if they are known.
-    """
+    items: Value
+    """The items of all lists, one after another: a tensor or records."""
 
-    def __init__(
-        self,
-        items: Value,
-        row_ids: tf.Tensor,
-        count: tf.Tensor,
-        outer: tuple[Any, ...] = (),
-        sizes: tuple[int | None, int | None] = (None, None),
-        row_splits: tf.Tensor | None = None,
-    ) -> None:
-        self.items, self.row_ids, self.count = items, row_ids, count
-        self.outer, self.sizes, self.row_splits = outer, sizes, row_splits
+    row_ids: tf.Tensor
+    """The number of the list of each item, ascending."""
+
+    count: tf.Tensor
+    """The number of lists."""
+
+    outer: tuple[tf.Tensor, ...] = ()
+    """The row splits of the dimensions around the lists, outermost first."""
+
+    sizes: tuple[int | None, int | None] = (None, None)
+    """The static number of lists and the static number of items in each, or None."""
+
+    row_splits: tf.Tensor | None = None
+    """The row splits of the lists, if they are known."""
 
     @classmethod
     def of_field(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> Lists:
@@ -97,9 +96,8 @@ class Lists:
                 break
             outer.append(value.row_splits)
             value = value.values
-        lists = cls(value.values, row_ids, count, tuple(outer), row_splits=value.row_splits)
-        if not outer:
-            lists.sizes = (value.shape[0], None)
+        sizes = (None if outer else value.shape[0], None)
+        lists = cls(value.values, row_ids, count, tuple(outer), sizes, value.row_splits)
         return lists._only(valid, masks)
 
     @classmethod
@@ -135,11 +133,12 @@ class Lists:
         valid = tf.ensure_shape(valid, [None])
         items = tf.boolean_mask(items, valid)
         row_ids = tf.boolean_mask(self.row_ids, valid)
-        return Lists(items, row_ids, self.count, self.outer, (self.sizes[0], None))
+        sizes = (self.sizes[0], None)
+        return replace(self, items=items, row_ids=row_ids, sizes=sizes, row_splits=None)
 
     def with_items(self, items: Value) -> Lists:
         """Returns the same lists with other items."""
-        return Lists(items, self.row_ids, self.count, self.outer, self.sizes, self.row_splits)
+        return replace(self, items=items)
 
     def where(self, valid: tf.Tensor) -> Lists:
         """Returns the lists with only those items for which a mask is True."""
