@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     )
     from extensor._formats.arrow import read_arrow, write_arrow
     from extensor._formats.awkward import from_awkward, to_awkward
+    from extensor._formats.csv.read import read_csv
+    from extensor._formats.csv.write import write_csv
     from extensor._formats.delta import read_delta
     from extensor._formats.firestore.read import read_firestore
     from extensor._formats.firestore.write import write_firestore
@@ -128,6 +130,7 @@ __all__ = [
     "numpy_function",
     "patches",
     "read_arrow",
+    "read_csv",
     "read_database",
     "read_delta",
     "read_firestore",
@@ -160,6 +163,7 @@ __all__ = [
     "types",
     "typing",
     "write_arrow",
+    "write_csv",
     "write_database",
     "write_firestore",
     "write_json",
@@ -181,6 +185,7 @@ _FORMATS = {
     "from_tf_example": "_formats.tfrecord.parsed",
     "from_tf_sequence_example": "_formats.tfrecord.parsed",
     "read_arrow": "_formats.arrow",
+    "read_csv": "_formats.csv.read",
     "read_database": "_formats.sql",
     "read_delta": "_formats.delta",
     "read_firestore": "_formats.firestore.read",
@@ -198,6 +203,7 @@ _FORMATS = {
     "to_tf_example": "_formats.tfrecord.serialized",
     "to_tf_sequence_example": "_formats.tfrecord.serialized",
     "write_arrow": "_formats.arrow",
+    "write_csv": "_formats.csv.write",
     "write_database": "_formats.sql",
     "write_firestore": "_formats.firestore.write",
     "write_json": "_formats.json.write",

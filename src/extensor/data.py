@@ -3,7 +3,7 @@
 from extensor._data.batches import batches
 from extensor._data.databases import database, firestore, spanner
 from extensor._data.fields_used import fields_used
-from extensor._data.files import arrow, json, parquet, proto, tfrecord
+from extensor._data.files import arrow, csv, json, parquet, proto, tfrecord
 from extensor._data.position import Shuffle
 from extensor._data.state import state, steps_per_shard
 from extensor._describe.comparison import Comparison, Drift
@@ -22,6 +22,7 @@ __all__ = [
     "Words",
     "arrow",
     "batches",
+    "csv",
     "database",
     "describe",
     "fields_used",

@@ -96,6 +96,21 @@ def test_convert_writes_the_format_of_the_suffix(run, recipes, tmp_path):
         assert [json.loads(line) for line in out.splitlines()] == RECORDS * 3
 
 
+def test_convert_writes_csv_of_records_without_lists(run, tmp_path):
+    (tmp_path / "x.csv").write_text('title,minutes\nTea,5\n"Bread, white",\n')
+    records = [{"title": "Tea", "minutes": 5}, {"title": "Bread, white", "minutes": None}]
+    for name in ("a.jsonl", "b.parquet", "c.tsv", "d.csv.gz"):
+        assert run("convert", tmp_path / "x.csv", tmp_path / name)[0] == 0
+        code, out, _ = run("head", tmp_path / name)
+        assert [json.loads(line) for line in out.splitlines()] == records
+        assert run("describe", tmp_path / name)[0] == 0
+    xt.write_json(xt.struct.constant([{"x": [1]}]), tmp_path / "lists.jsonl")
+    code, _, errors = run("convert", tmp_path / "lists.jsonl", tmp_path / "lists.csv")
+    assert code == 2
+    assert "x: expected one value" in errors
+    assert not (tmp_path / "lists.csv").exists()
+
+
 def test_convert_takes_several_files_formats_and_columns(run, recipes, tmp_path):
     target = tmp_path / "records.data"
     code, _, errors = run(

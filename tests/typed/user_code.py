@@ -63,6 +63,7 @@ reveal_type(xt.read_database("SELECT 1 AS x", duckdb.connect(), batch_size=100))
 reveal_type(xt.read_delta("recipes", version=2))  # StructuredTensor
 reveal_type(xt.read_firestore(firestore().collection("recipes"), id_field="id"))  # StructuredTensor
 reveal_type(xt.read_iceberg("recipes.metadata.json", filter="minutes > 5"))  # StructuredTensor
+reveal_type(xt.read_csv("recipes.csv", delimiter=";"))  # StructuredTensor
 reveal_type(xt.read_json("recipes.jsonl", maps=["by_id"]))  # StructuredTensor
 reveal_type(xt.read_parquet(["a.parquet", "b.parquet"], filters=[("minutes", ">", 5)]))  # StructuredTensor
 reveal_type(xt.read_realtime_database(db.reference("recipes")))  # StructuredTensor
@@ -91,6 +92,7 @@ reveal_type(xt.tuple([tensor, records]))  # list[Any]: values of any types
 reveal_type(xt.write_arrow(records, "recipes.arrow"))  # None
 reveal_type(xt.write_database(records, "recipes", duckdb.connect()))  # None
 reveal_type(xt.write_firestore(records, firestore().collection("recipes")))  # None
+reveal_type(xt.write_csv([records], "recipes.csv"))  # None
 reveal_type(xt.write_json([records], "recipes.jsonl"))  # None
 reveal_type(xt.write_parquet(records, "recipes.parquet", partition_by=["title"]))  # None
 reveal_type(xt.write_realtime_database(records, db.reference("recipes")))  # None
@@ -145,6 +147,7 @@ reveal_type(xt.data.database("SELECT 1 AS x", duckdb.connect(), 2, params=[1])) 
 reveal_type(xt.data.describe("recipes.parquet"))  # Description
 reveal_type(xt.data.fields_used(lambda r: r["minutes"], spec))  # FieldsUsed
 reveal_type(xt.data.firestore(firestore().collection("recipes"), 2, schema=schema))  # Dataset[Unknown]
+reveal_type(xt.data.csv("recipes.csv", 2, names=["a"]))  # Dataset[Unknown]
 reveal_type(xt.data.json("recipes.jsonl", 2, shuffle=xt.data.Shuffle(100)))  # Dataset[Unknown]
 reveal_type(xt.data.parquet("recipes.parquet", 2, columns=["title"]))  # Dataset[Unknown]
 reveal_type(xt.data.proto("recipes.bin", FileDescriptorProto, 2, max_depth=2))  # Dataset[Unknown]

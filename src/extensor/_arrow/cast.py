@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded, inner_fields
+from extensor._arrow.arrow_type import decoded, inner_fields, is_string
 from extensor._path import Path
 from extensor._struct.meaning import are_apart, meaning_of, not_the_same
 from extensor.errors import DTypeError
@@ -31,14 +32,22 @@ def cast_column(
     if is_typed:
         _expect_meaning(arrow, column.type, path)
     try:
+        if isinstance(arrow, pa.UuidType) and is_string(column.type):
+            column = _uuids(column)
         return column.cast(arrow)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except (ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise DTypeError(
             path,
             f"values of Arrow type {arrow}, as schema= says",
             f"Arrow type {column.type} ({str(error).splitlines()[0]})",
             fix,
         ) from error
+
+
+def _uuids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Returns the bytes of UUIDs of text."""
+    found = [text if text is None else uuid.UUID(text).bytes for text in texts.to_pylist()]
+    return pa.array(found, pa.binary(16))
 
 
 def _expect_meaning(want: pa.DataType, have: pa.DataType, path: Path) -> None:

@@ -57,7 +57,7 @@ _progress = click.option(
 def extensor() -> None:
     """Look at, convert and check files of nested records, and models that take them.
 
-    The formats are parquet, arrow (also Feather), json (an object a line, or one array) and
+    The formats are parquet, arrow (also Feather), csv, json (an object a line, or one array) and
     tfrecord (of tf.Example or tf.SequenceExample). FILE may be a folder, a pattern such as
     'part-*.parquet', or a URL.
     """

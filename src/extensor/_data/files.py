@@ -11,6 +11,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._data.dataset import Wanted, dataset_of_files
 from extensor._data.position import Passes, Shuffle
 from extensor._files.files import FilePath
+from extensor._formats.csv.dialect import dialect_of
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
 from extensor._formats.protobuf.descriptors import descriptor_of
@@ -89,6 +90,84 @@ def arrow(
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     return dataset_of_files("arrow", paths, wanted, passes)
+
+
+def csv(
+    paths: FilePath | Iterable[FilePath],
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: SchemaLike | None = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: DTypeLike | None = None,
+    nulls: NullsLike | None = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    *,
+    delimiter: str | None = None,
+    names: Iterable[str] | None = None,
+    null_values: Iterable[str] = ("",),
+    encoding: str = "utf-8",
+) -> tf.data.Dataset:
+    r"""Returns a dataset that streams the records of CSV files in structured batches.
+
+    Some lines are read at a time, in any order. All are parsed once first, to count the records
+    and to find out their types, or only to count them with `schema=`. A file that is compressed, or
+    in another encoding than UTF-8, is read from its beginning: shuffling has it in memory, and it
+    belongs to one shard.
+
+    Args:
+        paths: One file, folder or glob pattern, or several; their records are concatenated.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read. "auto" for all fields, of which `fit`, `evaluate` and
+            `predict` of a model of `xt.keras` read only those that the model and the functions of
+            `map` use. None for all fields, always.
+        schema: The spec of the records, or a pyarrow Schema, as in `read_csv`. Default: that of all
+            records.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a
+            MaskedTensor, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once, and each reads its own groups of records only, such as row groups. "service" if
+            the workers of a tf.data service divide the records; the cardinality is unknown then.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+        delimiter: The character between values. Default: a comma, and a tab in `.tsv` files.
+        names: The names of the fields, if the files have no line with them.
+        null_values: The texts without quotes that are nulls, such as `["", "NA"]`. Default: only
+            the empty one.
+        encoding: The encoding of the text, as Python names it, such as "latin-1".
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
+        `state` lies within an epoch.
+
+    Raises:
+        StructureError, RowError: As in `parquet`.
+        MissingFileError, FormatError, FieldError, DTypeError, NullError: As in `read_csv`; with
+            `schema=`, those of values are raised during iteration.
+        UnsupportedTypeError: As in `from_arrow`.
+
+    >>> import pathlib
+    >>> import extensor as xt
+    >>> path = pathlib.Path("recipes.csv")
+    >>> _ = path.write_text('title\nTea\nBread\nSoup\n')
+    >>> for batch in xt.data.csv(path, batch_size=2):
+    ...     print(batch["title"].numpy())
+    [b'Tea' b'Bread']
+    [b'Soup']
+    """
+    own = dialect_of(delimiter, names, null_values, encoding)._asdict()
+    wanted = Wanted(columns, schema, nulls, row_splits_dtype)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return dataset_of_files("csv", paths, wanted, passes, **own)
 
 
 def json(

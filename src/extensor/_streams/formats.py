@@ -11,6 +11,7 @@ from extensor.errors import FormatError
 SUFFIXES = {
     "parquet": (".parquet", ".parq", ".pq"),
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "csv": (".csv", ".tsv"),
     "json": (".json", ".jsonl", ".ndjson", ".geojson"),
     "tfrecord": (".tfrecord", ".tfrecords"),
 }

@@ -16,7 +16,7 @@ from extensor._formats.json.stream import (
     table_of,
     with_types_of,
 )
-from extensor._streams.source import BLOCK, Group, Source, with_columns_of
+from extensor._streams.source import BLOCK, Group, Source, joined_group, with_columns_of
 
 
 class JsonSource(Source):
@@ -48,7 +48,7 @@ class JsonSource(Source):
                 at = None if each.start is None else (each.start, each.line)
                 name = f"lines from {each.line + 1} on" if at else "its records"
                 found.append(Group(file, name, rows, len(each.data), at))
-            self.groups += found if found and found[0].at else _joined(found)
+            self.groups += found if found and found[0].at else joined_group(found)
         given = wanted.schema
         self.schema = given if given is not None else wanted.pruned(pa.schema(record.fields))
 
@@ -71,12 +71,6 @@ class JsonSource(Source):
                 start, line = group.at
                 stream.seek(start)
                 yield Text(file.path, stream.read_buffer(int(group.nbytes))), line
-
-
-def _joined(groups: list[Group]) -> list[Group]:
-    """Returns the blocks of a file as one group."""
-    rows, nbytes = sum(each.rows or 0 for each in groups), sum(each.nbytes for each in groups)
-    return [group._replace(rows=rows, nbytes=nbytes) for group in groups[:1]]
 
 
 def _text(file: File, block: Block) -> Text:

@@ -11,6 +11,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath, files_at
 from extensor._path import PathLike
 from extensor._streams.arrow import ArrowSource
+from extensor._streams.csv import CsvSource
 from extensor._streams.formats import COMPRESSED, SUFFIXES, format_of_files
 from extensor._streams.json import JsonSource
 from extensor._streams.parquet import ParquetSource
@@ -20,6 +21,7 @@ from extensor._streams.tfrecord import TFRecordSource
 
 SOURCES: dict[str, Callable[..., Source]] = {
     "arrow": ArrowSource,
+    "csv": CsvSource,
     "json": JsonSource,
     "parquet": ParquetSource,
     "proto": ProtoSource,
@@ -33,6 +35,7 @@ _ROWS, _BYTES = 1 << 15, 1 << 22
 # What is different where the files are read once, from their beginning.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "arrow": {"is_counted": False},
+    "csv": {"block": _BYTES},
     "json": {"block": _BYTES},
     "tfrecord": {"find_text": True, "block": _BYTES},
 }
@@ -69,8 +72,8 @@ def open_stream(
 ) -> Stream:
     """Returns files as a stream of record batches.
 
-    Of a JSON or TFRecord file, this reads all records once, to find out their types. JSON that is
-    not one object a line is read as a whole.
+    Of a CSV, JSON or TFRecord file, this reads all records once, to find out their types. JSON
+    that is not one object a line is read as a whole.
 
     Args:
         paths: Paths, folders, patterns or URLs of files of one format.

@@ -12,6 +12,7 @@ from extensor._arrow.empty import empty_batch
 from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
 from extensor._formats import arrow
+from extensor._formats.csv import write as csv
 from extensor._formats.json import write as json
 from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
@@ -40,7 +41,7 @@ def write_stream(
         nulls: The policies for nulls of TFRecord files, by path. Default: as features can be.
 
     Raises:
-        The errors of `write_parquet`, `write_arrow`, `write_json` or `write_tfrecord`.
+        The errors of `write_parquet`, `write_arrow`, `write_csv`, `write_json` or `write_tfrecord`.
     """
     batches = _at_least_one(batches, schema)
     if float32:
@@ -53,6 +54,8 @@ def write_stream(
             # In an IPC file, the dictionary of a column may not change.
             batches = _cast(batches, map_schema(schema, without_dictionaries))
         arrow.write(batches, path)
+    elif format == "csv":
+        csv.write(batches, path)
     elif format == "json":
         json.write(batches, path, allow_nan)
     else:

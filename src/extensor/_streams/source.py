@@ -206,6 +206,12 @@ def _place(group: Group) -> str:
     return f"{group.file.path}, {group.name}"
 
 
+def joined_group(groups: Sequence[Group]) -> list[Group]:
+    """Returns the groups of a file as one, which is the whole file."""
+    rows, nbytes = sum(each.rows or 0 for each in groups), sum(each.nbytes for each in groups)
+    return [group._replace(rows=rows, nbytes=nbytes) for group in groups[:1]]
+
+
 def auto_fields(schema: pa.Schema, nulls: NullsLike | None) -> list[str]:
     """Returns the names of the fields of records that have the policy "auto", at any place."""
     given = by_path(nulls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import IO, Any, TypeGuard
 
 import pyarrow as pa
 
+from extensor._files.compression import compression_of, decompressed
 from extensor._files.file_path import FilePath
 from extensor._files.files import files_at
 from extensor.errors import DTypeError, FormatError
@@ -20,14 +22,6 @@ SUFFIXES = tuple(
 )
 """The files of a folder that are read."""
 
-# JSON text never begins with these bytes.
-_COMPRESSED = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bz2",
-    b"\x04\x22\x4d\x18": "lz4",
-}
-UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"[\x00", b"\x00{", b"\x00[", b"\x00\x00")
 
 
@@ -108,29 +102,14 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
     if compression is not None:
         buffer = _decompressed(name, buffer, compression)
     start = bytes(memoryview(buffer)[:4])
-    if start.startswith(UTF8_MARK):
-        buffer = buffer.slice(len(UTF8_MARK))
+    if start.startswith(codecs.BOM_UTF8):
+        buffer = buffer.slice(len(codecs.BOM_UTF8))
     elif start.startswith(_UTF16):
         received = f"bytes that begin with {start!r}, such as UTF-16 has"
         raise FormatError(name, "UTF-8 text", received, "Write the text as UTF-8.")
     return Text(name, buffer)
 
 
-def compression_of(start: bytes) -> str | None:
-    """Returns the compression of a file by its first four bytes; None for JSON text."""
-    return next((kind for mark, kind in _COMPRESSED.items() if start.startswith(mark)), None)
-
-
 def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
-    try:
-        with pa.CompressedInputStream(pa.BufferReader(buffer), compression) as stream:
-            return stream.read_buffer()
-    except (OSError, pa.ArrowInvalid) as error:
-        raise incomplete(name, compression, error) from error
-
-
-def incomplete(name: str, compression: str | None, error: Exception) -> FormatError:
-    """Returns the error for a file that does not decompress."""
-    received = f"a file that does not decompress ({str(error).splitlines()[0]})"
-    fix = "Write or copy the file again."
-    return FormatError(name, f"a complete {compression} file", received, fix)
+    with decompressed(name, compression), pa.BufferReader(buffer) as packed:
+        return pa.CompressedInputStream(packed, compression).read_buffer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
+from extensor._files.compression import compression_of, decompressed
 from extensor._files.files import File
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.maps import map_paths
-from extensor._formats.json.source import UTF8_MARK, Text, compression_of, incomplete, texts_of
+from extensor._formats.json.source import Text, texts_of
 from extensor._formats.json.types import InexactError, joined
 from extensor.errors import DTypeError, ExtensorError
 
@@ -44,30 +46,25 @@ def blocks(file: File, size: int) -> Iterator[Block]:
     """
     with file.open() as stream:
         compression = compression_of(stream.read(4))
-    with file.stream(compression) as stream:
-        try:
-            first = stream.read(size)
-            block = first.removeprefix(UTF8_MARK)
-            if not _is_lines(block):
-                [text] = texts_of(file.path)
-                yield Block(bytes(text.buffer), None, 0)
-                return
-            start, line = len(first) - len(block), 0
-            while block:
-                end = _end_of_lines(block)
-                # Of a long record as much again, so that it is not copied again and again.
-                more = stream.read(size if end else max(size, len(block)))
-                if not more:
-                    end = len(block)
-                if end:
-                    lines = block[:end]
-                    yield Block(lines, start if compression is None else None, line)
-                    start, line = start + end, line + lines.count(b"\n")
-                block = block[end:] + more
-        except (OSError, pa.ArrowInvalid) as error:
-            if isinstance(error, ExtensorError) or getattr(error, "errno", None):
-                raise
-            raise incomplete(file.path, compression, error) from error
+    with file.stream(compression) as stream, decompressed(file.path, compression):
+        first = stream.read(size)
+        block = first.removeprefix(codecs.BOM_UTF8)
+        if not _is_lines(block):
+            [text] = texts_of(file.path)
+            yield Block(bytes(text.buffer), None, 0)
+            return
+        start, line = len(first) - len(block), 0
+        while block:
+            end = _end_of_lines(block)
+            # Of a long record as much again, so that it is not copied again and again.
+            more = stream.read(size if end else max(size, len(block)))
+            if not more:
+                end = len(block)
+            if end:
+                lines = block[:end]
+                yield Block(lines, start if compression is None else None, line)
+                start, line = start + end, line + lines.count(b"\n")
+            block = block[end:] + more
 
 
 def _end_of_lines(block: bytes) -> int:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 import pyarrow as pa
 
 from extensor._arrow.batches import batches_of, count_of
 from extensor._arrow.write import to_arrow
-from extensor._files.files import FilePath, atomic_output
+from extensor._files.files import FilePath
+from extensor._files.text_output import text_output
 from extensor._formats.json.text import json_text
 from extensor._path import Path
 from extensor._progress import no_bar, progress_bar
 from extensor._struct.tensor import StructuredTensor
 
 _SLICE = 1 << 22  # bytes of Arrow data
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 
 def write_json(
@@ -84,7 +82,8 @@ def _write(
     allow_nan: bool,
     advance: Callable[[int], object] = no_bar,
 ) -> None:
-    with _output(path) as write:
+    with text_output(path) as output:
+        write = output.write
         if not lines:
             write(b"[")
         is_first = True
@@ -107,19 +106,3 @@ def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[tuple
         for start in range(0, len(array), count):
             text = json_text(array.slice(start, count), Path(), allow_nan)
             yield ("\n".join(text.to_pylist()) + "\n").encode(), len(text)
-
-
-@contextlib.contextmanager
-def _output(path: FilePath | IO[Any]) -> Generator[Callable[[bytes], object]]:
-    if not isinstance(path, (str, os.PathLike)):
-        is_text = hasattr(path, "encoding")
-        yield (lambda text: path.write(text.decode())) if is_text else path.write
-        return
-    with atomic_output(path) as stream:
-        name = os.fsdecode(path)
-        compression = next((c for end, c in _COMPRESSIONS.items() if name.endswith(end)), None)
-        if compression is None:
-            yield stream.write
-            return
-        with pa.CompressedOutputStream(stream, compression) as packed:
-            yield packed.write

@@ -1,0 +1,44 @@
+"""The compression of files, by their first bytes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+
+import pyarrow as pa
+
+from extensor.errors import ExtensorError, FormatError
+
+# Text never begins with these bytes.
+_MARKS = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+
+
+def compression_of(start: bytes) -> str | None:
+    """Returns the compression of a file by its first four bytes; None for text."""
+    return next((kind for mark, kind in _MARKS.items() if start.startswith(mark)), None)
+
+
+@contextlib.contextmanager
+def decompressed(path: str, compression: str | None) -> Generator[None]:
+    """Replaces pyarrow's errors about compressed data by errors that name the file.
+
+    Raises:
+        FormatError: If it does not decompress (also a ValueError).
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        is_other = isinstance(error, ExtensorError) or getattr(error, "errno", None)
+        if compression is None or is_other:
+            raise
+        raise FormatError(
+            path,
+            f"a complete {compression} file",
+            f"a file that does not decompress ({str(error).splitlines()[0]})",
+            "Write or copy the file again.",
+        ) from error

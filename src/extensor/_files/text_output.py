@@ -1,0 +1,50 @@
+"""Files of text that are written completely or not at all, compressed by their suffix."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from typing import IO, Any
+
+import pyarrow as pa
+
+from extensor._files.files import FilePath, atomic_output
+
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+
+
+@contextlib.contextmanager
+def text_output(path: FilePath | IO[Any]) -> Generator[Any]:
+    """Yields a stream for text in UTF-8, as bytes.
+
+    Args:
+        path: The file, or a binary or text file object.
+
+    Raises:
+        The errors of `atomic_output`.
+    """
+    if hasattr(path, "write"):
+        yield _Encoded(path) if hasattr(path, "encoding") else path
+        return
+    with atomic_output(path) as stream:
+        name = os.fsdecode(path)
+        compression = next((c for end, c in _COMPRESSIONS.items() if name.endswith(end)), None)
+        if compression is None:
+            yield stream
+            return
+        with pa.CompressedOutputStream(stream, compression) as packed:
+            yield packed
+
+
+class _Encoded:
+    """A text file object as a binary one."""
+
+    closed = False
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: bytes) -> None:
+        """Writes text in UTF-8."""
+        self._file.write(bytes(text).decode())

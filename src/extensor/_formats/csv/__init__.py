@@ -1,0 +1,1 @@
+"""CSV files: one record a line, one value a field."""

@@ -1,0 +1,205 @@
+"""The text of CSV as Arrow tables, by pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from extensor._formats.csv.dialect import Dialect
+from extensor._formats.csv.lines import Block
+from extensor._path import Path
+from extensor.errors import DTypeError, ExtensorError, FormatError, UnsupportedTypeError
+
+_BLOCK = 1 << 24  # bytes that pyarrow parses at once
+_ZERO_OR_ONE = pa.int8()
+"""Stands for integers that are all 0 or 1: beside true and false, they are bools."""
+
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_ROW = re.compile(r"Row #(\d+): ")
+_COUNTS = re.compile(r"Expected (\d+) columns?, got (\d+)")
+_VALUE = re.compile(
+    r"CSV column #(\d+): .*?CSV conversion error to (.+?): invalid value '(.*)'", re.S
+)
+
+
+def table_of(
+    block: Block, path: str, dialect: Dialect, types: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """Returns the records of a block.
+
+    Args:
+        block: The block.
+        path: The path of the file, for errors.
+        dialect: How the file is written.
+        types: The types of the columns to read, as `parsed_type` returns them.
+
+    Raises:
+        FormatError: If a record has another number of values (also a ValueError).
+        DTypeError: If a value is not of the type of its column (also a TypeError).
+    """
+    if not block.data.strip(b"\r\n") and len(block.names) > 1:
+        return pa.schema(types).empty_table()
+    try:
+        return _parsed(block, path, dialect, types, is_serial=False)
+    except pa.ArrowInvalid:
+        pass
+    try:  # one thread knows the numbers of records
+        return _parsed(block, path, dialect, types, is_serial=True)
+    except pa.ArrowInvalid as error:
+        raise _bad_text(block, path, dialect, str(error)) from error
+
+
+def types_of(block: Block, path: str, dialect: Dialect) -> tuple[dict[str, pa.DataType], int]:
+    """Returns the types of the columns of a block, and the number of its records.
+
+    The types are null, int64, bool, float64, string and binary. Integers that are all 0 or 1 are
+    int8, for `joined_types`. Text stays text, also if it looks like a time.
+    """
+    try:
+        table = _parsed(block, path, dialect, {}, is_serial=False)
+    except pa.ArrowInvalid:
+        table = _parsed_again(block, path, dialect)
+    types = {name: _type_of(table.column(i)) for i, name in enumerate(block.names)}
+    wide = [n for i, n in enumerate(block.names) if _may_be_wide(table.column(i))]
+    if wide:
+        _expect_exact(_parsed(block, path, dialect, dict.fromkeys(wide, pa.string()), True), path)
+    return types, table.num_rows
+
+
+def joined_types(
+    one: Mapping[str, pa.DataType], other: Mapping[str, pa.DataType]
+) -> dict[str, pa.DataType]:
+    """Returns the types of columns that have values of `types_of` two texts."""
+    return {name: _joined(arrow, other[name]) for name, arrow in one.items()}
+
+
+def final_types(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """Returns types of `types_of` as columns have them."""
+    return {name: pa.int64() if t == _ZERO_OR_ONE else t for name, t in types.items()}
+
+
+def parsed_type(field: pa.Field) -> pa.DataType:
+    """Returns the type with which the text of a field is parsed, from which it is cast.
+
+    Raises:
+        UnsupportedTypeError: If a value has parts (also a TypeError).
+    """
+    arrow, t = field.type, pa.types
+    expect_scalars(Path(field.name), arrow)
+    if t.is_date64(arrow):
+        return pa.date32()
+    if t.is_float16(arrow):
+        return pa.float32()
+    if t.is_decimal32(arrow) or t.is_decimal64(arrow):
+        return pa.decimal128(arrow.precision, arrow.scale)
+    is_text = t.is_dictionary(arrow) or t.is_string_view(arrow) or t.is_decimal256(arrow)
+    if is_text or isinstance(arrow, pa.BaseExtensionType):
+        return pa.string()
+    return pa.binary() if t.is_binary_view(arrow) else arrow
+
+
+def expect_scalars(path: Path, arrow: pa.DataType) -> None:
+    """Raises UnsupportedTypeError for lists, records, maps and unions."""
+    while isinstance(arrow, pa.BaseExtensionType):
+        arrow = arrow.storage_type
+    if pa.types.is_nested(arrow) or pa.types.is_list_view(arrow):
+        fix = "Use JSON or Parquet: xt.write_json, xt.write_parquet."
+        raise UnsupportedTypeError(
+            path, "one value a field, as CSV has", f"Arrow type {arrow}", fix
+        )
+
+
+def _parsed(
+    block: Block, path: str, dialect: Dialect, types: Mapping[str, pa.DataType], is_serial: bool
+) -> pa.Table:
+    read = pacsv.ReadOptions(
+        column_names=list(block.names),
+        use_threads=not is_serial,
+        block_size=max(_BLOCK, len(block.data)) if b'"' in block.data else _BLOCK,
+    )
+    parse = pacsv.ParseOptions(
+        delimiter=dialect.delimiter_of(path),
+        newlines_in_values=b'"' in block.data,
+        ignore_empty_lines=len(block.names) > 1,
+    )
+    convert = pacsv.ConvertOptions(
+        column_types=dict(types),
+        include_columns=list(types),
+        null_values=list(dialect.null_values),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    if not block.data:
+        return pa.schema(types or dict.fromkeys(block.names, pa.null())).empty_table()
+    return pacsv.read_csv(pa.BufferReader(block.data), read, parse, convert)
+
+
+def _parsed_again(block: Block, path: str, dialect: Dialect) -> pa.Table:
+    try:
+        return _parsed(block, path, dialect, {}, is_serial=True)
+    except pa.ArrowInvalid as error:
+        raise _bad_text(block, path, dialect, str(error)) from error
+
+
+def _type_of(column: pa.ChunkedArray) -> pa.DataType:
+    arrow, t = column.type, pa.types
+    if t.is_int64(arrow) and pc.all(pc.is_in(column, pa.array([0, 1, None]))).as_py():
+        return _ZERO_OR_ONE
+    return pa.string() if t.is_temporal(arrow) else arrow
+
+
+def _may_be_wide(column: pa.ChunkedArray) -> bool:
+    """Returns whether numbers with a point may be integers that float64 does not hold."""
+    if not pa.types.is_float64(column.type):
+        return False
+    sizes = pc.abs(column)
+    is_large = pc.and_(pc.greater_equal(sizes, 2.0**53), pc.less(sizes, float("inf")))
+    return bool(pc.any(is_large).as_py())
+
+
+def _expect_exact(texts: pa.Table, path: str) -> None:
+    for name, column in zip(texts.column_names, texts.columns, strict=True):
+        for text in pc.unique(column).to_pylist():
+            if text and _INTEGER.fullmatch(text) and int(text) != int(float(text)):
+                expected = "numbers that int64 or float64 holds exactly"
+                fix = f"Give schema= with another type, such as pa.string(), for {name!r}."
+                raise DTypeError(f"{path}: {Path(name)}", expected, text.strip(), fix)
+
+
+def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    both = {one, other}
+    if both == {_ZERO_OR_ONE, pa.bool_()}:
+        return pa.bool_()
+    if both <= {_ZERO_OR_ONE, pa.int64()}:
+        return pa.int64()
+    if both <= {_ZERO_OR_ONE, pa.int64(), pa.float64()}:
+        return pa.float64()
+    return pa.binary() if pa.binary() in both else pa.string()
+
+
+def _bad_text(block: Block, path: str, dialect: Dialect, text: str) -> ExtensorError:
+    """Returns the error for a text that pyarrow refuses."""
+    row = _ROW.search(text)
+    place = "" if row is None else f" in record {block.record + int(row[1]) - 1}"
+    if counts := _COUNTS.search(text):
+        fix = "Quote values that have the delimiter or a line break, or correct delimiter=."
+        expected = f"{counts[1]} values in each record, one for each column"
+        return FormatError(path, expected, f"{counts[2]}{place}", fix)
+    if value := _VALUE.search(text):
+        name = Path(block.names[int(value[1])])
+        expected = f"text of the type {value[2]}, as schema= says"
+        if "string" in value[2]:
+            fix = 'Give the encoding, such as encoding="latin-1".'
+            return FormatError(path, "text in UTF-8", f"other bytes in {name}{place}", fix)
+        fix = "Correct schema=, or give null_values= for texts that are no values."
+        return DTypeError(f"{path}: {name}", expected, f"{value[3]!r}{place}", fix)
+    fix = "Write the file again, or correct delimiter= and encoding=."
+    return FormatError(path, "CSV", text.splitlines()[0], fix)

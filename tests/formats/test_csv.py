@@ -1,0 +1,323 @@
+"""CSV files are what Python's csv module, pandas and pyarrow say they are."""
+
+import csv
+import datetime as dt
+import gzip
+import io
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from extensor._files.files import file_at
+from extensor._formats.csv.dialect import Dialect
+from extensor._formats.csv.lines import blocks, blocks_of_file
+from extensor.errors import (
+    DTypeError,
+    FieldError,
+    FormatError,
+    NullError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+texts = st.text(st.sampled_from('ab,;"\n\r\té0 '), max_size=5)
+rows_of_text = st.integers(2, 4).flatmap(
+    lambda width: st.lists(st.lists(texts, min_size=width, max_size=width), max_size=6)
+)
+
+
+def written(rows, delimiter=",", quoting=csv.QUOTE_ALL, lines="\n"):
+    file = io.StringIO(newline="")
+    csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=lines).writerows(rows)
+    return file.getvalue().encode()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("lines", ["\n", "\r\n"])
+@given(rows=rows_of_text)
+def test_values_are_those_of_pythons_csv(delimiter, lines, rows):
+    rows = [[text.replace("\r", "") for text in row] for row in rows]
+    names = [f"c{i}" for i in range(len(rows[0]) if rows else 2)]
+    text = written([names, *rows], delimiter, lines=lines)
+    schema = pa.schema(dict.fromkeys(names, pa.string()))
+    records = xt.read_csv(text, schema=schema, delimiter=delimiter)
+    assert [list(record.values()) for record in records.to_py()] == rows
+
+
+@given(rows=rows_of_text, size=st.integers(1, 40), names=st.booleans())
+def test_blocks_of_any_size_have_all_records(rows, size, names):
+    rows = [[text.replace("\r", "") or "x" for text in row] for row in rows]
+    width = len(rows[0]) if rows else 2
+    header = [] if names else [[f"c{i}" for i in range(width)]]
+    dialect = Dialect(names=tuple(f"c{i}" for i in range(width)) if names else None)
+    text = written([*header, *rows], quoting=csv.QUOTE_MINIMAL)
+    found = list(blocks(io.BytesIO(text), "it", dialect, size))
+    whole = b"".join(block.data for block in found)
+    assert text.endswith(whole)
+    assert list(csv.reader(io.StringIO(whole.decode(), newline=""))) == rows
+    count = 0
+    for block in found:
+        assert block.record == count
+        assert text[block.start : block.start + len(block.data)] == block.data
+        count += len(list(csv.reader(io.StringIO(block.data.decode(), newline=""))))
+
+
+NUMBERS = {
+    "int": ["1", "-20", "0"],
+    "float": ["1.5", "-2e10", "7"],
+    "bool": ["true", "false", "1"],
+    "bit": ["0", "1", "1"],
+    "text": ["a", "1", "x y"],
+    "date": ["2020-01-02", "2021-01-02", "2020-01-03"],
+    "gaps": ["1", "", "3"],
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_types_are_those_of_pandas_whatever_is_parsed_at_once(kind, size, tmp_path):
+    values = NUMBERS[kind]
+    path = tmp_path / "it.csv"
+    path.write_text("x,y\n" + "".join(f"{value},k\n" for value in values))
+    records = xt.read_csv(path, nulls="mask")
+    own = [record["x"] for record in records.to_py()]
+    theirs = pd.read_csv(path)["x"]
+    if kind == "bool":  # pandas has no column of true and 1
+        theirs = pd.Series([True, False, True])
+    assert own == [None if pd.isna(value) else value for value in theirs]
+    found = list(blocks_of_file(file_at(path), Dialect(), size))
+    assert len(found) == (len(values) if size == 1 else 1)
+    batches = xt.data.csv(path, 2, nulls="mask")
+    assert [record for batch in batches for record in batch.to_py()] == records.to_py()
+    assert xt.spec_of(records).is_subtype_of(batches.element_spec)
+
+
+def test_types_of_blocks_join_as_those_of_the_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("extensor._streams.csv.BLOCK", 1)
+    for values in (["0", "true"], ["1", "2", "x"], ["", "1.5", "3"], ["5", "true"], ["1", "7"]):
+        path = tmp_path / "it.csv"
+        path.write_text("x,y\n" + "".join(f"{value},k\n" for value in values))
+        whole = xt.read_csv(path, nulls="mask")
+        batches = list(xt.data.csv(path, 10, nulls="mask"))
+        assert [x for batch in batches for x in batch.to_py()] == whole.to_py()
+
+
+UTC = dt.timezone.utc
+TIME = dt.datetime(2024, 2, 29, 23, 59, 58, 123456)
+VALUES = {
+    pa.int8(): [1, None, -128],
+    pa.uint64(): [2**64 - 1, None, 0],
+    pa.int64(): [2**63 - 1, None, -(2**63)],
+    pa.float16(): [0.5, None, float("inf")],
+    pa.float32(): [np.float32(0.1).item(), None, float("-inf")],
+    pa.float64(): [0.1, None, 1e300],
+    pa.bool_(): [True, None, False],
+    pa.string(): ["", None, 'a "b", \n c'],
+    pa.large_string(): ["NA", None, "null"],
+    pa.string_view(): ["é", None, " x "],
+    pa.binary(): [b"ab", None, b""],
+    pa.binary(2): [b"ab", None, b"cd"],
+    pa.dictionary(pa.int32(), pa.string()): ["a", None, "a"],
+    pa.date32(): [TIME.date(), None, dt.date(1900, 1, 1)],
+    pa.date64(): [TIME.date(), None, dt.date(1900, 1, 1)],
+    pa.time32("s"): [dt.time(23, 59, 58), None, dt.time()],
+    pa.time64("us"): [TIME.time(), None, dt.time()],
+    pa.timestamp("s"): [TIME.replace(microsecond=0), None, dt.datetime(1900, 1, 1)],
+    pa.timestamp("us"): [TIME, None, dt.datetime(1900, 1, 1)],
+    pa.timestamp("us", "UTC"): [TIME.replace(tzinfo=UTC), None, TIME.replace(1904, tzinfo=UTC)],
+    pa.duration("ms"): [dt.timedelta(milliseconds=1500), None, -dt.timedelta(1)],
+    pa.decimal32(5, 2): [Decimal("1.50"), None, Decimal("-999.99")],
+    pa.decimal128(10, 2): [Decimal("1.50"), None, Decimal("-999.99")],
+    pa.decimal128(38, 9): [Decimal("12345678901234567890.123456789"), None, Decimal()],
+    pa.decimal256(50, 3): [Decimal("1.500"), None, Decimal("-7.000")],
+    pa.uuid(): [bytes(16), None, b"a" * 16],
+}  # fmt: skip
+READ = {
+    "read_csv": lambda path, schema: xt.read_csv(path, schema=schema).to_py(),
+    "xt.data.csv": lambda path, schema: [
+        x for batch in xt.data.csv(path, 2, schema=schema) for x in batch.to_py()
+    ],
+}
+
+
+@pytest.mark.parametrize("arrow", VALUES, ids=str)
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+def test_each_type_comes_back_by_its_spec(arrow, read, tmp_path):
+    table = pa.table({"x": pa.array(VALUES[arrow], arrow), "n": pa.array([1, 2, 3])})
+    records = xt.from_arrow(table, nulls={"x": "mask"})
+    xt.write_csv(records, tmp_path / "it.csv")
+    assert read(tmp_path / "it.csv", xt.spec_of(records)) == records.to_py()
+
+
+def test_one_field_of_nulls_keeps_its_records(tmp_path):
+    records = xt.from_arrow(pa.table({"x": pa.array([None, 5, None])}), nulls="mask")
+    for name in ("it.csv", "it.csv.gz", "it.tsv"):
+        xt.write_csv(records, tmp_path / name)
+        assert xt.read_csv(tmp_path / name, nulls="mask").to_py() == records.to_py()
+        [batch] = xt.data.csv(tmp_path / name, 5, nulls="mask")
+        assert batch.to_py() == records.to_py()
+
+
+def test_files_are_written_as_pyarrow_writes_them(tmp_path):
+    numbers = [1.5, None, float("nan")]
+    table = pa.table({"s": ["a", 'b"', None], "x": numbers, "b": [True, None, False]})
+    theirs = io.BytesIO()
+    pacsv.write_csv(table, theirs)
+    xt.write_csv(xt.from_arrow(table, nulls="mask"), tmp_path / "it.csv", table.schema)
+    assert (tmp_path / "it.csv").read_bytes() == theirs.getvalue()
+    file = io.StringIO()
+    xt.write_csv(xt.from_arrow(table, nulls="mask"), file, delimiter=";")
+    assert file.getvalue() == theirs.getvalue().decode().replace(",", ";")
+    xt.write_csv(xt.from_arrow(table, nulls="mask"), tmp_path / "it.csv.gz")
+    assert gzip.decompress((tmp_path / "it.csv.gz").read_bytes()) == theirs.getvalue()
+
+
+def test_text_may_be_in_any_encoding_without_a_header_and_with_other_nulls(tmp_path):
+    text = "é;1,5;NA\nü;NA;2\n"
+    words = {"nulls": "mask", "delimiter": ";", "names": ["a", "b", "c"], "null_values": ["NA"]}
+    expected = [{"a": "é", "b": "1,5", "c": None}, {"a": "ü", "b": None, "c": 2}]
+    for encoding in ("latin-1", "utf-16", "utf-8-sig", "cp1252"):
+        records = xt.read_csv(text.encode(encoding), encoding=encoding, **words)
+        assert records.to_py() == expected
+        (tmp_path / "it.csv").write_bytes(text.encode(encoding))
+        dataset = xt.data.csv(tmp_path / "it.csv", 1, encoding=encoding, **words)
+        assert [record for batch in dataset for record in batch.to_py()] == expected
+    records = xt.read_csv(io.StringIO(text), encoding="latin-1", **words)
+    assert records.to_py() == expected
+
+
+def test_columns_and_schema_choose_fields():
+    text = b"a,b.c,a b\n1,2,3\n"
+    assert xt.read_csv(text, columns=["a b", '"b.c"']).to_py() == [{"a b": 3, "b.c": 2}]
+    schema = pa.schema([("b.c", pa.float32()), ("new", pa.int64())])
+    assert xt.read_csv(text, schema=schema, nulls="mask").to_py() == [{"b.c": 2.0, "new": None}]
+    schema = pa.schema([pa.field("new", pa.int64(), nullable=False)])
+    with pytest.raises(FieldError, match=r"new: expected a column of CSV, got the columns a, b.c"):
+        xt.read_csv(text, schema=schema)
+    one = xt.read_csv(b"x,y\r1,2\r3,4\r")
+    assert one.to_py() == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
+
+
+BAD = {
+    "too few values": (b"a,b\n1,2\n3\n", {}, FormatError, "expected 2 values .* got 1 in record 1"),
+    "too many values": (b"a,b\n1,2,3\n", {}, FormatError, "expected 2 values .* got 3 in record 0"),
+    "a quote without end": (
+        b'a,b\n1,2\n3,"x\n4,5\n', {}, FormatError, "a quote without its end, in record 1"),
+    "no header": (b"", {}, FormatError, "names="),
+    "empty lines": (b"\n\n", {}, FormatError, "names="),
+    "a quote in the header": (b'a,"b\n1,2\n', {}, FormatError, "a quote without its end"),
+    "two names": (b"a,a\n1,2\n", {}, StructureError, "'a' twice"),
+    "a wrong value": (
+        b"a,b\n1,2\n3,x\n", {"schema": pa.schema({"b": pa.int8()})}, DTypeError,
+        "b: expected text of the type int8.* got 'x' in record 1"),
+    "a number too large": (
+        b"a\n300\n", {"schema": pa.schema({"a": pa.int8()})}, DTypeError, "'300' in record 0"),
+    "other text": (
+        b"a,b\nx,\xff\n", {"schema": pa.schema({"b": pa.string()})}, FormatError, "encoding="),
+    "a wide integer": (b"a\n9007199254740993\n1.5\n", {}, DTypeError, "9007199254740993.*schema="),
+    "a list": (
+        b"a\n1\n", {"schema": pa.schema({"a": pa.list_(pa.int8())})}, UnsupportedTypeError, "JSON"),
+    "a null": (b"a,b\n1,\n", {}, NullError, 'nulls={"b": "mask"}'),
+    "a delimiter": (b"a\n", {"delimiter": "||"}, StructureError, "delimiter: expected one"),
+    "an encoding": (b"a\n", {"encoding": "klingon"}, StructureError, "encoding"),
+    "another encoding": (b"a\n\xff\xff\n", {"encoding": "utf-16"}, FormatError, "encoding="),
+    "names of text": (b"a\n", {"names": "ab"}, DTypeError, "names: expected a list of str"),
+    "no source": (5, {}, DTypeError, "a path, a file object, bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_text_is_an_error_that_says_where(case, tmp_path):
+    text, words, error, match = BAD[case]
+    with pytest.raises(error, match=match):
+        xt.read_csv(text, **words)
+    if isinstance(text, bytes):
+        (tmp_path / "it.csv").write_bytes(text)
+        with pytest.raises((error, tf.errors.OpError), match=match.removesuffix(".*schema=")):
+            list(xt.data.csv(tmp_path / "it.csv", 2, **words))
+
+
+def test_files_that_disagree_are_an_error_that_names_both(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "2.csv").write_text("b,a\n3,4\n")
+    for read in (xt.read_csv, lambda path, **words: next(iter(xt.data.csv(path, 9, **words)))):
+        with pytest.raises(StructureError, match=r"2.csv: expected the columns of .*1.csv: a, b"):
+            read(tmp_path)
+        schema = pa.schema({"a": pa.int32(), "b": pa.int32()})
+        assert read(tmp_path, schema=schema).to_py() == [{"a": 1, "b": 2}, {"a": 4, "b": 3}]
+
+
+def test_nested_fields_are_not_written(tmp_path):
+    for records, match in (
+        (xt.struct.constant([{"a": {"b": [1]}}]), "a: expected one value.*JSON or Parquet"),
+        (xt.struct.constant([{"l": [1]}]), "l: expected one value"),
+    ):
+        with pytest.raises(UnsupportedTypeError, match=match):
+            xt.write_csv(records, tmp_path / "it.csv")
+    with pytest.raises(StructureError, match="at least one field"):
+        xt.write_csv(xt.DenseStructuredTensor([2], {}), tmp_path / "it.csv")
+    with pytest.raises(FormatError, match="text in UTF-8"):
+        xt.write_csv(xt.DenseStructuredTensor([1], {"x": [b"\xff"]}), tmp_path / "it.csv")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    """A folder of three files of 20 records, of which a few are read at once."""
+    monkeypatch.setattr("extensor._streams.csv.BLOCK", 100)
+    for k in range(3):
+        rows = [{"n": n, "t": f'text "{n}"\n'} for n in range(20 * k, 20 * k + 20)]
+        packed = ".gz" if k == 1 else ""
+        xt.write_csv(xt.struct.constant(rows), tmp_path / f"{k}.csv{packed}")
+    return tmp_path
+
+
+def numbers(dataset):
+    return [n for batch in dataset for n in batch["n"].numpy().tolist()]
+
+
+@pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(seed=3, window=10)])
+def test_shards_have_each_record_once_and_resume_at_the_batch(many, shuffle):
+    words = {"shuffle": shuffle, "schema": pa.schema({"n": pa.int64(), "t": pa.string()})}
+    assert sorted(numbers(xt.data.csv(many, 7, **words))) == list(range(60))
+    shards = [numbers(xt.data.csv(many, 7, shard=(i, 3), **words)) for i in range(3)]
+    assert all(shards)
+    assert sorted(n for shard in shards for n in shard) == list(range(60))
+    whole = list(xt.data.csv(many, 7, epochs=2, **words))
+    dataset = xt.data.csv(many, 7, epochs=2, **words)
+    iterator = iter(dataset)
+    for _ in range(5):
+        next(iterator)
+    rest = list(xt.data.csv(many, 7, epochs=2, state=xt.data.state(iterator, 5), **words))
+    assert [batch.to_py() for batch in rest] == [batch.to_py() for batch in whole[5:]]
+
+
+def test_models_read_the_fields_that_they_use(many):
+    used = xt.data.fields_used(lambda batch: batch["n"] + 1, xt.data.csv(many, 5).element_spec)
+    assert xt.data.csv(many, 5, columns=used).element_spec.field_names() == ("n",)
+    [first, *_] = xt.data.csv(many, 5, columns=["t"])
+    assert first.to_py()[0] == {"t": 'text "0"\n'}
+    assert xt.data.csv(many, 5).cardinality() == 12
+
+
+@pytest.mark.whole("starts servers")
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue")
+def test_the_service_reads_the_same_records(many):
+    dataset = xt.data.csv(many, 7, null_values=["NA"], delimiter=",", shard="service")
+    server = tf.data.experimental.service.DispatchServer()
+    address = server.target.split("://")[1]
+    config = tf.data.experimental.service.WorkerConfig(dispatcher_address=address)
+    worker = tf.data.experimental.service.WorkerServer(config)
+    served = dataset.apply(
+        tf.data.experimental.service.distribute("distributed_epoch", server.target)
+    )
+    assert sorted(numbers(served)) == list(range(60))
+    del worker
