@@ -6,9 +6,9 @@ from extensor._data.fields_used import fields_used
 from extensor._data.files import arrow, csv, json, parquet, proto, tfrecord
 from extensor._data.position import Shuffle
 from extensor._data.state import state, steps_per_shard
-from extensor._describe.comparison import Comparison, Drift
 from extensor._describe.describe import describe
-from extensor._describe.description import Description
+from extensor._describe.description import Comparison, Description
+from extensor._describe.drift import Drift
 from extensor._describe.paths import PathStatistics
 from extensor._describe.sketches import Numbers, Words
 

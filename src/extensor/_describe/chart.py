@@ -12,9 +12,8 @@ from html import escape
 import numpy as np
 import pyarrow as pa
 
-from extensor._describe.paths import number_text
+from extensor._describe.paths import number_text, short
 from extensor._describe.sketches import Numbers, Words, edges_between
-from extensor._describe.table import short
 
 _WIDTH, _HEIGHT = 360, 96
 _ROW, _LABEL, _MOST = 18, 150, 10

@@ -82,16 +82,14 @@ def describe(
     wanted = None if columns is None else WantedTable(columns)
     batches, total = _batches(source, wanted, format)
     tree = Tree()
-    count = 0
     with progress_bar("describe", progress, total, extra="describe") as advance:
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS):
                 tree.add(batch.slice(start, _ROWS))
             if not batch.num_rows:
                 tree.add(batch)  # its paths
-            count += batch.num_rows
             advance(batch.num_rows)
-    return Description(count, tree)
+    return Description(tree)
 
 
 def _batches(

@@ -1,17 +1,17 @@
-"""Description: the statistics of records, as a table and as a page."""
+"""Description and Comparison: the statistics of records, as a table and as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from extensor._describe.comparison import Comparison, comparison_of
-from extensor._describe.page import page_of, write_page
+from extensor._describe.drift import Drift, drifts_between, no_path
+from extensor._describe.page import comparison_page, description_page, write_page
 from extensor._describe.paths import PathStatistics, Tree
-from extensor._describe.table import description_table
+from extensor._describe.table import comparison_table, description_table
 from extensor._files.files import FilePath
 from extensor._path import Path
-from extensor.errors import DTypeError, FieldError
+from extensor.errors import DTypeError
 
 
 class Description:
@@ -20,14 +20,13 @@ class Description:
     `print` shows a table, a notebook shows a page, and `write_html` writes the page.
     """
 
-    def __init__(self, num_records: int, tree: Tree) -> None:
-        self._num_records = num_records
+    def __init__(self, tree: Tree) -> None:
         self._tree = tree
 
     @property
     def num_records(self) -> int:
         """The number of records."""
-        return self._num_records
+        return self._tree.num_records
 
     @property
     def paths(self) -> Mapping[str, PathStatistics]:
@@ -44,8 +43,7 @@ class Description:
             path = str(path)
         if path in self._tree.paths:
             return self._tree.paths[path]
-        expected = f"one of the paths {', '.join(list(self._tree.paths)[:20])}"
-        raise FieldError(path, expected, "another path", "[*] stands for the items of a list.")
+        raise no_path(path, self._tree.paths)
 
     def merge(self, other: Description) -> Description:
         """Returns the description of the records of both: of two files, or of two machines' parts.
@@ -63,7 +61,7 @@ class Description:
         tree = Tree()
         tree.merge(self._tree)
         tree.merge(other._tree)
-        return Description(self._num_records + other._num_records, tree)
+        return Description(tree)
 
     def compare(
         self, other: Description, threshold: float = 0.1, thresholds: Mapping[str, float] = {}
@@ -97,7 +95,8 @@ class Description:
         age   yes      Kolmogorov-Smirnov     0.500  0.100  medians 39 and 19
         """
         _expect_description(other)
-        return comparison_of(self, other, threshold, thresholds)
+        drifts = drifts_between(self.paths, other.paths, threshold, thresholds)
+        return Comparison(self, other, drifts)
 
     def write_html(self, path: FilePath) -> None:
         """Writes a page with a histogram for each path. It has no scripts, and needs no network.
@@ -106,16 +105,55 @@ class Description:
             MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
                 folder (also a FileNotFoundError, an IsADirectoryError).
         """
-        write_page(page_of(self), path)
+        write_page(description_page(self._tree), path)
 
     def __str__(self) -> str:
-        return description_table(self)
+        return description_table(self._tree)
 
     def __repr__(self) -> str:
-        return f"<Description of {self._num_records:,} records, {len(self.paths)} paths>"
+        return f"<Description of {self.num_records:,} records, {len(self.paths)} paths>"
 
     def _repr_html_(self) -> str:
-        return page_of(self, whole=False)
+        return description_page(self._tree, is_document=False)
+
+
+class Comparison:
+    """Which paths differ between two descriptions; the result of `Description.compare`."""
+
+    def __init__(self, one: Description, other: Description, drifts: list[Drift]) -> None:
+        self.one = one
+        self.other = other
+        self._drifts = drifts
+
+    @property
+    def drifts(self) -> list[Drift]:
+        """The difference at each path, the largest first; drifted ones before all others."""
+        return list(self._drifts)
+
+    @property
+    def drifted(self) -> list[str]:
+        """The paths that drifted."""
+        return [drift.path for drift in self._drifts if drift.drifted]
+
+    def write_html(self, path: FilePath) -> None:
+        """Writes a page with two histograms for each path, those that drifted first.
+
+        Raises:
+            MissingFileError, DirectoryError: As `Description.write_html`.
+        """
+        write_page(self._page(), path)
+
+    def __str__(self) -> str:
+        return comparison_table(self._drifts)
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {len(self.drifted)} of {len(self._drifts)} paths drifted>"
+
+    def _repr_html_(self) -> str:
+        return self._page(is_document=False)
+
+    def _page(self, is_document: bool = True) -> str:
+        return comparison_page(self.one._tree, self.other._tree, self._drifts, is_document)
 
 
 def _expect_description(value: object) -> None:

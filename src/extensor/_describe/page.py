@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from extensor._describe.chart import frequencies, histogram
-from extensor._describe.paths import PathStatistics, is_time, number_text
-from extensor._describe.table import short, type_text, visible_paths
+from extensor._describe.drift import Drift
+from extensor._describe.paths import PathStatistics, Tree, is_time, number_text, short
+from extensor._describe.table import drift_title, type_text, visible_paths
 from extensor._files.files import FilePath, atomic_output
-
-if TYPE_CHECKING:
-    from extensor._describe.comparison import Comparison, Drift
-    from extensor._describe.description import Description
 
 _LENGTH = pa.int64()
 
@@ -59,33 +55,34 @@ _STYLE = """
 """
 
 
-def page_of(description: Description, whole: bool = True) -> str:
-    """Returns the page of a description.
+def description_page(tree: Tree, is_document: bool = True) -> str:
+    """Returns the page of the statistics of records.
 
     Args:
-        description: The description.
-        whole: Whether to return a whole document; otherwise, a part for a notebook.
+        tree: The statistics.
+        is_document: Whether to return a document; otherwise, a part for a notebook.
     """
-    title = f"{description.num_records:,} records"
-    parts = [f"<h1>{title}</h1><p>{len(description.paths):,} paths</p>"]
-    parts += [_section([each]) for each in visible_paths(description)]
-    return _page(title, "".join(parts), whole)
+    title = f"{tree.num_records:,} records"
+    parts = [f"<h1>{title}</h1><p>{len(tree.paths):,} paths</p>"]
+    parts += [_section([each]) for each in visible_paths(tree)]
+    return _page(title, "".join(parts), is_document)
 
 
-def comparison_page(comparison: Comparison, whole: bool = True) -> str:
-    """Returns the page of a comparison."""
-    one, other = comparison.one, comparison.other
-    title = f"{len(comparison.drifted)} of {len(comparison.drifts)} paths drifted"
+def comparison_page(
+    one: Tree, other: Tree, drifts: Sequence[Drift], is_document: bool = True
+) -> str:
+    """Returns the page of a comparison of two; see `description_page`."""
+    title = drift_title(drifts)
     parts = [
         f'<h1>{title}</h1><p><span class="one">&#9632;</span> {one.num_records:,} records, '
         f'<span class="two">&#9632;</span> {other.num_records:,} records</p>'
     ]
     visible = {each.path for each in [*visible_paths(one), *visible_paths(other)]}
-    for drift in comparison.drifts:
+    for drift in drifts:
         if drift.path in visible or drift.drifted:
             both = [each.paths.get(drift.path) for each in (one, other)]
             parts.append(_section(both, drift))
-    return _page(title, "".join(parts), whole)
+    return _page(title, "".join(parts), is_document)
 
 
 def write_page(page: str, path: FilePath) -> None:
@@ -94,9 +91,9 @@ def write_page(page: str, path: FilePath) -> None:
         stream.write(page.encode())
 
 
-def _page(title: str, body: str, whole: bool) -> str:
+def _page(title: str, body: str, is_document: bool) -> str:
     part = f'<div class="xt-describe">{body}</div>'
-    if not whole:
+    if not is_document:
         return f"<style>{_STYLE}</style>{part}"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -12,6 +12,7 @@ import pyarrow.compute
 from extensor._arrow.arrow_type import holds, is_list, is_string
 from extensor._describe.sketches import Numbers, Words
 from extensor._path import quoted
+from extensor._struct.display.schema import printable
 from extensor.errors import DTypeError
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
@@ -90,6 +91,7 @@ class Tree:
     """The statistics of all paths of records, in the order of the fields."""
 
     def __init__(self) -> None:
+        self.num_records = 0
         self.paths: dict[str, PathStatistics] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -98,11 +100,13 @@ class Tree:
         Raises:
             DTypeError: If a path has another type than in earlier records (also a TypeError).
         """
+        self.num_records += batch.num_rows
         for field, column in zip(batch.schema, batch.columns, strict=True):
             self._add(quoted(field.name), column)
 
     def merge(self, other: Tree) -> None:
         """Adds the records of other statistics."""
+        self.num_records += other.num_records
         for path, theirs in other.paths.items():
             mine = self.paths.get(path)
             if mine is None:
@@ -161,6 +165,12 @@ def _of_buffer(array: pa.UnionArray, number: int, dtype: type[np.integer]) -> np
     if buffer is None:
         return np.zeros(0, dtype)
     return np.frombuffer(buffer, dtype, array.offset + len(array))[array.offset :]
+
+
+def short(text: str, width: int = 60) -> str:
+    """Returns a text on one line, cut to a width."""
+    text = printable(text)
+    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def number_text(number: float | int | None, arrow: pa.DataType) -> str:

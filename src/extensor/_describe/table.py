@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from extensor._describe.paths import PathStatistics, is_time, number_text
-from extensor._struct.display.schema import printable
+from extensor._describe.drift import Drift
+from extensor._describe.paths import PathStatistics, Tree, is_time, number_text, short
 
-if TYPE_CHECKING:
-    from extensor._describe.comparison import Comparison
-    from extensor._describe.description import Description
-
-_WIDTH = 60
 _TOP = 3
 _LENGTH = pa.int64()
 
 
-def description_table(description: Description) -> str:
+def description_table(tree: Tree) -> str:
     """Returns the statistics of each path, one a line."""
     head = ["path", "type", "values", "nulls", "min", "median", "mean", "max", "most frequent"]
-    rows = [_row(each) for each in visible_paths(description)]
+    rows = [_row(each) for each in visible_paths(tree)]
     lines = _lines([head, *rows], "<<>>>>>><")
-    return "\n".join([f"{description.num_records:,} records", *lines])
+    return "\n".join([f"{tree.num_records:,} records", *lines])
 
 
-def comparison_table(comparison: Comparison) -> str:
+def comparison_table(drifts: Sequence[Drift]) -> str:
     """Returns the difference at each path, one a line."""
-    drifts = comparison.drifts
     head = ["path", "drifted", "statistic", "distance", "limit", "because"]
     rows = [
         [
@@ -42,13 +35,17 @@ def comparison_table(comparison: Comparison) -> str:
         ]
         for drift in drifts
     ]
-    title = f"{len(comparison.drifted)} of {len(drifts)} paths drifted"
-    return "\n".join([title, *_lines([head, *rows], "<<<>><")])
+    return "\n".join([drift_title(drifts), *_lines([head, *rows], "<<<>><")])
 
 
-def visible_paths(description: Description) -> list[PathStatistics]:
+def drift_title(drifts: Sequence[Drift]) -> str:
+    """Returns how many paths drifted, as text."""
+    return f"{sum(drift.drifted for drift in drifts)} of {len(drifts)} paths drifted"
+
+
+def visible_paths(tree: Tree) -> list[PathStatistics]:
     """Returns the paths to show: records only where some of them are null."""
-    return [each for each in description.paths.values() if each.kind != "record" or each.nulls]
+    return [each for each in tree.paths.values() if each.kind != "record" or each.nulls]
 
 
 def type_text(each: PathStatistics) -> str:
@@ -65,12 +62,6 @@ def top_text(each: PathStatistics) -> str:
     if words.unique > _TOP:
         listed.append(f"... ({words.unique:,} different)")
     return ", ".join(listed)
-
-
-def short(text: str, width: int = _WIDTH) -> str:
-    """Returns a text on one line, cut to a width."""
-    text = printable(text)
-    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def _row(each: PathStatistics) -> list[str]:

@@ -1,25 +1,18 @@
-"""Which paths of two descriptions differ, and by how much."""
+"""Drift: by how much the values of a path differ between two descriptions."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from extensor._describe.page import comparison_page, write_page
-from extensor._describe.paths import PathStatistics
+from extensor._describe.paths import PathStatistics, short
 from extensor._describe.sketches import Numbers, Words
-from extensor._describe.table import comparison_table, short
-from extensor._files.files import FilePath
 from extensor.errors import DTypeError, FieldError
-
-if TYPE_CHECKING:
-    from extensor._describe.description import Description
 
 _CHANCE = 1.628
 """Two samples of n and m values of one distribution differ by more than this, times the root of
@@ -52,60 +45,30 @@ class Drift:
         return self.distance > self.limit
 
 
-class Comparison:
-    """Which paths differ between two descriptions; the result of `Description.compare`."""
-
-    def __init__(self, one: Description, other: Description, drifts: list[Drift]) -> None:
-        self.one = one
-        self.other = other
-        self._drifts = drifts
-
-    @property
-    def drifts(self) -> list[Drift]:
-        """The difference at each path, the largest first; drifted ones before all others."""
-        return list(self._drifts)
-
-    @property
-    def drifted(self) -> list[str]:
-        """The paths that drifted."""
-        return [drift.path for drift in self._drifts if drift.drifted]
-
-    def write_html(self, path: FilePath) -> None:
-        """Writes a page with two histograms for each path, those that drifted first.
-
-        Raises:
-            MissingFileError, DirectoryError: As `Description.write_html`.
-        """
-        write_page(comparison_page(self), path)
-
-    def __str__(self) -> str:
-        return comparison_table(self)
-
-    def __repr__(self) -> str:
-        return f"<Comparison: {len(self.drifted)} of {len(self._drifts)} paths drifted>"
-
-    def _repr_html_(self) -> str:
-        return comparison_page(self, whole=False)
-
-
-def comparison_of(
-    one: Description, other: Description, threshold: float, thresholds: Mapping[str, float]
-) -> Comparison:
-    """Returns the comparison of two descriptions; see `Description.compare`."""
+def drifts_between(
+    one: Mapping[str, PathStatistics],
+    other: Mapping[str, PathStatistics],
+    threshold: float,
+    thresholds: Mapping[str, float],
+) -> list[Drift]:
+    """Returns the difference at each path, the largest first; see `Description.compare`."""
     _expect_threshold("threshold", threshold)
-    paths = dict.fromkeys([*one.paths, *other.paths])
+    paths = dict.fromkeys([*one, *other])
     for path, each in thresholds.items():
         _expect_threshold(f"thresholds, {path}", each)
         if path not in paths:
-            expected = f"one of the paths {', '.join(list(paths)[:20])}"
-            fix = "[*] stands for the items of a list."
-            raise FieldError(f"thresholds, {path}", expected, "another path", fix)
+            raise no_path(f"thresholds, {path}", paths)
     drifts = [
-        _drift(path, one.paths.get(path), other.paths.get(path), thresholds.get(path, threshold))
+        _drift(path, one.get(path), other.get(path), thresholds.get(path, threshold))
         for path in paths
     ]
-    drifts.sort(key=lambda drift: (not drift.drifted, -drift.distance))
-    return Comparison(one, other, drifts)
+    return sorted(drifts, key=lambda drift: (not drift.drifted, -drift.distance))
+
+
+def no_path(where: str, paths: Iterable[str]) -> FieldError:
+    """Returns the error for a path that is not described."""
+    expected = f"one of the paths {', '.join(list(paths)[:20])}"
+    return FieldError(where, expected, "another path", "[*] stands for the items of a list.")
 
 
 def _expect_threshold(name: str, value: object) -> None:
