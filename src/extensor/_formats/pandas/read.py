@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
+from extensor._choice import expect_one_of
 from extensor._dependency import needed
 from extensor._formats.pandas.known import (
     INDEX,
@@ -93,14 +94,9 @@ def from_pandas(
         to_frame = "Convert a Series by its method to_frame"
         fix = f"{to_frame}; xt.from_arrow takes other libraries' tables."
         raise DTypeError("from_pandas", "a pandas DataFrame", type(frame).__name__, fix)
-    for argument, value, words in (
-        ("conflicts", conflicts, ("error", "union")),
-        ("levels", levels, ("dimensions", "fields")),
-    ):
-        if value not in words:
-            expected = " or ".join(f'"{word}"' for word in words)
-            fix = "Leave it out for the first of them."
-            raise DTypeError(f"from_pandas: {argument}", expected, repr(value)[:60], fix)
+    fix = "Leave it out for the first of them."
+    expect_one_of(("error", "union"), conflicts, "from_pandas: conflicts", fix)
+    expect_one_of(("dimensions", "fields"), levels, "from_pandas: levels", fix)
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     table, splits = _FrameReader(pd, frame, wanted, conflicts, levels).table()

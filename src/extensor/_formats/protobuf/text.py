@@ -41,14 +41,11 @@ def parsed(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]
         try:
             message = parse(text.decode(), make(), descriptor_pool=pool)
         except (json_format.ParseError, text_format.ParseError, ValueError) as error:
-            raise FormatError(
-                f"record {number}",
-                f"a message of type {descriptor.full_name} as {form}",
-                str(error)[:500],
-                "Correct the text; protobuf accepts the names and forms of its JSON mapping."
-                if form == "json"
-                else "Correct the text.",
-            ) from error
+            expected = f"a message of type {descriptor.full_name} as {form}"
+            fix = "Correct the text."
+            if form == "json":
+                fix = "Correct the text; protobuf accepts the names and forms of its JSON mapping."
+            raise FormatError(f"record {number}", expected, str(error)[:500], fix) from error
         serialized.append(message.SerializePartialToString())
     return serialized
 

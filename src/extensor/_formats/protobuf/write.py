@@ -95,12 +95,9 @@ def to_proto(
     serialized = tf.fill(_count_of(rows), "") if record is None else _encoded(rows, record)
     if format != "binary":
         if tf.is_symbolic_tensor(serialized):
-            raise UnsupportedTypeError(
-                "to_proto: format",
-                'format="binary", because no op of TensorFlow writes others',
-                f"format={format!r} in a graph",
-                "Call to_proto outside of the graph.",
-            )
+            expected = 'format="binary", because no op of TensorFlow writes others'
+            received, fix = f"format={format!r} in a graph", "Call to_proto outside of the graph."
+            raise UnsupportedTypeError("to_proto: format", expected, received, fix)
         texts = printed(serialized.numpy().tolist(), descriptor, format)
         serialized = tf.constant(texts, tf.string, [len(texts)])
     return serialized[0] if is_one else serialized

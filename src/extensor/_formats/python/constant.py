@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
+from extensor._choice import expect_one_of
 from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
 from extensor._formats.python.columns import Columns, ExpectFew, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
@@ -97,9 +98,8 @@ def constant(
     >>> xt.struct.constant({"title": "Tea", "grams": [2.5, 250]})["grams"].numpy()
     array([  2.5, 250. ], dtype=float32)
     """
-    if conflicts not in ("error", "union"):
-        fix = "Leave it out for an error."
-        raise DTypeError("constant: conflicts", '"error" or "union"', repr(conflicts)[:60], fix)
+    fix = "Leave it out for an error."
+    expect_one_of(("error", "union"), conflicts, "constant: conflicts", fix)
     if spec is not None:
         if not isinstance(spec, StructuredTensorSpec):
             expected = "the spec of a StructuredTensor"

@@ -299,12 +299,10 @@ def variants_in(hint: Hint, path: str) -> dict[str, Hint]:
         else:
             name = _variant_name(each, path)
         if name in found:
-            raise UnsupportedTypeError(
-                path,
-                "a union of types that a value shows: numbers, text, records, ...",
-                f"{hint_text(found[name])} | {hint_text(each)}",
-                "Wrap one of them in a class with a field, or join them: list[int | str].",
-            )
+            expected = "a union of types that a value shows: numbers, text, records, ..."
+            received = f"{hint_text(found[name])} | {hint_text(each)}"
+            fix = "Wrap one of them in a class with a field, or join them: list[int | str]."
+            raise UnsupportedTypeError(path, expected, received, fix)
         found[name] = each
     return {**found, NULL: type(None)} if type(None) in get_args(hint) else found
 

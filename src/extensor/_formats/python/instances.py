@@ -117,12 +117,10 @@ def _hint_of_variant(variant: str | None, hint: Hint, path: str) -> Hint:
         return hints[variant]
     if variant == "int" and "float" in hints:
         return hints["float"]
-    raise DTypeError(
-        path,
-        f"a union of the variants {', '.join(name for name in hints if name != NULL)}",
-        "values of one type" if variant is None else f"a value of the variant {variant}",
-        "Cast the records to xt.struct.spec_from(cls) first.",
-    )
+    expected = f"a union of the variants {', '.join(name for name in hints if name != NULL)}"
+    received = "values of one type" if variant is None else f"a value of the variant {variant}"
+    fix = "Cast the records to xt.struct.spec_from(cls) first."
+    raise DTypeError(path, expected, received, fix)
 
 
 def _leaf(plain: object, hint: Hint) -> object:

@@ -26,11 +26,12 @@ from extensor._arrow.batches import count_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, atomic_path, files_at, local_path
 from extensor._formats.tfrecord.inferred import inferred
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, unparsed
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 from extensor._path import PathLike
 from extensor._progress import progress_bar
+from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf._tf_eager import read_eagerly
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
@@ -116,19 +117,17 @@ def read_tfrecord(
     found, context = wanted_features(given, messages, message, name_of, keys, context)
     wanted = with_nullable(given, found)
     if schema is None:
-        spec: Any = wanted.spec(found)
+        spec: StructuredTensorSpec = wanted.spec(found)
     else:
         spec = wanted_spec(wanted, schema, row_splits_dtype)
     parser = Parser(spec, message, wanted.nulls, keys, context)
     if message == SEQUENCE and lacking.size:
         number = parser.first_with_lists_in_context(tf.gather(serialized, lacking))
         if number is not None:
-            raise FormatError(
-                name_of(int(lacking[number])),
-                "a tf.SequenceExample, as other records of the files",
-                "a tf.Example with a list",
-                'Give message="Example" or "SequenceExample", or context=.',
-            )
+            expected = "a tf.SequenceExample, as other records of the files"
+            fix = 'Give message="Example" or "SequenceExample", or context=.'
+            record = name_of(int(lacking[number]))
+            raise FormatError(record, expected, "a tf.Example with a list", fix)
     return given.settled(parser.records(serialized, name_of))
 
 
@@ -273,12 +272,8 @@ def message_of(
     if sizes is None:
         for number in range(int(tf.size(serialized))):
             if _feature_list_sizes(serialized[number : number + 1]) is None:
-                raise FormatError(
-                    name_of(number),
-                    f"a serialized tf.{EXAMPLE} or tf.{SEQUENCE}",
-                    "bytes that TensorFlow cannot parse",
-                    "Check that the records were written as one of these messages.",
-                )
+                either = f"{EXAMPLE} or tf.{SEQUENCE}"
+                raise unparsed(name_of(number), either, "TensorFlow", "one of these messages")
         return EXAMPLE, none
     has_lists = sizes.numpy()[:, 0] > 0
     return (SEQUENCE, np.flatnonzero(~has_lists)) if has_lists.any() else (EXAMPLE, none)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._counted import counted
-from extensor._formats.tfrecord.layout import SEQUENCE
-from extensor.errors import DTypeError, FormatError, StructureError
+from extensor._formats.tfrecord.layout import SEQUENCE, unparsed
+from extensor.errors import DTypeError, StructureError
 
 _ARROW = {"int64_list": pa.int64(), "float_list": pa.float32(), "bytes_list": pa.binary()}
 
@@ -72,9 +72,7 @@ def _parsed(one: bytes, message: str, number: int, name_of: Callable[[int], str]
     try:
         parsed.ParseFromString(one)
     except Exception as error:  # DecodeError, of a package that is not a dependency of ours
-        received = "bytes that protobuf cannot parse"
-        fix = "Check that the records were written as this message."
-        raise FormatError(name_of(number), f"a serialized tf.{message}", received, fix) from error
+        raise unparsed(name_of(number), message, "protobuf") from error
     return parsed
 
 

@@ -16,7 +16,13 @@ from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
-from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
+from extensor.errors import (
+    DTypeError,
+    FieldError,
+    FormatError,
+    StructureError,
+    UnsupportedTypeError,
+)
 
 _INTEGERS = (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.bool)
 _FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
@@ -45,6 +51,15 @@ def _ragged_dimensions(arrow: pa.DataType) -> int:
     inner = max((_ragged_dimensions(field.type) for field in inner_fields(arrow)), default=0)
     # A list of a fixed size is a dense dimension.
     return inner + (is_list(arrow) and not pa.types.is_fixed_size_list(arrow))
+
+
+def unparsed(
+    record: str, message: str, parser: str = "TensorFlow", what: str = "this message"
+) -> FormatError:
+    """Returns the error for bytes that are not a message."""
+    fix = f"Check that the records were written as {what}."
+    received = f"bytes that {parser} cannot parse"
+    return FormatError(record, f"a serialized tf.{message}", received, fix)
 
 
 @dataclass(frozen=True)

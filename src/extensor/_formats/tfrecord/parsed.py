@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from extensor._arrow.null_policy import Fill, Nulls
 from extensor._arrow.wanted_table import WantedTable
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Leaf, layout
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Leaf, layout, unparsed
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -23,7 +23,7 @@ from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike, TensorLike
-from extensor.errors import DTypeError, ExtensorError, FormatError, NullError, StructureError
+from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
 
 def from_tf_example(
@@ -324,18 +324,14 @@ class Parser:
                 return _missing(leaf, record)
             if "ypes don't match" in error:
                 actual = re.search(r"Actual type: (\w+)", error)
-                return DTypeError(
-                    leaf.path,
-                    f"{leaf.stored.name} values in the feature {leaf.key!r}",
-                    f"{actual[1] if actual else 'another type'} in {record}",
-                    "Correct the dtype of the field in the schema.",
-                )
+                expected = f"{leaf.stored.name} values in the feature {leaf.key!r}"
+                received = f"{actual[1] if actual else 'another type'} in {record}"
+                fix = "Correct the dtype of the field in the schema."
+                return DTypeError(leaf.path, expected, received, fix)
             size = re.search(r"Values size: (\d+)", error)
             received = f"{size[1] if size else 'another number'} in {record}"
             return _wrong_size(leaf, str(leaf.size), received)
-        expected = f"a serialized tf.{self._message}"
-        fix = "Check that the records were written as this message."
-        return FormatError(record, expected, "bytes that TensorFlow cannot parse", fix)
+        return unparsed(record, self._message)
 
     def _error(self, serialized: tf.Tensor, leaves: list[Leaf]) -> str | None:
         try:
@@ -451,12 +447,10 @@ def _missing(leaf: Leaf, record: str) -> NullError:
 
 def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> StructureError:
     noun = "value" if expected == "1" else "values"
-    return StructureError(
-        leaf.path,
-        f"{expected} {noun} in {'a step of ' if leaf.is_sequence else ''}the feature {leaf.key!r}",
-        received,
-        "Correct the shape of the field in the schema; a list is a RaggedTensor.",
-    )
+    step = "a step of " if leaf.is_sequence else ""
+    expected = f"{expected} {noun} in {step}the feature {leaf.key!r}"
+    fix = "Correct the shape of the field in the schema; a list is a RaggedTensor."
+    return StructureError(leaf.path, expected, received, fix)
 
 
 def _single_error(
