@@ -398,19 +398,23 @@ def _converted(cells: Sequence[Any], arrow: pa.DataType | None) -> pa.Array:
         pa.ArrowException, ValueError, OverflowError: If Arrow does not convert them.
     """
     array = pa.array(cells, arrow, from_pandas=False)
-    if arrow is not None:
+    is_binary = pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
+    if arrow is not None or not (is_binary or pa.types.is_timestamp(array.type)):
         return array
-    present = [(i, v) for i, v in enumerate(cells) if not _is_missing(v)]
-    kinds: dict[str, int] = {}
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        kinds = {"str" if isinstance(v, str) else "bytes": i for i, v in present}
-    elif pa.types.is_timestamp(array.type):
-        has_zone = {i: getattr(v, "tzinfo", None) is not None for i, v in present}
-        kinds = {"a time zone" if each else "no time zone": i for i, each in has_zone.items()}
+    kind_of = _text_or_bytes if is_binary else _zone_or_none
+    kinds = {kind_of(v): i for i, v in enumerate(cells) if not _is_missing(v)}
     if len(kinds) > 1:
         found = [f"{kind} in record {i}" for kind, i in kinds.items()]
         raise TypeError(f"values of two kinds: {', '.join(found)}")
     return array
+
+
+def _text_or_bytes(value: object) -> str:
+    return "str" if isinstance(value, str) else "bytes"
+
+
+def _zone_or_none(value: object) -> str:
+    return "no time zone" if getattr(value, "tzinfo", None) is None else "a time zone"
 
 
 def _is_missing(value: object) -> bool:
