@@ -138,7 +138,7 @@ reveal_type(xt.authoring.unbox(spec, [tensor]))  # Any: a value of the type of t
 reveal_type(xt.authoring.unbox_rows(spec, tf.TensorShape([2]), iter([tensor]), tf.int64))  # Any: a value of the type of the spec
 reveal_type(xt.authoring.uncut_rows(records))  # tuple[Any, Tensor] | None: a ragged value of the type
 reveal_type(xt.authoring.unstacked_spec(spec, "Recipe"))  # TypeSpec[Unknown]
-reveal_type(xt.authoring.with_rows_of(records, records, 1, lambda text: xt.errors.StructureError("Recipe", text)))  # Any: a value of the type
+reveal_type(xt.authoring.with_rows_of(records, records, 1, lambda text: xt.errors.StructureError("Recipe", text)))  # StructuredTensor
 
 # extensor.data
 reveal_type(xt.data.arrow("recipes.arrow", 2, nulls="mask", shard="service"))  # Dataset[Unknown]

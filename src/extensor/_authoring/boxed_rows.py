@@ -111,7 +111,9 @@ def boxed_rows_specs(spec: tf.TypeSpec) -> list[tf.TensorSpec]:
     return [tf.TensorSpec(None, tf.variant)] * count
 
 
-def _cut_spec(spec: Any, shape: tf.TensorShape, splits_dtype: tf.DType) -> tf.RaggedTensorSpec:
+def _cut_spec(
+    spec: tf.TypeSpec, shape: tf.TensorShape, splits_dtype: tf.DType
+) -> tf.RaggedTensorSpec:
     """Returns the RaggedTensorSpec of flat values that are cut into a batch of rows."""
     inner = 0
     if isinstance(spec, tf.RaggedTensorSpec):
@@ -123,7 +125,9 @@ def _cut_spec(spec: Any, shape: tf.TensorShape, splits_dtype: tf.DType) -> tf.Ra
     )
 
 
-def _cut_like(batch: tf.RaggedTensor, values: Any, row_splits: tf.Tensor) -> tf.RaggedTensor:
+def _cut_like(
+    batch: tf.RaggedTensor, values: tf.Tensor | tf.RaggedTensor, row_splits: tf.Tensor
+) -> tf.RaggedTensor:
     """Returns flat values cut into one row for each item of a ragged batch."""
     flat: Any = batch.flat_values
     rows = cut_rows(values, row_splits, tf.unstack(tf.shape(flat, tf.int64), flat.shape.rank))

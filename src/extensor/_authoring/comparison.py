@@ -6,13 +6,13 @@ partition that may differ. None is added where the ops of the graph show that th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
 
-from extensor._authoring.extents import recall
+from extensor._authoring.extents import learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.graph_splits import same_splits
 from extensor._protocol.run_time_check import asserted, passed
@@ -39,42 +39,42 @@ class Comparison:
     _checks: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
 
     @classmethod
-    def here(cls, validate: bool) -> Comparison | None:
+    def in_graph(cls, validate: bool) -> Comparison | None:
         """Returns a comparison in a graph; None where all sizes are known, or if not wanted."""
         return cls() if validate and not tf.executing_eagerly() else None
 
-    def of(self, names: Container[str] | None) -> Comparison:
+    def for_fields(self, names: Container[str] | None) -> Comparison:
         """Returns the comparison of the fields with these names only."""
         return replace(self, names=names)
 
-    def below(self) -> Comparison:
-        """Returns the comparison of values whose rows were compared and taken off."""
+    def inside_rows(self) -> Comparison:
+        """Returns the comparison of the items of values whose rows were compared."""
         return replace(self, known=1)
 
     def has(self, name: str) -> bool:
         """Returns whether a field is compared."""
         return self.names is None or name in self.names
 
-    def of_field(self, name: str) -> Comparison | None:
+    def for_field(self, name: str) -> Comparison | None:
         """Returns the comparison of one field, or None if it is not compared."""
         return self if self.has(name) else None
 
-    def same_rows(self, a: Any, b: Any) -> bool:
+    def same_rows(self, a: tf.Tensor, b: tf.Tensor) -> bool:
         """Returns whether two row splits are known to be the same."""
         return same_splits(a, b, self.sizes)
 
-    def recall(self) -> None:
-        """Uses what all records of the graph say of sizes."""
-        recall(self.sizes)
+    def use_records(self) -> None:
+        """Stores that the fields of all records of the graph have the same rows."""
+        learn_from_records(self.sizes)
 
-    def once(self, key: Any, make: Callable[[], list[Any]]) -> list[Any]:
+    def ops(self, key: Hashable, make: Callable[[], list[Any]]) -> list[Any]:
         """Returns the ops that compare a partition; they are made once for each key."""
         if key not in self._checks:
             self._checks[key] = make()
         return self._checks[key]
 
 
-def after(checks: list[Any], value: Any) -> Any:
+def with_checks(checks: list[Any], value: Any) -> Any:
     """Returns a value that is computed only if checks pass; gradients flow through it."""
     if not checks or isinstance(value, BaseResourceVariable):
         return value
@@ -83,7 +83,7 @@ def after(checks: list[Any], value: Any) -> Any:
 
 
 def equal_splits(
-    own: Any, expected: Any, wrong_count: Callable[[], list[Any]], wrong_row: RowError
+    own: tf.Tensor, expected: tf.Tensor, wrong_count: Callable[[], list[Any]], wrong_row: RowError
 ) -> list[Any]:
     """Returns the op that compares row splits in a graph.
 

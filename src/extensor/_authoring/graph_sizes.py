@@ -1,4 +1,4 @@
-"""What the ops of a graph say of sizes: which dimensions have one size, whatever the values are.
+"""Which sizes of the tensors of a graph are equal in every run, found from its ops.
 
 TensorFlow says None for each size that is not known while a function is traced. Whether two of them
 are one size follows from the ops: `x * 2 + y` has as many rows as `x`, if `y` has as many.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 Size = int | tuple[int, int, int]
@@ -59,7 +60,8 @@ class GraphSizes:
     >>> @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])])
     ... def compare(x, y):
     ...     sizes = GraphSizes()
-    ...     print(sizes.of(tf.exp(x) * 2, 0) == sizes.of(x, 0), sizes.of(x, 0) == sizes.of(y, 0))
+    ...     of_x = sizes.size(x, 0)
+    ...     print(sizes.size(tf.exp(x) * 2, 0) == of_x, sizes.size(y, 0) == of_x)
     >>> _ = compare.get_concrete_function()
     True False
     """
@@ -72,27 +74,27 @@ class GraphSizes:
         self._steps = 0
         self._alive: list[Any] = []  # an id is that of one tensor as long as the tensor lives
 
-    def learn(self, tensor: Any, axis: int, size: Size) -> None:
-        """Takes it that an axis of a tensor has a size."""
+    def learn(self, tensor: tf.Tensor, axis: int, size: Size) -> None:
+        """Stores that an axis of a tensor has a size."""
         key, size = (id(tensor), axis), self._resolved(size)
         if key not in self._learned and size != (*key, 0):
             self._alive.append(tensor)
             self._learned[key] = size
 
-    def learn_rows(self, row_splits: Any, counts: set[Size]) -> None:
-        """Takes it that row splits cut as many values."""
+    def learn_rows(self, row_splits: tf.Tensor, counts: set[Size]) -> None:
+        """Stores that row splits cut as many values."""
         self._values.setdefault(id(self.source(row_splits)), set()).update(counts)
 
-    def cuts(self, row_splits: Any, counts: set[Size]) -> bool:
+    def cuts(self, row_splits: tf.Tensor, counts: set[Size]) -> bool:
         """Returns whether row splits are known to cut as many values."""
         known = self._values.get(id(self.source(row_splits)), set())
         return bool({self._resolved(size) for size in known} & counts)
 
     def forget(self) -> None:
-        """Forgets what followed from the ops, to follow them again with what was learned since."""
+        """Forgets the sizes that were found from ops, so that they are found with new knowledge."""
         self._followed.clear()
 
-    def of(self, tensor: Any, axis: int) -> Size:
+    def size(self, tensor: tf.Tensor, axis: int) -> Size:
         """Returns the size of an axis of a tensor. Equal results are equal sizes."""
         key = id(tensor), axis
         size = self._learned.get(key, self._followed.get(key))
@@ -113,7 +115,7 @@ class GraphSizes:
             size = plus(self._learned[size[:2]], size[2])
         return size
 
-    def source(self, tensor: Any) -> Any:
+    def source(self, tensor: tf.Tensor) -> tf.Tensor:
         """Returns the tensor that another one is equal to: before it was captured or copied."""
         while not hasattr(tensor, "numpy"):
             captured = self._captured(tensor)
@@ -125,7 +127,7 @@ class GraphSizes:
                 break
         return tensor
 
-    def _captured(self, tensor: Any) -> Any:
+    def _captured(self, tensor: tf.Tensor) -> tf.Tensor | None:
         """Returns the tensor outside of a function that a tensor inside stands for, or None."""
         if tensor.op.type != "Placeholder":
             return None
@@ -137,15 +139,15 @@ class GraphSizes:
             outer = self._outer[id(graph)] = {id(inner): value for value, inner in captures}
         return outer.get(id(tensor))
 
-    def _follow(self, tensor: Any, axis: int) -> Size | None:
+    def _follow(self, tensor: tf.Tensor, axis: int) -> Size | None:
         """Returns the size of an axis by the op that makes a tensor; None if it does not say."""
         captured = self._captured(tensor)
         if captured is not None:
-            return self.of(captured, axis)
+            return self.size(captured, axis)
         op, rank = tensor.op, tensor.shape.rank
         kind, inputs = op.type, op.inputs
         if kind in _ALIKE:
-            return self.of(inputs[0], axis)
+            return self.size(inputs[0], axis)
         if rank is None:
             return None
         if kind in _BROADCAST:
@@ -157,16 +159,16 @@ class GraphSizes:
         if kind in _SEGMENTS and axis == 0:
             return self.number(inputs[2])
         if kind == "LookupTableFindV2" and axis < (inputs[1].shape.rank or 0):
-            return self.of(inputs[1], axis)
+            return self.size(inputs[1], axis)
         if kind == "MatMul" and axis == 0 and not op.get_attr("transpose_a"):
-            return self.of(inputs[0], 0)
+            return self.size(inputs[0], 0)
         if kind in ("GatherV2", "ResourceGather"):
             return self._gathered(op, axis)
         if kind == "ConcatV2":
             along = constant(inputs[-1])
             if along is None or _number(along) % rank == axis:
                 return None
-            return self.of(inputs[0], axis)
+            return self.size(inputs[0], axis)
         if kind in ("Pack", "ExpandDims"):
             new = op.get_attr("axis") if kind == "Pack" else constant(inputs[1])
             return None if new is None else self._beside(inputs[0], axis, _number(new) % rank)
@@ -177,9 +179,9 @@ class GraphSizes:
             return self.number(inputs[1]) if (start, delta) == (0, 1) else None
         return None
 
-    def _beside(self, value: Any, axis: int, new: int) -> Size | None:
+    def _beside(self, value: tf.Tensor, axis: int, new: int) -> Size | None:
         """Returns the size of an axis of a value that got a new axis."""
-        return None if axis == new else self.of(value, axis - (axis > new))
+        return None if axis == new else self.size(value, axis - (axis > new))
 
     def _broadcast(self, inputs: Sequence[Any], axis: int, rank: int) -> Size | None:
         found: set[Size] = set()
@@ -187,31 +189,31 @@ class GraphSizes:
             if value.shape.rank is None:
                 return None
             own = axis - rank + value.shape.rank
-            size = 1 if own < 0 else self.of(value, own)
+            size = 1 if own < 0 else self.size(value, own)
             if size != 1:
                 found.add(size)
         return found.pop() if len(found) == 1 else None
 
-    def _reduced(self, op: Any, axis: int) -> Size | None:
+    def _reduced(self, op: tf.Operation, axis: int) -> Size | None:
         value, rank, axes = op.inputs[0], op.inputs[0].shape.rank, constant(op.inputs[1])
         if axes is None or rank is None:
             return None
         gone = {int(each) % rank for each in axes.reshape([-1])}
         if op.get_attr("keep_dims"):
-            return None if axis in gone else self.of(value, axis)
-        return self.of(value, [each for each in range(rank) if each not in gone][axis])
+            return None if axis in gone else self.size(value, axis)
+        return self.size(value, [each for each in range(rank) if each not in gone][axis])
 
-    def _gathered(self, op: Any, axis: int) -> Size | None:
+    def _gathered(self, op: tf.Operation, axis: int) -> Size | None:
         values, indices = op.inputs[:2]
         along = 0 if op.type == "ResourceGather" else constant(op.inputs[2])
         if along is None or along < 0 or op.get_attr("batch_dims") or indices.shape.rank is None:
             return None
         if axis < along:
-            return self.of(values, axis)
-        inner = axis - along
-        return self.of(indices, inner) if inner < indices.shape.rank else None
+            return self.size(values, axis)
+        inner = axis - int(along)
+        return self.size(indices, inner) if inner < indices.shape.rank else None
 
-    def _sliced(self, op: Any, axis: int) -> Size | None:
+    def _sliced(self, op: tf.Operation, axis: int) -> Size | None:
         value, begin, end, strides = op.inputs[0], *map(constant, op.inputs[1:4])
         if begin is None or end is None or strides is None or value.shape.rank is None:
             return None
@@ -229,7 +231,7 @@ class GraphSizes:
                 others = sum(j != i and not has("new_axis", j) for j in range(len(begin)))
                 skipped = value.shape.rank - others
                 if axis < result + skipped:
-                    return self.of(value, own + axis - result)
+                    return self.size(value, own + axis - result)
                 result, own = result + skipped, own + skipped
             elif has("new_axis", i):
                 if result == axis:
@@ -241,15 +243,15 @@ class GraphSizes:
                 first = 0 if has("begin", i) else int(begin[i])
                 last = 0 if has("end", i) else int(end[i])
                 if first == last == 0 and has("end", i) and abs(strides[i]) == 1:
-                    return self.of(value, own)
+                    return self.size(value, own)
                 if first < 0 or last > 0 or not (has("end", i) or last) or strides[i] != 1:
                     return None
-                return plus(self.of(value, own), last - first)
+                return plus(self.size(value, own), last - first)
             else:
                 result, own = result + 1, own + 1
-        return self.of(value, own + axis - result)
+        return self.size(value, own + axis - result)
 
-    def number(self, tensor: Any) -> Size | None:
+    def number(self, tensor: tf.Tensor) -> Size | None:
         """Returns the number that a scalar tensor holds, if it is a size."""
         known = constant(tensor)
         if known is not None:
@@ -261,13 +263,13 @@ class GraphSizes:
             less, size = constant(op.inputs[1]), self.number(op.inputs[0])
             return None if less is None or less < 0 or size is None else plus(size, -int(less))
         if op.type == "Size" and op.inputs[0].shape.rank == 1:
-            return self.of(op.inputs[0], 0)
+            return self.size(op.inputs[0], 0)
         if op.type == "StridedSlice" and op.inputs[0].shape.rank == 1 and tensor.shape.rank == 0:
             place = constant(op.inputs[1])
             return None if place is None else self._element(op.inputs[0], int(place[0]))
         return None
 
-    def _element(self, vector: Any, place: int) -> Size | None:
+    def _element(self, vector: tf.Tensor, place: int) -> Size | None:
         """Returns the number at a place of a vector, if it is a size."""
         known = constant(vector)
         count = vector.shape[0] if vector.shape.rank == 1 else None
@@ -278,7 +280,7 @@ class GraphSizes:
             return None
         op, place = vector.op, place % count
         if op.type == "Shape":
-            return self.of(op.inputs[0], place)
+            return self.size(op.inputs[0], place)
         if op.type in ("Identity", "Cast"):
             return self._element(op.inputs[0], place)
         if op.type == "Pack":
@@ -303,12 +305,12 @@ class GraphSizes:
         return None
 
 
-def constant(tensor: Any) -> Any:
+def constant(tensor: tf.Tensor) -> np.ndarray[Any, Any] | None:
     """Returns the value of a tensor that is the same in every run, as an array; else None."""
     return tf.get_static_value(tensor)
 
 
-def _number(value: Any) -> int:
+def _number(value: int | np.ndarray[Any, Any]) -> int:
     return int(value if isinstance(value, int) else value.reshape([-1])[0])
 
 

@@ -1,14 +1,14 @@
-"""What the ops of a graph say of row splits: which are the same, whatever the values are."""
+"""Which row splits of a graph are equal in every run, found from its ops."""
 
 from __future__ import annotations
 
-from typing import Any
+import tensorflow as tf
 
 from extensor._authoring.graph_sizes import GraphSizes, constant
 from extensor._tf._tf_broadcast import makes_positions, makes_rows
 
 
-def same_splits(a: Any, b: Any, sizes: GraphSizes) -> bool:
+def same_splits(a: tf.Tensor, b: tf.Tensor, sizes: GraphSizes) -> bool:
     """Returns whether two row splits of a graph are known to be the same.
 
     They are if they are one tensor, or if arithmetic on the rows of one gave the other.
@@ -21,7 +21,7 @@ def same_splits(a: Any, b: Any, sizes: GraphSizes) -> bool:
     return _origin(a, sizes) is _origin(b, sizes)
 
 
-def _origin(splits: Any, sizes: GraphSizes) -> Any:
+def _origin(splits: tf.Tensor, sizes: GraphSizes) -> tf.Tensor:
     """Returns the row splits that others are equal to."""
     splits = sizes.source(splits)
     if hasattr(splits, "numpy") or splits.op.type != "ConcatV2" or not makes_rows(splits.op):
@@ -35,7 +35,7 @@ def _origin(splits: Any, sizes: GraphSizes) -> Any:
     return _origin(operand, sizes)
 
 
-def _splits_of_lengths(lengths: Any) -> Any:
+def _splits_of_lengths(lengths: tf.Tensor) -> tf.Tensor | None:
     """Returns the row splits whose differences are lengths, or None."""
     if lengths.op.type != "Sub":
         return None
@@ -49,7 +49,7 @@ def _splits_of_lengths(lengths: Any) -> Any:
     return ends.inputs[0] if is_pair and is_shifted else None
 
 
-def _is_each_row(positions: Any, sizes: GraphSizes) -> bool:
+def _is_each_row(positions: tf.Tensor, sizes: GraphSizes) -> bool:
     """Returns whether the positions of rows of an operand are 0, 1, 2, and so on."""
     op = sizes.source(positions).op
     if op.type in ("If", "StatelessIf") and makes_positions(op):

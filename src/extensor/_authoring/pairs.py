@@ -58,7 +58,7 @@ class Pairs:
         """The names of the counts: of the positions, then of the pairs."""
         return list(dict.fromkeys((self.source, self.target, self.pairs)))
 
-    def _counts(self, value: Any) -> dict[str, Any]:
+    def _counts(self, value: object) -> dict[str, Any]:
         return {name: getattr(value, f"num_{name}") for name in self.counted}
 
     def check_shapes(self, value: Any) -> None:

@@ -322,7 +322,7 @@ def concat_rows(values: list[_Value]) -> _Value:
 _TENSORS = (tf.Tensor, tf.Variable, tf.RaggedTensor)
 
 
-def _common_spec(specs: list[Any], path: str) -> Any:
+def _common_spec(specs: list[Any], path: str) -> tf.TypeSpec:
     """Returns the spec to which values of all specs cast; raises DTypeError if there is none."""
     common, *others = specs
     for other in others:

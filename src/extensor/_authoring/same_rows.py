@@ -1,22 +1,25 @@
-"""Values of a graph whose rows are compared with those of others when the graph runs."""
+"""Value of a graph whose rows are compared with those of others when the graph runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison, after, equal_splits
+from extensor._authoring.comparison import Comparison, equal_splits, with_checks
 from extensor._authoring.extents import size_at, sizes_of
 from extensor._authoring.rows import uncut_rows
 from extensor._protocol.run_time_check import LATER, asserted
+from extensor._typing import Value
 from extensor.errors import ExtensorError
+
+_Value = TypeVar("_Value", bound=Any)
 
 
 def with_rows_of(
-    value: Any, like: Any, rank: int, error: Callable[[str], ExtensorError], outer: int = 0
-) -> Any:
+    value: _Value, like: Any, rank: int, error: Callable[[str], ExtensorError], outer: int = 0
+) -> _Value:
     """Returns a value, which fails in a run of a graph where its rows are not those of another.
 
     Adds one op for each dimension in which they may differ, and none where the ops of the graph
@@ -45,19 +48,19 @@ def with_rows_of(
     ...     "weights: expected one for each x, got ] [1] [ instead of ] [2]" in str(error)
     True
     """
-    comparison = Comparison.here(True)
+    comparison = Comparison.in_graph(True)
     if comparison is None:
         return value
     checks = _checks(value, like, rank, error, outer, comparison, make=False)
     if checks is None:
-        comparison.recall()
+        comparison.use_records()
         checks = _checks(value, like, rank, error, outer, comparison, make=True)
-    return after(checks or [], value)
+    return with_checks(checks or [], value)
 
 
 def _checks(
-    value: Any,
-    like: Any,
+    value: Value,
+    like: Value,
     rank: int,
     error: Callable[[str], ExtensorError],
     outer: int,
@@ -87,7 +90,9 @@ def _checks(
     return checks
 
 
-def _equal_splits(own: Any, expected: Any, error: Callable[[str], ExtensorError]) -> list[Any]:
+def _equal_splits(
+    own: tf.Tensor, expected: tf.Tensor, error: Callable[[str], ExtensorError]
+) -> list[Any]:
     counts = [tf.size(splits) - 1 for splits in (own, expected)]
     other_count = error(f"{LATER} rows instead of {LATER}")
     other_row = error(f"row {LATER} of length {LATER} instead of {LATER}")

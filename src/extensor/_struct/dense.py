@@ -90,7 +90,7 @@ class DenseStructuredTensor(StructuredTensor):
             name: value if isinstance(value, tf.Tensor) else as_field(value, Path(name))
             for name, value in fields.items()
         }
-        kept, static = _of_one_shape(static, kept, Comparison.here(validate))
+        kept, static = _of_one_shape(static, kept, Comparison.in_graph(validate))
         rank = static.rank
         counter = None
         if not kept:

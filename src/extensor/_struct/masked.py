@@ -73,10 +73,10 @@ def _null_variant(value: Any) -> str | None:
     """Returns the name of the variant of nulls in a union; None for others."""
     if isinstance(value, (tf.Tensor, tf.RaggedTensor, Records)) or not is_union(value):
         return None
-    from extensor._types.union.conversion import is_type_of_nulls
+    from extensor._types.union.conversion import is_null_spec
 
     specs = {name: tf.type_spec_from_value(value.variants[name]) for name in value.names}
-    return next((name for name, spec in specs.items() if is_type_of_nulls(spec)), None)
+    return next((name for name, spec in specs.items() if is_null_spec(spec)), None)
 
 
 def records_in(value: Any) -> Any:

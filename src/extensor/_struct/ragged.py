@@ -324,10 +324,10 @@ class RaggedStructuredTensor(StructuredTensor):
         if not updates:
             return self
         inner = {
-            name: self._uncut(value, at / name, comparison and comparison.of_field(name))
+            name: self._uncut(value, at / name, comparison and comparison.for_field(name))
             for name, value in updates.items()
         }
-        values = self._values._updated(inner, at, comparison and comparison.below())
+        values = self._values._updated(inner, at, comparison and comparison.inside_rows())
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _uncut(self, value: Any, at: Path, comparison: Comparison | None) -> Any:
@@ -346,7 +346,7 @@ class RaggedStructuredTensor(StructuredTensor):
             except StructureError:
                 self._expect_records_around(names, at)  # else the rows are of no records
                 raise
-        below = comparison and comparison.below()
+        below = comparison and comparison.inside_rows()
         return self._with_values(self._values._with_updates(inner, at, below))
 
     def _without(self, paths: list[tuple[str, ...]]) -> RaggedStructuredTensor:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.comparison import after
+from extensor._authoring.comparison import with_checks
 from extensor._counted import counted
 from extensor._protocol.run_time_check import asserted
 from extensor.errors import DTypeError, StructureError
@@ -48,7 +48,7 @@ def splits_of_rowids(value_rowids: Any, nrows: Any, validate: bool) -> Any:
         rowids = _expect_integers(value_rowids, "value_rowids")
         if validate:
             before = tf.concat([tf.zeros([1], rowids.dtype), rowids[:-1]], 0)[: tf.size(rowids)]
-            rowids = after(asserted(tf.reduce_all(rowids >= before), wrong), rowids)
+            rowids = with_checks(asserted(tf.reduce_all(rowids >= before), wrong), rowids)
         if nrows is None:
             nrows = tf.reduce_max(tf.concat([[-1], tf.cast(rowids, tf.int32)], 0)) + 1
         lengths = tf.math.bincount(

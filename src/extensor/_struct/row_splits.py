@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison, after, equal_splits
-from extensor._authoring.extents import recall, sizes_of
+from extensor._authoring.comparison import Comparison, equal_splits, with_checks
+from extensor._authoring.extents import learn_from_records, sizes_of
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
@@ -78,7 +78,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
 def _is_known_cut(values: Any, row_splits: Any) -> bool:
     """Returns whether row splits of a graph are those of other records with as many values."""
     sizes = GraphSizes()
-    recall(sizes)
+    learn_from_records(sizes)
     return sizes.cuts(row_splits, sizes_of(values, 0, sizes))
 
 
@@ -193,7 +193,7 @@ def uncut(value: Any, row_splits: Any, at: Path, comparison: Comparison | None =
         if comparison is None or comparison.same_rows(own, row_splits):
             return values
         key = id(own), id(row_splits)
-        return after(comparison.once(key, lambda: _compared(own, row_splits, at)), values)
+        return with_checks(comparison.ops(key, lambda: _compared(own, row_splits, at)), values)
     lengths, expected = np.diff(own.numpy()), np.diff(row_splits.numpy())
     row = first_difference(lengths, expected)
     if row is None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison, after, equal_splits
+from extensor._authoring.comparison import Comparison, equal_splits, with_checks
 from extensor._authoring.extents import extents, learn, size_at, sizes_of
 from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
@@ -71,14 +71,14 @@ def compared(
     trusted = [(name, value) for name, value in added.items() if name not in news]
     old = [(n, v) for n, v in (*kept.items(), *trusted) if _is_comparable(v)]
     if any(others for _, _, others, _ in _differing(shape, old, news, comparison)):
-        comparison.recall()
+        comparison.use_records()
     references: dict[int, _Reference] = {}
     for name, value, others, references in _differing(shape, old, news, comparison):
         if others:
             key = tuple((axis, *sorted(map(str, sizes))) for axis, sizes in others.items())
             if not all(others.values()):
                 key = (*key, name)  # nothing is known of a size
-            checks[name] += comparison.once(
+            checks[name] += comparison.ops(
                 (at.names, key),
                 lambda name=name, value=value, axes=list(others), before=references: _check_sizes(
                     at / name, value, axes, shape, before, bool(kept)
@@ -86,7 +86,7 @@ def compared(
             )
     for axis in range(max(comparison.known, 1), rank):
         _compare_rows(axis, shape, old, news, references, at, comparison, checks)
-    return {name: after(checks[name], value) for name, value in added.items()}
+    return {name: with_checks(checks[name], value) for name, value in added.items()}
 
 
 def of_count(value: Any, like: Any, error: StructureError, comparison: Comparison) -> Any:
@@ -102,9 +102,9 @@ def of_count(value: Any, like: Any, error: StructureError, comparison: Compariso
         if _sizes(value, 0, comparison) & _sizes(like, 0, comparison):
             return value
         if each == 0:
-            comparison.recall()
+            comparison.use_records()
     sizes = _size(like, 0), _size(value, 0)
-    return after(asserted(tf.equal(*sizes), error, sizes), value)
+    return with_checks(asserted(tf.equal(*sizes), error, sizes), value)
 
 
 def _differing(
@@ -261,7 +261,7 @@ def _compare_rows(
             continue
         like = next((n for n, other in seen.items() if comparison.same_rows(splits, other)), name)
         first = None if axis in references else next(iter(seen.items()), None)
-        checks[name] += comparison.once(
+        checks[name] += comparison.ops(
             (at.names, axis, like),
             lambda path=at / name, splits=splits, first=first: _check_rows(
                 path, splits, axis, shape, references, first

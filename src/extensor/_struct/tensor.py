@@ -239,7 +239,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
                     type(validate).__name__,
                     'Put a field of this name into the mapping: {"validate": values}.',
                 )
-        return self._with_updates({**(updates or {}), **fields}, Path(), Comparison.here(validate))
+        return self._with_updates(
+            {**(updates or {}), **fields}, Path(), Comparison.in_graph(validate)
+        )
 
     def _with_updates(
         self, updates: Mapping[Any, Any], at: Path, comparison: Comparison | None
@@ -255,9 +257,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
                 by_name[names[0]] = value
             else:
                 nested.setdefault(names[0], {})[names[1:]] = value
-        below = comparison and comparison.of(None)
+        below = comparison and comparison.for_fields(None)
         if comparison is not None:  # what is inside of a field is compared there
-            comparison = comparison.of(tuple(by_name))
+            comparison = comparison.for_fields(tuple(by_name))
         for name, inner in nested.items():
             parent = by_name[name] if name in by_name else self._field(name, at / name)
             if masked.records_in(parent) is None:

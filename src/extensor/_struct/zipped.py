@@ -69,7 +69,7 @@ def zip_(
                 f"shape {shape_of(value)}",
                 "Give a smaller depth.",
             )
-    return _zipped(parts, depth, Comparison.here(validate))
+    return _zipped(parts, depth, Comparison.in_graph(validate))
 
 
 def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) -> StructuredTensor:
@@ -86,7 +86,7 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
             )
     splits = ragged[0][1]
     inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
-    below = comparison and comparison.below()
+    below = comparison and comparison.inside_rows()
     return RaggedStructuredTensor._of_parts(_zipped(inner, depth - 1, below), splits)
 
 

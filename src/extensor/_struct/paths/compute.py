@@ -91,7 +91,7 @@ def map_values(
     """
     names = names_of(st, source)
     new = names if target is None else new_field(st, target)
-    comparison = Comparison.here(validate)
+    comparison = Comparison.in_graph(validate)
     return put(st, new, _mapped(function, value_at(st, names), Path(*names), comparison))
 
 

@@ -235,9 +235,9 @@ def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
 def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
     """Returns the values of a MaskedTensor with one value in place of the nulls."""
     # Imported here, because `import extensor` stays fast without the module.
-    from extensor._types.masked.item import reached
+    from extensor._types.masked.item import values_to_fill
 
-    values, mask = reached(field.values, field.mask, value)
+    values, mask = values_to_fill(field.values, field.mask, value)
     is_number = value.shape.rank == 0 if tf.is_tensor(value) else np.isscalar(value)
     if isinstance(values, tf.Tensor) or (isinstance(values, tf.RaggedTensor) and is_number):
         value = cast_value(tf.TensorSpec(None, values.dtype), value, str(at))
