@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+
+import tensorflow as tf
 
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._testing.law import expect, law
@@ -43,5 +44,5 @@ def cast_reaches_castable_type(subject: Subject) -> None:
             expect(received.is_subtype_of(common), f"a value of {common}", received)
 
 
-def _castable(a: Any, b: Any) -> Any:
+def _castable(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     return a.castable_type(b) if hasattr(a, "castable_type") else castable_type(a, b)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from extensor._testing.extra import require
-from extensor._testing.law import LawError, Trial, laws
+from extensor._dependency import needed
+from extensor._testing.law import Law, LawError, Trial, laws
 from extensor._testing.strategy import values_of
 from extensor._testing.subject import Subject
 from extensor.errors import DTypeError
@@ -104,10 +104,10 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
     >>> decorate.mark.args[1][0].id
     'RaggedTensor-spec-has-repr'
     """
-    pytest = require("pytest")
+    pytest = needed("pytest", "testing", "xt.testing")
     trials = [Trial(Subject(values)) for values in types]
 
-    def bound(trial: Trial, law: Any) -> Callable[[], None]:
+    def bound(trial: Trial, law: Law) -> Callable[[], None]:
         def check() -> None:
             result = trial.result(law)
             if isinstance(result, frozenset):
@@ -147,7 +147,7 @@ def check_spec(
     >>> import extensor as xt
     >>> xt.testing.check_spec(tf.RaggedTensorSpec([None, None], tf.int32), max_examples=2)
     """
-    hypothesis = require("hypothesis")
+    hypothesis = needed("hypothesis", "testing", "xt.testing")
     st = hypothesis.strategies
     if not isinstance(spec, tf.TypeSpec):
         raise DTypeError(
@@ -158,7 +158,7 @@ def check_spec(
         )
     found: list[LawError] = []
 
-    def breaks(drawn: Any) -> bool:
+    def breaks(drawn: list[Any]) -> bool:
         trial = Trial(Subject(drawn))
         # After a law is broken, search the smallest values with the broken laws only.
         names = found[0].names if found else ()

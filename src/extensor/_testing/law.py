@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from extensor._testing.subject import Subject
 from extensor.errors import LawError
@@ -75,7 +74,7 @@ class Law:
         except Exception:  # raised by the type's own code: checking the law will report it
             return True
 
-    def __call__(self, value_or_values: Any) -> None:
+    def __call__(self, value_or_values: object) -> None:
         """Raises if a value, or several values of one type, break the law.
 
         Raises:

@@ -62,7 +62,7 @@ def serialization_types(subject: Subject) -> None:
     TypeSpecs, np.ndarray, and tuples, namedtuples, dicts and OrderedDicts of them.
     """  # noqa: D205 - the docstring is the statement of the law
 
-    def parts(part: Any) -> None:
+    def parts(part: object) -> None:
         if isinstance(part, dict):
             part = (*part.keys(), *part.values())
         if isinstance(part, tuple):
@@ -99,10 +99,10 @@ def serialization_round_trip(subject: Subject) -> None:
         )
 
 
-def _static_attributes(spec: Any) -> dict[str, Any]:
+def _static_attributes(spec: tf.TypeSpec) -> dict[str, Any]:
     """Returns the public attributes of a spec that hold static data."""
 
-    def is_static(part: Any) -> bool:
+    def is_static(part: object) -> bool:
         if isinstance(part, dict):
             return all(map(is_static, part.values()))
         if isinstance(part, (list, tuple, set, frozenset)):
@@ -113,7 +113,7 @@ def _static_attributes(spec: Any) -> dict[str, Any]:
     return {n: part for n, part in attributes.items() if n[:1] != "_" and is_static(part)}
 
 
-def _agree(a: Any, b: Any) -> bool:
+def _agree(a: object, b: object) -> bool:
     """Returns whether two attributes are equal; a list may equal a tuple or a TensorShape."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(_agree, a, b))
@@ -129,7 +129,7 @@ class _Pickler(pickle.Pickler):
         super().__init__(stream)
         self.local: list[type] = []
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: object) -> int | None:
         if not isinstance(obj, type):
             return None
         found: Any = sys.modules.get(obj.__module__)
@@ -146,7 +146,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(stream)
         self._local = pickler.local
 
-    def persistent_load(self, pid: Any) -> type:
+    def persistent_load(self, pid: int) -> type:
         return self._local[pid]
 
 
@@ -240,7 +240,7 @@ def inequality_negates_equality(subject: Subject) -> None:
         expect((a != b) is not (a == b), f"one of == and != for {a} and {b}", "both or neither")
 
 
-def _registered(part: Any) -> bool:
+def _registered(part: object) -> bool:
     """Returns whether a spec and all specs in its serialization have registered names."""
     if isinstance(part, dict):
         part = tuple(part.values())
@@ -339,7 +339,7 @@ def compatibility_follows_components(subject: Subject) -> None:
         )
 
 
-def _compatible(specs: Any, others: Any) -> bool:
+def _compatible(specs: object, others: object) -> bool:
     """Returns whether two nests of specs have the same structure and compatible leaves."""
     try:
         tf.nest.assert_same_structure(specs, others)

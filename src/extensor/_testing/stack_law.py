@@ -12,6 +12,7 @@ from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._testing.law import expect, law
 from extensor._testing.subject import Subject, leaves, stacks
 from extensor._testing.value_law import expect_equal
+from extensor._typing import Value
 
 
 def _stacks(subject: Subject) -> bool:
@@ -38,7 +39,7 @@ def boxed_spec_describes_boxes(subject: Subject) -> None:
         _expect_described(spec, box(spec, value), 0)
 
 
-def _expect_described(spec: Any, boxes: list[Any], minimum_rank: int) -> None:
+def _expect_described(spec: tf.TypeSpec, boxes: list[Any], minimum_rank: int) -> None:
     specs = boxed_specs(spec, minimum_rank)
     expect(len(boxes) == len(specs), f"{len(specs)} boxed tensors", len(boxes))
     for i, (a, b) in enumerate(zip(specs, boxes, strict=True)):
@@ -82,12 +83,12 @@ def _stacks_of(subject: Subject) -> list[tuple[Any, list[Any]]]:
     ]
 
 
-def _stack(spec: Any, rows: list[Any], count: int | None) -> Any:
+def _stack(spec: tf.TypeSpec, rows: list[Any], count: int | None) -> Value:
     columns = zip(*(box(spec, row) for row in rows), strict=True)
     return unbox(_tf.stacked(spec, count), [tf.stack(column) for column in columns])
 
 
-def _unstack(spec: Any, boxes: list[Any]) -> list[Any]:
+def _unstack(spec: tf.TypeSpec, boxes: list[Any]) -> list[Any]:
     """Returns the values in boxes, one for each position of the first dimension."""
     columns = [tf.unstack(tensor) for tensor in boxes]
     return [unbox(spec, list(row)) for row in zip(*columns, strict=True)]
@@ -221,7 +222,7 @@ def no_boxes_are_a_batch(subject: Subject) -> None:
 def dataset_batches_and_unbatches(subject: Subject) -> None:
     """A dataset that is batched and unbatched yields the original values."""
 
-    def same(value: Any) -> Any:
+    def same(value: object) -> object:
         return value
 
     for value, spec in subject.pairs:

@@ -10,17 +10,22 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._dependency import needed
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import ListSpec, RaggedRowSpec, RaggedStructuredTensorSpec
-from extensor._testing.extra import require
 from extensor._testing.subject import spec_of
 from extensor._testing.variation import reshaped
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
+from extensor._typing import Value
 from extensor.errors import DTypeError, UnsupportedTypeError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from hypothesis.strategies import SearchStrategy
+
+    from extensor._struct.tensor import StructuredTensor
 
 _MAX = 3
 """The maximum of drawn sizes and row lengths."""
@@ -43,10 +48,10 @@ def specs_of(value_or_spec: object) -> SearchStrategy[tf.TypeSpec]:
     ...      lambda spec: spec.shape[0] is None)
     RaggedTensorSpec(TensorShape([None, None]), tf.int32, 1, tf.int64)
     """
-    st = require("hypothesis").strategies
+    st = needed("hypothesis", "testing", "xt.testing").strategies
     spec = value_or_spec if isinstance(value_or_spec, tf.TypeSpec) else spec_of(value_or_spec)
 
-    def opened(axes: set[int]) -> Any:
+    def opened(axes: set[int]) -> tf.TypeSpec:
         return reshaped(
             spec,
             lambda shape: tf.TensorShape(
@@ -85,7 +90,7 @@ def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:
     ...      lambda ragged: ragged.nrows() == 2)
     <tf.RaggedTensor [[], []]>
     """
-    st = require("hypothesis").strategies
+    st = needed("hypothesis", "testing", "xt.testing").strategies
     if not isinstance(spec, tf.TypeSpec):
         raise DTypeError(
             "values_of",
@@ -95,7 +100,7 @@ def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:
         )
 
     @st.composite
-    def values(draw: Any) -> Any:
+    def values(draw: Callable[[SearchStrategy[Any]], Any]) -> Value:
         return _Draw(draw, st).value(spec)
 
     return values()
@@ -108,13 +113,13 @@ _RAGGED = (tf.RaggedTensorSpec, ListSpec)
 class _Draw:
     """Draws one value. `outer` holds the sizes of leading axes that are already fixed."""
 
-    def __init__(self, draw: Callable[[Any], Any], st: Any) -> None:
+    def __init__(self, draw: Callable[[Any], Any], st: ModuleType) -> None:
         self._draw, self._st = draw, st
         self._sizes: dict[int, int] = {}
         self._arrow: pa.DataType | None = None
         """The Arrow type of the field that is drawn."""
 
-    def value(self, spec: Any, outer: Sequence[int] = ()) -> Any:
+    def value(self, spec: Any, outer: Sequence[int] = ()) -> Value:
         """Returns a value of any spec."""
         if isinstance(spec, _tf.VariableSpec):
             raise _unsupported("a Variable")
@@ -140,7 +145,7 @@ class _Draw:
         parts = [self.value(component, outer) for component in tf.nest.flatten(specs)]
         return _tf.from_components(spec, tf.nest.pack_sequence_as(specs, parts))
 
-    def _records(self, spec: DenseStructuredTensorSpec, outer: Sequence[int]) -> Any:
+    def _records(self, spec: DenseStructuredTensorSpec, outer: Sequence[int]) -> StructuredTensor:
         parts: list[Any] = []
         names = sorted(spec.field_names()) or [""]
         for name, component in zip(names, spec.component_specs, strict=True):
@@ -173,7 +178,9 @@ class _Draw:
         rows = self._draw(self._st.lists(length, min_size=nrows, max_size=nrows))
         return [0, *np.cumsum(rows, dtype=int).tolist()]
 
-    def _ragged(self, spec: Any, outer: Sequence[int]) -> Any:
+    def _ragged(
+        self, spec: tf.RaggedTensorSpec, outer: Sequence[int]
+    ) -> tf.Tensor | tf.RaggedTensor:
         if spec.ragged_rank == 0:
             return self._tensor(self._known(spec.shape, outer), spec.dtype)
         nrows = self._size(0, spec.shape[0], outer)
@@ -187,12 +194,14 @@ class _Draw:
             self._tensor([nrows, *inner], spec.dtype), partitions
         )
 
-    def _ragged_records(self, spec: RaggedStructuredTensorSpec, outer: Sequence[int]) -> Any:
+    def _ragged_records(
+        self, spec: RaggedStructuredTensorSpec, outer: Sequence[int]
+    ) -> StructuredTensor:
         splits = self._splits(1, spec.shape[1], outer, self._size(0, spec.shape[0], outer))
         values = self.value(spec.values_spec, [splits[-1], *outer[2:]])
         return spec.from_components((values, tf.constant(splits, spec.row_splits_dtype)))
 
-    def _union(self, spec: Any, outer: Sequence[int]) -> Any:
+    def _union(self, spec: UnionTensor.Spec, outer: Sequence[int]) -> UnionTensor:
         """Returns a union with a row of a variant for each of its codes."""
         codes = tf.nest.map_structure(
             lambda part: part if part.dtype != tf.int8 else self._codes(part.shape, spec.names),
@@ -230,7 +239,7 @@ class _Draw:
         drawn = self._draw(self._st.lists(code, min_size=count, max_size=count))
         return tf.reshape(tf.constant(drawn, tf.int8, [count]), shape)
 
-    def _masked(self, spec: Any, outer: Sequence[int]) -> Any:
+    def _masked(self, spec: MaskedTensor.Spec, outer: Sequence[int]) -> MaskedTensor:
         """Returns a masked value, whose mask has the rows of the values."""
         values = self.value(spec.values, outer)
         if not getattr(spec.mask, "ragged_rank", 0):
@@ -257,7 +266,7 @@ class _Draw:
         items = self._draw(self._st.lists(self._item(dtype), min_size=count, max_size=count))
         return tf.reshape(tf.constant(items, dtype, [count]), shape)
 
-    def _item(self, dtype: tf.DType) -> Any:
+    def _item(self, dtype: tf.DType) -> SearchStrategy[Any]:
         st = self._st
         if dtype == tf.string:
             return (

@@ -60,7 +60,7 @@ class Subject:
         return tuple((spec, other) for spec in self.specs for other in variations(spec))
 
 
-def spec_of(value: Any) -> Any:
+def spec_of(value: object) -> tf.TypeSpec:
     """Returns the spec of an extension value.
 
     Raises:
@@ -89,14 +89,14 @@ def spec_of(value: Any) -> Any:
     return spec
 
 
-def merged(spec: Any, other: Any) -> Any:
+def merged(spec: tf.TypeSpec, other: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns the most specific spec compatible with both, or None."""
     if isinstance(spec, TypeSpec):
         return spec.most_specific_compatible_type(other)
     return spec.most_specific_common_supertype([other])
 
 
-def stacks(spec: Any) -> bool:
+def stacks(spec: tf.TypeSpec) -> bool:
     """Returns whether a spec and all its component specs stack."""
     if isinstance(spec, tf.TensorSpec):
         return True
@@ -105,7 +105,7 @@ def stacks(spec: Any) -> bool:
     )
 
 
-def has_variable(spec: Any) -> bool:
+def has_variable(spec: tf.TypeSpec) -> bool:
     """Returns whether a spec has a variable among its components."""
     if isinstance(spec, tf.TensorSpec):
         return False
@@ -114,12 +114,12 @@ def has_variable(spec: Any) -> bool:
     )
 
 
-def leaves(value: Any) -> list[Any]:
+def leaves(value: object) -> list[Any]:
     """Returns the component tensors of a value, or their specs for a spec."""
     return tf.nest.flatten(value, expand_composites=True)
 
 
-def difference(value: Any, other: Any) -> str | None:
+def difference(value: object, other: object) -> str | None:
     """Returns a description of the first difference of two values without contents, or None."""
     if type(value) is not type(other):
         return f"a {type(other).__name__}"
@@ -146,11 +146,11 @@ class StrangerSpec(TypeSpec):
         """A class without values."""
         return StrangerSpec
 
-    def to_components(self, value: Any) -> Any:
+    def to_components(self, value: object) -> tuple[()]:
         """Returns no components: there are no values."""
         return ()
 
-    def from_components(self, components: Any) -> Any:
+    def from_components(self, components: object) -> tuple[()]:
         """Returns no components: there are no values."""
         return ()
 

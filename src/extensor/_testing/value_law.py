@@ -25,7 +25,7 @@ from extensor._testing.subject import (
 from extensor._testing.variation import alike, generalised, twin
 
 
-def expect_equal(value: Any, received: Any, what: str) -> None:
+def expect_equal(value: object, received: object, what: str) -> None:
     """Raises BreachError if two values have different tensors."""
     found = difference(value, received)
     expect(found is None, what, found)
@@ -233,7 +233,7 @@ def function_takes_generalisation(subject: Subject) -> None:
 def control_flow_carries_value(subject: Subject) -> None:
     """Values pass through tf.cond and tf.while_loop."""
 
-    def carried(flag: Any, value: Any) -> Any:
+    def carried(flag: tf.Tensor, value: object) -> object:
         chosen = tf.cond(flag, lambda: value, lambda: value)
         counted = (tf.constant(0), chosen)
         return tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, v), counted)[1]

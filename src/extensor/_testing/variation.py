@@ -13,19 +13,21 @@ from extensor import _tf
 from extensor._protocol import tree
 
 
-def twin(spec: Any) -> Any:
+def twin(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a copy of a spec, made by serializing and deserializing it."""
     return _tf.deserialize(type(spec), _tf.serialize(spec))
 
 
-def generalised(spec: Any) -> Any:
+def generalised(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec without static sizes, or the same spec if its type does not allow this."""
     return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
 
 
 def reshaped(
-    spec: Any, change: Callable[[tf.TensorShape], tf.TensorShape], kept: tuple[type, ...] = ()
-) -> Any:
+    spec: tf.TypeSpec,
+    change: Callable[[tf.TensorShape], tf.TensorShape],
+    kept: tuple[type, ...] = (),
+) -> tf.TypeSpec:
     """Returns a spec with other shapes in its serialization, or itself if its class rejects them.
 
     Args:
@@ -37,7 +39,7 @@ def reshaped(
     def of_shape(shape: tf.TensorShape) -> tf.TensorShape:
         return shape if shape.rank is None else change(shape)
 
-    def of_spec(part: Any) -> Any:
+    def of_spec(part: Any) -> tf.TypeSpec:
         if isinstance(part, kept):
             return part
         if isinstance(part, tf.TensorSpec):
@@ -50,10 +52,10 @@ def reshaped(
         return spec
 
 
-def opened(spec: Any) -> list[Any]:
+def opened(spec: tf.TypeSpec) -> list[Any]:
     """Returns for each axis a spec without a static size of this axis, if it is different."""
 
-    def without(axis: int) -> Any:
+    def without(axis: int) -> tf.TypeSpec:
         return reshaped(
             spec,
             lambda shape: tf.TensorShape(
@@ -64,7 +66,7 @@ def opened(spec: Any) -> list[Any]:
     return [other for other in map(without, range(4)) if not alike(spec, other)]
 
 
-def variations(spec: Any) -> list[Any]:
+def variations(spec: tf.TypeSpec) -> list[Any]:
     """Returns specs of the same class whose serialization differs in one part.
 
     A part that the class does not allow to change is left out.
@@ -137,6 +139,6 @@ def alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def same_numbers(x: Any, y: Any) -> bool:
+def same_numbers(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
     """Returns whether two arrays are equal; NaN is equal to NaN."""
     return np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind in "fc")
