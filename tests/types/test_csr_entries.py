@@ -143,7 +143,7 @@ def test_functions_that_map_zero_to_zero_keep_the_entries(op):
 
 
 def test_every_function_in_the_table_maps_zero_to_zero():
-    from extensor._types.csr.handlers.elementwise import _ZERO_STAYS_ZERO
+    from extensor._types.csr.handlers import _ZERO_STAYS_ZERO
 
     for op in _ZERO_STAYS_ZERO:
         assert op(tf.constant(0.0)).numpy() == 0, op

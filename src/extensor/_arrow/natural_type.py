@@ -214,12 +214,12 @@ def _sizes(natural: pa.DataType) -> list[int]:
 def _natural_union(value: Any, path: Path) -> pa.DataType:
     """Returns the type of the rows of a union: dense."""
     # Imported here, because `import extensor` stays fast without the module.
-    from extensor._types.union.conversion import NULL, is_nulls
+    from extensor._types.union.conversion import NULL, is_null_rows
 
     fields: list[pa.Field] = []
     for name in value.names:
         part = value.variants[name]
-        is_null = name == NULL and is_nulls(part)
+        is_null = name == NULL and is_null_rows(part)
         arrow = pa.null() if is_null else natural_type(part, path / name)
         fields.append(pa.field(name, arrow))
     return pa.dense_union(fields)

@@ -18,7 +18,7 @@ from extensor._keras.layers.lists import without_masks
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._types.masked.value import MaskedTensor
-from extensor._types.union.conversion import NULL, is_type_of_nulls
+from extensor._types.union.conversion import NULL, is_null_spec
 from extensor._types.union.rows import flat_codes
 from extensor._types.union.value import UnionTensor
 from extensor._typing import Value
@@ -43,7 +43,7 @@ def variant_specs(spec: Any) -> dict[str, Any]:
     return {
         name: variant
         for name, variant in spec.variants.items()
-        if name != NULL or not is_type_of_nulls(variant)
+        if name != NULL or not is_null_spec(variant)
     }
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import tensorflow as tf
 
 from extensor.authoring import Pairs, assertions, static_num_rows, uncut_rows
 from extensor.errors import DTypeError, StructureError
+
+if TYPE_CHECKING:
+    from extensor import StructuredTensor
+    from extensor._types.alignment.value import DimensionAlignment
+
+Array = np.ndarray[Any, Any]
+
+Values = Union[tf.Tensor, tf.RaggedTensor, "StructuredTensor"]
+"""Values of positions: a tensor, records, or another value that stacks."""
 
 FIX = "Values for a batch have the shape [*batch, sources, ...]."
 
@@ -25,7 +34,13 @@ shapes = _PAIRS.check_shapes
 positions_exist = _PAIRS.check_positions
 
 
-def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pairs: Any) -> None:
+def numbers(
+    source: Array,
+    target: Array,
+    num_sources: Array,
+    num_targets: Array,
+    num_pairs: Array,
+) -> None:
     """Raises StructureError unless all positions exist and the pairs are sorted."""
     _PAIRS.check_numbers(source, target, sources=num_sources, targets=num_targets, pairs=num_pairs)
     same = source[1:] == source[:-1]
@@ -41,7 +56,7 @@ def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pa
         )
 
 
-def in_graph(alignment: Any) -> list[Any]:
+def in_graph(alignment: DimensionAlignment) -> list[Any]:
     """Returns the checks of `numbers` as assertions for a graph."""
     source, target = alignment.source, alignment.target
     in_order = (source[1:] > source[:-1]) | (
@@ -52,7 +67,7 @@ def in_graph(alignment: Any) -> list[Any]:
     )
 
 
-def can_compose(first: Any, second: Any) -> None:
+def can_compose(first: DimensionAlignment, second: DimensionAlignment) -> None:
     """Raises StructureError unless one has as many targets as the other has sources."""
     between, others = first.num_targets, second.num_sources
     known = [tf.get_static_value(counts) for counts in (between, others)]
@@ -68,13 +83,13 @@ def can_compose(first: Any, second: Any) -> None:
         )
 
 
-def can_be_cut(values: Any) -> bool:
+def can_be_cut(values: object) -> bool:
     """Returns whether values can be cut into rows."""
     is_tensor = isinstance(values, (tf.Tensor, tf.RaggedTensor))
     return is_tensor or hasattr(type(values), "__tf_cut_rows__")
 
 
-def values_fit(alignment: Any, values: Any) -> None:
+def values_fit(alignment: DimensionAlignment, values: Values) -> None:
     """Raises an error if the values do not match the source positions."""
     rank, path = alignment.shape.rank, "DimensionAlignment.apply"
     given: Any = None
@@ -117,7 +132,7 @@ def values_fit(alignment: Any, values: Any) -> None:
         )
 
 
-def one_source_each(inverse: Any) -> list[Any]:
+def one_source_each(inverse: DimensionAlignment) -> list[Any]:
     """Raises StructureError unless each target has one source; in a graph, returns an assertion."""
     count = tf.reduce_sum(inverse.num_sources)
     each = tf.equal(tf.size(inverse.source, tf.int64), count) & tf.reduce_all(

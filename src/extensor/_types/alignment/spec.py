@@ -64,7 +64,7 @@ class AlignmentSpec:
         return self.num_pairs.shape
 
     @classmethod
-    def of(cls, value: Any) -> tf.TypeSpec:
+    def of(cls, value: DimensionAlignment) -> tf.TypeSpec:
         """Returns the spec of an alignment."""
         return cls(value.shape)
 
@@ -111,7 +111,7 @@ class AlignmentSpec:
         """Returns the TensorSpecs of the boxes."""
         return [*[self.num_pairs] * 3, *boxed_rows_specs(PAIRS) * 2]
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+    def to_boxed_tensor(self, value: DimensionAlignment, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the boxes of an alignment, or of a batch."""
         expect_unstacks(self, value, minimum_rank)
         sizes = sizes_of(value.shape, tf.shape(value.num_pairs, tf.int64))

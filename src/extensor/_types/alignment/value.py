@@ -234,7 +234,13 @@ class DimensionAlignment:
 
     @classmethod
     def _of_batch(
-        cls, path: str, source: Any, target: Any, splits: Any, rows: Any, num_targets: Any
+        cls,
+        path: str,
+        source: tf.Tensor,
+        target: tf.Tensor,
+        splits: tf.Tensor,
+        rows: tf.RaggedTensor,
+        num_targets: TensorLike,
     ) -> DimensionAlignment:
         """Returns a batch of alignments from pairs of all of them.
 
@@ -285,7 +291,7 @@ class DimensionAlignment:
         """The static shape of the batch; `[]` for a single alignment."""
         return tf.TensorShape(self.num_pairs.shape)  # of a KerasTensor, it is a tuple
 
-    def __getitem__(self, index: Any) -> DimensionAlignment:
+    def __getitem__(self, index: int | slice | tf.Tensor) -> DimensionAlignment:
         """Returns one alignment of a batch, or a slice of the batch.
 
         Args:
@@ -387,25 +393,22 @@ class DimensionAlignment:
         array([11.,  4.], dtype=float32)
         """
         flat = self._flat(values)
-        if reduction is None:
-            inverse = self.invert()
-            found = take_rows(flat, inverse.target)
-            return self._cut(self._rows(found, inverse.source, self.num_targets), self.num_targets)
+        is_tensor = isinstance(flat, (tf.Tensor, tf.RaggedTensor))
+        if reduction not in (None, "only") and (is_tensor or reduction not in _REDUCTIONS):
+            count = tf.reduce_sum(self.num_targets)
+            found = reduce_rows(take_rows(flat, self.source), self.target, count, reduction)
+            return self._cut(found, self.num_targets)
+        inverse = self.invert()
         if reduction == "only":
-            inverse = self.invert()
             with tf.control_dependencies(check.one_source_each(inverse)):
                 found = take_rows(flat, tf.identity(inverse.target))
             return self._cut(found, self.num_targets)
-        if reduction in _REDUCTIONS and not isinstance(flat, (tf.Tensor, tf.RaggedTensor)):
-            inverse = self.invert()
-            found = take_rows(flat, inverse.target)
-            rows = self._rows(found, inverse.source, self.num_targets)
-            return self._cut(_REDUCTIONS[reduction](rows, 1), self.num_targets)
-        count = tf.reduce_sum(self.num_targets)
-        found = reduce_rows(take_rows(flat, self.source), self.target, count, reduction)
+        found = self._rows(take_rows(flat, inverse.target), inverse.source, self.num_targets)
+        if reduction is not None:
+            found = _REDUCTIONS[reduction](found, 1)
         return self._cut(found, self.num_targets)
 
-    def _rows(self, values: Any, positions: tf.Tensor, counts: tf.Tensor) -> Any:
+    def _rows(self, values: check.Values, positions: tf.Tensor, counts: tf.Tensor) -> check.Values:
         """Returns values of pairs as one row for each position; the positions are ascending."""
         if not check.can_be_cut(values):
             raise DTypeError(
@@ -418,12 +421,12 @@ class DimensionAlignment:
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(positions), positions, total)
         return cut_rows(values, row_splits_of(lengths), [total])
 
-    def _cut(self, values: Any, counts: tf.Tensor) -> Any:
+    def _cut(self, values: check.Values, counts: tf.Tensor) -> check.Values:
         """Returns the values split by alignment."""
         sizes = sizes_of(self.shape, tf.shape(self.num_pairs, tf.int64))
         return cut_rows(values, row_splits_of(counts), sizes)
 
-    def _flat(self, values: Any) -> Any:
+    def _flat(self, values: object) -> check.Values:
         """Returns the values with the dimensions of the batch merged into the first one."""
         if not is_tensor_like(values):
             values = tf.convert_to_tensor(values)
@@ -439,7 +442,7 @@ class DimensionAlignment:
         return tf.reshape(values, tf.concat([[-1], tf.shape(values)[rank + 1 :]], 0))
 
     def __repr__(self) -> str:
-        def total(counts: Any) -> str:
+        def total(counts: tf.Tensor) -> str:
             known = tf.get_static_value(counts) if isinstance(counts, tf.Tensor) else None
             return "?" if known is None else str(known.sum())
 
@@ -456,7 +459,7 @@ _REDUCTIONS: dict[str, Any] = {
 }
 
 
-def _integers(name: str, value: Any, rank: int | None = None) -> tf.Tensor:
+def _integers(name: str, value: TensorLike, rank: int | None = None) -> tf.Tensor:
     return tf.cast(integers(value, f"DimensionAlignment.{name}", rank), tf.int64)
 
 
@@ -467,7 +470,9 @@ def _counts(source: tf.Tensor, num_sources: tf.Tensor) -> tf.Tensor:
     return tf.reshape(before - tf.concat([[0], before[:-1]], 0), tf.shape(num_sources))
 
 
-def _in_order(source: tf.Tensor, target: tf.Tensor, num_targets: tf.Tensor) -> Any:
+def _in_order(
+    source: tf.Tensor, target: tf.Tensor, num_targets: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the pairs sorted, without duplicates."""
     width = tf.maximum(num_targets, 1)
     keys = tf.sort(source * width + target)

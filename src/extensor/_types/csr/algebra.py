@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._types.csr.conversion import row_numbers, tall
-from extensor._types.csr.kernel import times
+from extensor._types.csr.kernel import multiply
 from extensor.authoring import array_over, lossless, row_splits_of, sizes_of, tensor_over
 from extensor.errors import DTypeError, StructureError
 
+if TYPE_CHECKING:
+    from extensor._types.csr.value import Axes, CSRSparseTensor, Operand
 
-def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tensor:
+
+def product(matrix: CSRSparseTensor, dense: tf.Tensor, transpose: bool, adjoint: bool) -> tf.Tensor:
     """Returns the product of sparse matrices and dense ones; see CSRSparseTensor.matmul."""
     _expect_matrix(matrix, "matmul")
-    dense = _operand(matrix, dense, "matmul")
+    dense = dense_operand(matrix, dense, "matmul")
     shape, rank = matrix.shape, dense.shape.rank
     if rank is None or rank < 2:
         raise shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     inner, outer = (-2, -1) if transpose else (-1, -2)
     if shape.rank == 2 == rank and shape[inner] is not None and shape[inner] == dense.shape[0]:
-        return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
+        return multiply(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
     leading = shape[:-2] if shape.rank > 2 else dense.shape[:-2]
     batch = dense.shape[:-2] if rank > 2 else leading
     if not (
@@ -39,14 +41,14 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
         expected = leading.concatenate([shape[inner], None]) if rank > 2 else [shape[inner], None]
         raise shape_error("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
     if shape.rank == 2 == rank:
-        return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
+        return multiply(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
     result = _batched(matrix, dense, outer, transpose, adjoint)
     static = leading.merge_with(batch).concatenate([shape[outer], dense.shape[-1]])
     return tf.ensure_shape(result, static)
 
 
 def _batched(
-    matrix: Any, dense: tf.Tensor, outer: int, transpose: bool, adjoint: bool
+    matrix: CSRSparseTensor, dense: tf.Tensor, outer: int, transpose: bool, adjoint: bool
 ) -> tf.Tensor:
     """Returns the product if at least one side is a batch; `outer` is the axis that is kept."""
     sizes, rank = tf.shape(dense, tf.int64), dense.shape.rank
@@ -56,7 +58,7 @@ def _batched(
         count = tf.reduce_prod(sizes[:-2])
         dense = tf.reshape(dense, tf.stack([count, sizes[-2], sizes[-1]]))
         wide = tf.reshape(tf.transpose(dense, [1, 0, 2]), tf.stack([sizes[-2], count * sizes[-1]]))
-        result = times(matrix, wide, blocks=False, transpose=transpose, adjoint=adjoint)
+        result = multiply(matrix, wide, blocks=False, transpose=transpose, adjoint=adjoint)
         split = tf.reshape(result, tf.stack([tail[0], count, tail[1]]))
         return tf.reshape(tf.transpose(split, [1, 0, 2]), tf.concat([sizes[:-2], tail], 0))
     leading = matrix.dense_shape[:-2]
@@ -65,11 +67,13 @@ def _batched(
         dense = tf.broadcast_to(dense, tf.concat([leading, sizes], 0))
     count = tf.reduce_prod(leading) if blocks else 1
     high = tf.reshape(dense, tf.stack([count * sizes[-2], sizes[-1]]))
-    result = times(matrix, high, blocks=blocks, transpose=transpose, adjoint=adjoint)
+    result = multiply(matrix, high, blocks=blocks, transpose=transpose, adjoint=adjoint)
     return tf.reshape(result, tf.concat([leading, tail], 0))
 
 
-def left_product(dense: Any, matrix: Any, transpose: bool, adjoint: bool) -> tf.Tensor:
+def left_product(
+    dense: tf.Tensor, matrix: CSRSparseTensor, transpose: bool, adjoint: bool
+) -> tf.Tensor:
     """Returns the product of dense matrices (left) and sparse matrices (right).
 
     Args:
@@ -78,7 +82,7 @@ def left_product(dense: Any, matrix: Any, transpose: bool, adjoint: bool) -> tf.
         transpose: Whether the sparse matrices are transposed first.
         adjoint: Whether the sparse matrices are transposed and conjugated first.
     """
-    dense = _operand(matrix, dense, "matmul")
+    dense = dense_operand(matrix, dense, "matmul")
     if dense.shape.rank is None or dense.shape.rank < 2:
         raise shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     if adjoint:
@@ -90,21 +94,13 @@ def left_product(dense: Any, matrix: Any, transpose: bool, adjoint: bool) -> tf.
     )
 
 
-def scaled(matrix: Any, op: Callable[..., tf.Tensor], factor: Any) -> Any:
-    """Returns a sparse tensor with its values multiplied or divided by a scalar."""
-    factor = _operand(matrix, factor, op.__name__)
-    if factor.shape.rank != 0:
-        raise shape_error(op.__name__, "a scalar", f"shape {factor.shape}")
-    return matrix.with_values(op(matrix.values, factor))
-
-
-def added(matrix: Any, other: Any) -> Any:
+def add(matrix: CSRSparseTensor, other: Operand) -> CSRSparseTensor | tf.Tensor:
     """Returns the sum; see CSRSparseTensor.add."""
     if isinstance(other, tf.SparseTensor):
         other = type(matrix).from_sparse(other)
     is_sparse = isinstance(other, type(matrix))
     if not is_sparse:
-        other = _operand(matrix, other, "add")
+        other = dense_operand(matrix, other, "add")
     else:
         expect_same_dtype(matrix, other, "add")
     if not matrix.shape.is_compatible_with(other.shape):
@@ -157,7 +153,7 @@ def _product(sizes: list[Any]) -> tf.Tensor:
     return tf.reduce_prod([tf.constant(1, tf.int64), *(tf.cast(s, tf.int64) for s in sizes)])
 
 
-def transposed(matrix: Any) -> Any:
+def transpose(matrix: CSRSparseTensor) -> CSRSparseTensor:
     """Returns each matrix with rows and columns swapped."""
     _expect_matrix(matrix, "transpose")
     *leading, height, width = sizes_of(matrix.shape, matrix.dense_shape)
@@ -178,33 +174,6 @@ def transposed(matrix: Any) -> Any:
     )
 
 
-def gathered(matrix: Any, indices: tf.Tensor) -> Any:
-    """Returns the rows with the given indices; for a batch, the matrices."""
-    if matrix.shape.rank == 1:
-        raise StructureError(
-            "CSRSparseTensor.gather",
-            "a tensor of rank 2 or more",
-            f"shape {matrix.shape}",
-            "A vector has no rows: gather from matrix.to_dense().",
-        )
-    dtype = matrix.row_splits.dtype
-    numbers = tf.cast(tf.reshape(indices, [-1]), dtype)
-    if matrix.shape.rank > 2:
-        height = tf.cast(tf.reduce_prod(matrix.dense_shape[1:-1]), dtype)
-        numbers = tf.reshape(numbers[:, tf.newaxis] * height + tf.range(height), [-1])
-    begins, ends = matrix.row_splits[:-1], matrix.row_splits[1:]
-    places = tf.ragged.range(
-        tf.gather(begins, numbers), tf.gather(ends, numbers), row_splits_dtype=dtype
-    )
-    return matrix.of_parts(
-        places.row_splits,
-        tf.gather(matrix.columns, places.values),
-        tf.gather(matrix.values, places.values),
-        tf.concat([tf.shape(indices, tf.int64), matrix.dense_shape[1:]], 0),
-        indices.shape.concatenate(matrix.shape[1:]),
-    )
-
-
 _REDUCIBLE = {
     "sum": "values that are numbers",
     "mean": "floating point or complex values",
@@ -213,7 +182,12 @@ _REDUCIBLE = {
 }
 
 
-def reduced(matrix: Any, reduction: str, axis: Any, keepdims: bool) -> tf.Tensor:
+def reduce(
+    matrix: CSRSparseTensor,
+    reduction: str,
+    axis: Axes,
+    keepdims: bool,
+) -> tf.Tensor:
     """Returns the dense sum, mean, maximum or minimum along `axis`; zeros count."""
     path = f"reduce_{reduction}"
     axes = _axes(axis, matrix.shape.rank, path)
@@ -267,7 +241,7 @@ def reduced(matrix: Any, reduction: str, axis: Any, keepdims: bool) -> tf.Tensor
     return tf.ensure_shape(result, static)
 
 
-def _axes(axis: Any, rank: int, path: str) -> list[int]:
+def _axes(axis: Axes, rank: int, path: str) -> list[int]:
     if axis is None:
         return list(range(rank))
     try:
@@ -290,7 +264,7 @@ def _axes(axis: Any, rank: int, path: str) -> list[int]:
     return sorted({a % rank for a in given})
 
 
-def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
+def _places(matrix: CSRSparseTensor, sizes: list[Any], kept: list[int]) -> tf.Tensor:
     """Returns the row-major index of each entry among the kept dimensions."""
     numbers = row_numbers(matrix)
     last = len(sizes) - 1
@@ -307,7 +281,12 @@ def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
     return places
 
 
-def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
+def dense_operand(matrix: CSRSparseTensor, dense: tf.Tensor, path: str) -> tf.Tensor:
+    """Returns the dense operand of an operation as a tensor; it must have the dtype of the matrix.
+
+    Raises:
+        DTypeError: If it is sparse, or has another dtype.
+    """
     if isinstance(dense, type(matrix)):
         raise DTypeError(
             f"CSRSparseTensor.{path}",
@@ -323,13 +302,17 @@ def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
     return dense if isinstance(dense, tf.Tensor) else tf.convert_to_tensor(dense)
 
 
-def expect_same_dtype(matrix: Any, other: Any, path: str) -> None:
+def expect_same_dtype(
+    matrix: CSRSparseTensor, other: CSRSparseTensor | tf.Tensor, path: str
+) -> None:
     """Raises DTypeError unless two tensors have one dtype."""
     if other.dtype != matrix.dtype:
         raise _dtype_error(matrix, other, path)
 
 
-def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:
+def _dtype_error(
+    matrix: CSRSparseTensor, other: CSRSparseTensor | tf.Tensor, path: str
+) -> DTypeError:
     return DTypeError(
         f"CSRSparseTensor.{path}",
         f"{matrix.dtype.name}, the dtype of this tensor",
@@ -338,7 +321,7 @@ def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:
     )
 
 
-def _expect_matrix(matrix: Any, path: str) -> None:
+def _expect_matrix(matrix: CSRSparseTensor, path: str) -> None:
     if matrix.shape.rank == 1:
         raise shape_error(path, "a tensor of rank 2 or more", f"shape {matrix.shape}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,8 +10,13 @@ import tensorflow as tf
 from extensor.authoring import assertions, check_row_splits, row_ids
 from extensor.errors import DTypeError, StructureError
 
+if TYPE_CHECKING:
+    from extensor._types.csr.value import CSRSparseTensor
 
-def shape_error(name: str, expected: Any, received: Any) -> StructureError:
+Array = np.ndarray[Any, Any]
+
+
+def shape_error(name: str, expected: object, received: object) -> StructureError:
     """Returns the error for a part whose shape does not match the other parts."""
     return StructureError(
         f"CSRSparseTensor.{name}",
@@ -33,7 +38,7 @@ def sizes(dense_shape: tf.Tensor) -> None:
         )
 
 
-def shapes(tensor: Any) -> None:
+def shapes(tensor: CSRSparseTensor) -> None:
     """Raises an error if static shapes or dtypes do not match."""
     splits, columns, values = tensor.row_splits, tensor.columns, tensor.values
     if splits.dtype != columns.dtype:
@@ -51,7 +56,7 @@ def shapes(tensor: Any) -> None:
         raise shape_error("row_splits", f"{expected}, for {count} rows", splits.shape)
 
 
-def numbers(splits: Any, columns: Any, shape: tf.TensorShape) -> None:
+def numbers(splits: Array, columns: Array, shape: tf.TensorShape) -> None:
     """Raises StructureError unless the columns of each row are valid and ascending."""
     check_row_splits(splits, len(columns), "CSRSparseTensor.row_splits")
     if len(columns) == 0:
@@ -78,7 +83,7 @@ def numbers(splits: Any, columns: Any, shape: tf.TensorShape) -> None:
         )
 
 
-def in_graph(tensor: Any) -> list[Any]:
+def in_graph(tensor: CSRSparseTensor) -> list[Any]:
     """Returns the checks of `numbers` as assertions for a graph."""
     splits, columns = tensor.row_splits, tensor.columns
     count, last = tf.size(columns, splits.dtype), tensor.dense_shape[-1]

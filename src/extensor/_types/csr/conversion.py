@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -11,68 +11,22 @@ import tensorflow as tf
 from extensor.authoring import (
     array_over,
     integers,
-    lossless,
     row_ids,
-    row_splits_of,
     sizes_of,
     tensor_over,
 )
 from extensor.errors import DTypeError, MissingDependencyError, StructureError
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
-def from_dense(cls: Any, dense: Any, row_splits_dtype: tf.DType) -> Any:
-    """Returns the nonzero entries of a dense tensor as a value of `cls`."""
-    dense = tf.convert_to_tensor(lossless(dense, None, "CSRSparseTensor.from_dense"))
-    _expect_dimensions(dense.shape, "from_dense")
-    dense_shape = tf.shape(dense, tf.int64)
-    tall = tf.reshape(dense, tf.stack([tf.reduce_prod(dense_shape[:-1]), dense_shape[-1]]))
-    is_entry = tf.not_equal(tall, tf.zeros([], dense.dtype))
-    places = tf.where(is_entry)
-    splits = row_splits_of(tf.math.count_nonzero(is_entry, axis=1))
-    return cls.of_parts(
-        tf.cast(splits, row_splits_dtype),
-        tf.cast(places[:, 1], row_splits_dtype),
-        tf.gather_nd(tall, places),
-        dense_shape,
-        dense.shape,
-    )
+    from extensor._types.csr.value import CSRSparseTensor
+
+Array = np.ndarray[Any, Any]
 
 
-def from_sparse(
-    cls: Any, sparse: tf.SparseTensor, row_splits_dtype: tf.DType, validate: bool
-) -> Any:
-    """Returns a `tf.SparseTensor` as a value of `cls`."""
-    _expect_dimensions(sparse.shape, "from_sparse")
-    indices, dense_shape = sparse.indices, sparse.dense_shape
-    rank = sparse.shape.rank
-    numbers = tf.zeros_like(indices[:, 0])
-    for axis in range(rank - 1):
-        numbers = numbers * dense_shape[axis] + indices[:, axis]
-    if hasattr(indices, "numpy") and hasattr(dense_shape, "numpy"):
-        _check_order(array_over(indices), array_over(numbers), array_over(dense_shape))
-    elif validate:
-        in_range = tf.reduce_all((indices >= 0) & (indices < dense_shape))
-        checks = [
-            tf.debugging.Assert(in_range, ["from_sparse: indices must be inside the shape"]),
-            tf.debugging.assert_non_negative(
-                numbers[1:] - numbers[:-1], "from_sparse: indices must be in order"
-            ),
-        ]
-        with tf.control_dependencies(checks):
-            numbers = tf.identity(numbers)
-    count = tf.reduce_prod(dense_shape[:-1])
-    lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, count)
-    result = cls(
-        tf.cast(row_splits_of(lengths), row_splits_dtype),
-        tf.cast(indices[:, -1], row_splits_dtype),
-        sparse.values,
-        dense_shape,
-        validate=validate,
-    )
-    return cls.of_parts(result.row_splits, result.columns, result.values, dense_shape, sparse.shape)
-
-
-def _expect_dimensions(shape: tf.TensorShape, path: str) -> None:
+def expect_dimensions(shape: tf.TensorShape, path: str) -> None:
+    """Raises StructureError for a scalar, or a shape of unknown rank."""
     if not shape.rank:
         raise StructureError(
             f"CSRSparseTensor.{path}",
@@ -82,7 +36,8 @@ def _expect_dimensions(shape: tf.TensorShape, path: str) -> None:
         )
 
 
-def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
+def expect_order(indices: Array, numbers: Array, dense_shape: Array) -> None:
+    """Raises StructureError unless indices are sorted, and inside of the shape."""
     outside = (indices < 0) | (indices >= dense_shape)
     if outside.any():
         entry, axis = np.argwhere(outside)[0]
@@ -102,17 +57,7 @@ def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
         )
 
 
-def to_sparse(matrix: Any) -> tf.SparseTensor:
-    """Returns the entries as a `tf.SparseTensor`."""
-    numbers = row_numbers(matrix)
-    places = [tf.cast(matrix.columns, tf.int64)]
-    for size in reversed(sizes_of(matrix.shape[:-1], matrix.dense_shape)):
-        places.insert(0, numbers % size)
-        numbers //= size
-    return _sparse(tf.stack(places, 1), matrix.values, matrix.dense_shape, matrix.shape)
-
-
-def row_numbers(matrix: Any) -> tf.Tensor:
+def row_numbers(matrix: CSRSparseTensor) -> tf.Tensor:
     """Returns the row of each entry: int64, counted through all matrices.
 
     An eager matrix keeps them for the next operation.
@@ -126,7 +71,7 @@ def row_numbers(matrix: Any) -> tf.Tensor:
     return made
 
 
-def tall(matrix: Any) -> tf.SparseTensor:
+def tall(matrix: CSRSparseTensor) -> tf.SparseTensor:
     """Returns one sparse matrix in which all matrices are stacked vertically.
 
     An eager matrix keeps it for the next operation.
@@ -138,7 +83,7 @@ def tall(matrix: Any) -> tf.SparseTensor:
     indices = tf.stack([numbers, tf.cast(matrix.columns, tf.int64)], 1)
     count = tf.size(matrix.row_splits, tf.int64) - 1
     static = tf.TensorShape([matrix.shape[:-1].num_elements(), matrix.shape[-1]])
-    made = _sparse(indices, matrix.values, tf.stack([count, matrix.dense_shape[-1]]), static)
+    made = sparse_tensor(indices, matrix.values, tf.stack([count, matrix.dense_shape[-1]]), static)
     if all(hasattr(x, "numpy") for x in (indices, matrix.values)) and tf.executing_eagerly():
         matrix.__dict__[_KEPT] = made
     return made
@@ -147,19 +92,13 @@ def tall(matrix: Any) -> tf.SparseTensor:
 _KEPT, _NUMBERS = "_extensor_tall", "_extensor_row_numbers"
 
 
-def _sparse(indices: Any, values: Any, dense_shape: Any, shape: tf.TensorShape) -> tf.SparseTensor:
+def sparse_tensor(
+    indices: tf.Tensor, values: tf.Tensor, dense_shape: tf.Tensor, shape: tf.TensorShape
+) -> tf.SparseTensor:
+    """Returns a SparseTensor that keeps the static sizes of a shape."""
     # tf.stack of the sizes keeps the static sizes.
     sizes = [tf.cast(size, tf.int64) for size in sizes_of(shape, dense_shape)]
     return tf.SparseTensor(indices, values, tf.stack(sizes))
-
-
-def to_dense(matrix: Any) -> tf.Tensor:
-    """Returns all values, zeros included."""
-    # The entries are sorted already.
-    dense = tf.sparse.to_dense(tall(matrix), validate_indices=False)
-    if matrix.shape.rank == 2 and dense.shape == matrix.shape:
-        return dense
-    return tf.ensure_shape(tf.reshape(dense, matrix.dense_shape), matrix.shape)
 
 
 # SciPy.
@@ -167,7 +106,9 @@ def to_dense(matrix: Any) -> tf.Tensor:
 _KINDS = "biufc"
 
 
-def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
+def from_scipy(
+    cls: type[CSRSparseTensor], array: Any, row_splits_dtype: tf.DType
+) -> CSRSparseTensor:
     """Returns a sparse array of SciPy as a value of `cls`."""
     if not hasattr(array, "tocsr"):
         raise DTypeError(
@@ -196,7 +137,7 @@ def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
     )
 
 
-def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> Any:
+def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> type[np.generic]:
     if dtype == tf.int32 and own == tf.int64 and max(csr.nnz, *csr.shape) >= 2**31:
         raise StructureError(
             "CSRSparseTensor.from_scipy",
@@ -207,7 +148,7 @@ def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> Any:
     return dtype.as_numpy_dtype
 
 
-def to_scipy(matrix: Any) -> Any:
+def to_scipy(matrix: CSRSparseTensor) -> sp.csr_array:
     """Returns a vector or matrix as a `scipy.sparse.csr_array`."""
     if matrix.shape.rank > 2:
         raise StructureError(

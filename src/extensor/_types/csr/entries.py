@@ -7,17 +7,19 @@ places.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._types.csr.algebra import expect_same_dtype, rows_of, shape_error
+from extensor._types.csr.algebra import dense_operand, expect_same_dtype, rows_of, shape_error
 from extensor._types.csr.conversion import row_numbers
-from extensor.authoring import lossless
+
+if TYPE_CHECKING:
+    from extensor._types.csr.value import CSRSparseTensor, Operand
 
 
-def sparse_product(a: Any, b: Any) -> Any:
+def sparse_product(a: CSRSparseTensor, b: CSRSparseTensor) -> CSRSparseTensor:
     """Returns the sparse product of two sparse matrices, or of two batches of the same shape."""
     expect_same_dtype(a, b, "matmul")
     leading = a.shape[:-2]
@@ -43,18 +45,16 @@ def sparse_product(a: Any, b: Any) -> Any:
     sums = tf.math.unsorted_segment_sum(values, ids, tf.size(found))
     shape = leading.merge_with(b.shape[:-2]).concatenate([a.shape[-2], b.shape[-1]])
     sizes = tf.concat([a.dense_shape[:-1], b.dense_shape[-1:]], 0)
-    return _of_places(a, found, sums, sizes, shape)
+    return _from_places(a, found, sums, sizes, shape)
 
 
-def multiplied(matrix: Any, other: Any) -> Any:
+def multiply(matrix: CSRSparseTensor, other: Operand) -> CSRSparseTensor:
     """Returns the product of the entries with those of a sparse tensor, or with dense numbers."""
     if isinstance(other, tf.SparseTensor):
         other = type(matrix).from_sparse(other)
     if isinstance(other, type(matrix)):
         return _common(matrix, other)
-    if not isinstance(other, (tf.Tensor, tf.Variable)):
-        other = lossless(other, matrix.dtype, "CSRSparseTensor.multiply")
-    other = tf.convert_to_tensor(other, matrix.dtype)
+    other = dense_operand(matrix, other, "multiply")
     if other.shape.rank == 0:
         return matrix.with_values(matrix.values * other)
     try:
@@ -68,7 +68,7 @@ def multiplied(matrix: Any, other: Any) -> Any:
     return matrix.with_values(matrix.values * tf.gather(flat, _places(matrix)))
 
 
-def _common(a: Any, b: Any) -> Any:
+def _common(a: CSRSparseTensor, b: CSRSparseTensor) -> CSRSparseTensor:
     """Returns the products of the entries that both tensors have."""
     expect_same_dtype(a, b, "multiply")
     if not a.shape.is_compatible_with(b.shape):
@@ -80,10 +80,10 @@ def _common(a: Any, b: Any) -> Any:
     kept = tf.where(same)[:, 0]
     values = tf.gather(a.values, kept) * tf.gather(b.values, tf.gather(found, kept))
     shape = a.shape.merge_with(b.shape)
-    return _of_places(a, tf.gather(places, kept), values, a.dense_shape, shape)
+    return _from_places(a, tf.gather(places, kept), values, a.dense_shape, shape)
 
 
-def concatenated(tensors: list[Any], axis: int) -> Any:
+def concat(tensors: list[Any], axis: int) -> CSRSparseTensor:
     """Returns tensors joined along their first or last axis.
 
     Args:
@@ -95,7 +95,7 @@ def concatenated(tensors: list[Any], axis: int) -> Any:
     sizes: list[int | None] | None = first.shape.as_list()
     for other in others:
         expect_same_dtype(first, other, "concat")
-        sizes = _joined(sizes, other.shape, axis) if other.shape.rank == rank else None
+        sizes = _concat_sizes(sizes, other.shape, axis) if other.shape.rank == rank else None
         if sizes is None:
             rest = [None if i == axis else size for i, size in enumerate(first.shape)]
             raise shape_error("concat", f"shape {tf.TensorShape(rest)}", f"{other.shape}")
@@ -113,7 +113,7 @@ def concatenated(tensors: list[Any], axis: int) -> Any:
     return first.of_parts(tf.concat(splits, 0), columns, values, whole, tf.TensorShape(sizes))
 
 
-def _joined(sizes: list[Any] | None, shape: tf.TensorShape, axis: int) -> list[Any] | None:
+def _concat_sizes(sizes: list[Any] | None, shape: tf.TensorShape, axis: int) -> list[Any] | None:
     """Returns the sizes of two tensors joined along an axis; None if the others differ."""
     joined: list[Any] = []
     for i, (size, other) in enumerate(zip(sizes or [], shape.as_list(), strict=True)):
@@ -126,17 +126,21 @@ def _joined(sizes: list[Any] | None, shape: tf.TensorShape, axis: int) -> list[A
     return joined
 
 
-def _side_by_side(tensors: list[Any], values: Any, sizes: Any, shape: tf.TensorShape) -> Any:
+def _side_by_side(
+    tensors: list[Any], values: tf.Tensor, sizes: tf.Tensor, shape: tf.TensorShape
+) -> CSRSparseTensor:
     places: list[Any] = []
     before = tf.constant(0, tf.int64)
     for tensor in tensors:
         columns = tf.cast(tensor.columns, tf.int64) + before
         places.append(row_numbers(tensor) * sizes[-1] + columns)
         before += tensor.dense_shape[-1]
-    return _of_places(tensors[0], tf.concat(places, 0), values, sizes, shape)
+    return _from_places(tensors[0], tf.concat(places, 0), values, sizes, shape)
 
 
-def columns_at(tensor: Any, key: Any) -> Any:
+def columns_at(
+    tensor: CSRSparseTensor, key: int | slice | tf.Tensor
+) -> CSRSparseTensor | tf.Tensor:
     """Returns some columns of a matrix or vector.
 
     Args:
@@ -166,7 +170,7 @@ def columns_at(tensor: Any, key: Any) -> Any:
         count = tf.size(wanted, tf.int64)
         sizes = tf.concat([tensor.dense_shape[:-1], [count]], 0)
         shape = tensor.shape[:-1].concatenate(wanted.shape)
-        return _of_places(tensor, rows * count + columns, values, sizes, shape)
+        return _from_places(tensor, rows * count + columns, values, sizes, shape)
     if tensor.shape.rank == 1:
         return tf.reduce_sum(values)
     dtype = tensor.row_splits.dtype
@@ -175,11 +179,17 @@ def columns_at(tensor: Any, key: Any) -> Any:
     return tensor.of_parts(splits, tf.cast(rows, dtype), values, *of_rows)
 
 
-def _places(tensor: Any) -> tf.Tensor:
+def _places(tensor: CSRSparseTensor) -> tf.Tensor:
     return row_numbers(tensor) * tensor.dense_shape[-1] + tf.cast(tensor.columns, tf.int64)
 
 
-def _of_places(like: Any, places: Any, values: Any, sizes: Any, shape: tf.TensorShape) -> Any:
+def _from_places(
+    like: CSRSparseTensor,
+    places: tf.Tensor,
+    values: tf.Tensor,
+    sizes: tf.Tensor,
+    shape: tf.TensorShape,
+) -> CSRSparseTensor:
     """Returns a tensor of entries at places, which may be in any order.
 
     Args:

@@ -9,13 +9,16 @@ defines its own gradient. Eager products of a few numbers run the kernel of `tf.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._types.csr.conversion import tall
 from extensor.authoring import row_ids, sizes_of
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._types.csr.value import CSRSparseTensor
 
 _DTYPES = (tf.float32, tf.float64, tf.complex64, tf.complex128)
 _KEPT = "_extensor_variants"
@@ -35,7 +38,7 @@ class _Matrix:
         products: The functions that multiply by the matrix, and by its transpose, by `transpose`.
     """
 
-    def __init__(self, matrix: Any, blocks: bool) -> None:
+    def __init__(self, matrix: CSRSparseTensor, blocks: bool) -> None:
         numbers = row_ids(matrix.row_splits, matrix.columns)
         columns = tf.cast(matrix.columns, tf.int64)
         height, width = sizes_of(matrix.shape[-2:], matrix.dense_shape[-2:])
@@ -58,7 +61,9 @@ class _Matrix:
         )
 
 
-def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint: bool) -> tf.Tensor:
+def multiply(
+    matrix: CSRSparseTensor, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint: bool
+) -> tf.Tensor:
     """Returns the product of one sparse and one dense matrix.
 
     Args:
@@ -83,7 +88,7 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
     is_eager = hasattr(values, "numpy") and tf.executing_eagerly()
     is_real = is_eager and values.dtype.is_floating
     if is_real and not blocks and values.shape[0] * dense.shape[1] <= _FEW:
-        return _of_few(tall(matrix), dense, transpose)
+        return _multiply_few(tall(matrix), dense, transpose)
     conjugated = adjoint and matrix.dtype.is_complex
     if conjugated or not is_eager:
         prepared = _Matrix(matrix, blocks)
@@ -96,7 +101,7 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
     return _times(kept[blocks], values, dense, transpose)
 
 
-def _of_few(matrix: tf.SparseTensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:
+def _multiply_few(matrix: tf.SparseTensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:
     """Returns the product by the kernel of `tf.sparse`, which has a gradient of its own."""
     return tf.raw_ops.SparseTensorDenseMatMul(
         a_indices=matrix.indices,
@@ -118,8 +123,10 @@ def _product(matrix: _Matrix, transpose: bool) -> Callable[[tf.Tensor, tf.Tensor
     """Returns a function of the values and the dense matrix that computes the product."""
 
     @tf.custom_gradient
-    def multiplied(values: tf.Tensor, dense: tf.Tensor) -> Any:
-        def gradient(upstream: tf.Tensor) -> Any:
+    def multiplied(
+        values: tf.Tensor, dense: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             rows, columns = matrix.indices[:, 0], matrix.indices[:, 1]
             if transpose:
                 rows, columns = columns, rows

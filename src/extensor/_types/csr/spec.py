@@ -70,11 +70,11 @@ class CSRSpec:
         return self.values.dtype
 
     @classmethod
-    def of(cls, value: Any) -> tf.TypeSpec:
+    def of(cls, value: CSRSparseTensor) -> tf.TypeSpec:
         """Returns the spec of a tensor, for any number of entries."""
         return cls(value.shape, value.values.dtype, value.row_splits.dtype)
 
-    def _with_shape(self, shape: tf.TensorShape) -> Any:
+    def _with_shape(self, shape: tf.TensorShape) -> Self:
         return type(self)(shape, self.dtype, self.row_splits.dtype)
 
     def stacked(self, num: int | None) -> Self:
@@ -103,7 +103,7 @@ class CSRSpec:
         boxed = [*boxed_rows_specs(self.columns), *boxed_rows_specs(self.values)]
         return [tf.TensorSpec(sizes, tf.int64), *boxed]
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+    def to_boxed_tensor(self, value: CSRSparseTensor, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the boxes: the inner sizes, the columns and the values."""
         expect_unstacks(self, value, minimum_rank)
         sizes = sizes_of(value.shape[:-1], value.dense_shape)
@@ -129,7 +129,7 @@ class CSRSpec:
         return self.value_type.of_parts(row_splits, columns, values, dense_shape, self.static_shape)
 
 
-def refined(shape: tf.TensorShape, dense_shape: tf.Tensor) -> tf.TensorShape:
+def known_shape(shape: tf.TensorShape, dense_shape: tf.Tensor) -> tf.TensorShape:
     """Returns the static shape, from `dense_shape` if its value is known."""
     # It may be a placeholder of another library, which is not a tensor.
     known = tf.get_static_value(dense_shape) if isinstance(dense_shape, tf.Tensor) else None

@@ -6,16 +6,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tensorflow as tf
 
 from extensor._types.csr import algebra, check, conversion, entries
-from extensor._types.csr.spec import CSRSpec, refined
-from extensor.authoring import extension_type, integers, known_arrays, lossless
+from extensor._types.csr.spec import CSRSpec, known_shape
+from extensor.authoring import (
+    array_over,
+    extension_type,
+    integers,
+    known_arrays,
+    lossless,
+    row_splits_of,
+    sizes_of,
+)
 from extensor.dispatch import OperatorsMixin
-from extensor.errors import DTypeError, RowError
+from extensor.errors import DTypeError, RowError, StructureError
 from extensor.typing import TensorLike
 
 if TYPE_CHECKING:
@@ -91,7 +99,7 @@ class CSRSparseTensor(OperatorsMixin):
     def __post_init__(self) -> None:
         if self.static_shape.rank is None:
             self.static_shape = tf.TensorShape([None] * self.dense_shape.shape[0])
-        self.static_shape = refined(self.static_shape, self.dense_shape)
+        self.static_shape = known_shape(self.static_shape, self.dense_shape)
         check.shapes(self)
         arrays = known_arrays(self.row_splits, self.columns, self.dense_shape)
         if arrays is not None and hasattr(self.values, "numpy"):
@@ -134,7 +142,20 @@ class CSRSparseTensor(OperatorsMixin):
         >>> xt.types.CSRSparseTensor.from_dense([[0.0, 2.0], [0.0, 0.0]]).columns.numpy()
         array([1])
         """
-        return conversion.from_dense(cls, dense, row_splits_dtype)
+        dense = tf.convert_to_tensor(lossless(dense, None, "CSRSparseTensor.from_dense"))
+        conversion.expect_dimensions(dense.shape, "from_dense")
+        dense_shape = tf.shape(dense, tf.int64)
+        tall = tf.reshape(dense, tf.stack([tf.reduce_prod(dense_shape[:-1]), dense_shape[-1]]))
+        is_entry = tf.not_equal(tall, tf.zeros([], dense.dtype))
+        places = tf.where(is_entry)
+        splits = row_splits_of(tf.math.count_nonzero(is_entry, axis=1))
+        return cls.of_parts(
+            tf.cast(splits, row_splits_dtype),
+            tf.cast(places[:, 1], row_splits_dtype),
+            tf.gather_nd(tall, places),
+            dense_shape,
+            dense.shape,
+        )
 
     @classmethod
     def from_sparse(
@@ -160,7 +181,38 @@ class CSRSparseTensor(OperatorsMixin):
         >>> xt.types.CSRSparseTensor.from_sparse(sparse).row_splits.numpy()
         array([0, 1, 1])
         """
-        return conversion.from_sparse(cls, sparse, row_splits_dtype, validate)
+        conversion.expect_dimensions(sparse.shape, "from_sparse")
+        indices, dense_shape = sparse.indices, sparse.dense_shape
+        rank = sparse.shape.rank
+        numbers = tf.zeros_like(indices[:, 0])
+        for axis in range(rank - 1):
+            numbers = numbers * dense_shape[axis] + indices[:, axis]
+        if hasattr(indices, "numpy") and hasattr(dense_shape, "numpy"):
+            conversion.expect_order(
+                array_over(indices), array_over(numbers), array_over(dense_shape)
+            )
+        elif validate:
+            in_range = tf.reduce_all((indices >= 0) & (indices < dense_shape))
+            checks = [
+                tf.debugging.Assert(in_range, ["from_sparse: indices must be inside the shape"]),
+                tf.debugging.assert_non_negative(
+                    numbers[1:] - numbers[:-1], "from_sparse: indices must be in order"
+                ),
+            ]
+            with tf.control_dependencies(checks):
+                numbers = tf.identity(numbers)
+        count = tf.reduce_prod(dense_shape[:-1])
+        lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, count)
+        result = cls(
+            tf.cast(row_splits_of(lengths), row_splits_dtype),
+            tf.cast(indices[:, -1], row_splits_dtype),
+            sparse.values,
+            dense_shape,
+            validate=validate,
+        )
+        return cls.of_parts(
+            result.row_splits, result.columns, result.values, dense_shape, sparse.shape
+        )
 
     @classmethod
     def from_scipy(
@@ -186,11 +238,22 @@ class CSRSparseTensor(OperatorsMixin):
 
     def to_dense(self) -> tf.Tensor:
         """Returns the dense tensor of the same shape."""
-        return conversion.to_dense(self)
+        # The entries are sorted already.
+        dense = tf.sparse.to_dense(conversion.tall(self), validate_indices=False)
+        if self.shape.rank == 2 and dense.shape == self.shape:
+            return dense
+        return tf.ensure_shape(tf.reshape(dense, self.dense_shape), self.shape)
 
     def to_sparse(self) -> tf.SparseTensor:
         """Returns the entries as a `tf.SparseTensor` of the same shape."""
-        return conversion.to_sparse(self)
+        numbers = conversion.row_numbers(self)
+        places = [tf.cast(self.columns, tf.int64)]
+        for size in reversed(sizes_of(self.shape[:-1], self.dense_shape)):
+            places.insert(0, numbers % size)
+            numbers //= size
+        return conversion.sparse_tensor(
+            tf.stack(places, 1), self.values, self.dense_shape, self.shape
+        )
 
     def to_scipy(self) -> sp.csr_array:
         """Returns a vector or matrix as a `scipy.sparse.csr_array` that shares its memory.
@@ -251,7 +314,30 @@ class CSRSparseTensor(OperatorsMixin):
                [0., 2.],
                [0., 2.]], dtype=float32)
         """
-        return algebra.gathered(self, tf.convert_to_tensor(indices))
+        indices = tf.convert_to_tensor(indices)
+        if self.shape.rank == 1:
+            raise StructureError(
+                "CSRSparseTensor.gather",
+                "a tensor of rank 2 or more",
+                f"shape {self.shape}",
+                "A vector has no rows: gather from matrix.to_dense().",
+            )
+        dtype = self.row_splits.dtype
+        numbers = tf.cast(tf.reshape(indices, [-1]), dtype)
+        if self.shape.rank > 2:
+            height = tf.cast(tf.reduce_prod(self.dense_shape[1:-1]), dtype)
+            numbers = tf.reshape(numbers[:, tf.newaxis] * height + tf.range(height), [-1])
+        begins, ends = self.row_splits[:-1], self.row_splits[1:]
+        places = tf.ragged.range(
+            tf.gather(begins, numbers), tf.gather(ends, numbers), row_splits_dtype=dtype
+        )
+        return self.of_parts(
+            places.row_splits,
+            tf.gather(self.columns, places.values),
+            tf.gather(self.values, places.values),
+            tf.concat([tf.shape(indices, tf.int64), self.dense_shape[1:]], 0),
+            indices.shape.concatenate(self.shape[1:]),
+        )
 
     def __getitem__(self, index: Any) -> Any:
         """Returns rows, columns, or one element; for a batch, matrices.
@@ -299,7 +385,7 @@ class CSRSparseTensor(OperatorsMixin):
             rows = self.gather(tf.range(self.dense_shape[0] if size is None else size)[keys[0]])
         return rows if len(keys) == 1 else entries.columns_at(rows, keys[1])
 
-    def _expect_inside(self, axis: int, key: Any) -> None:
+    def _expect_inside(self, axis: int, key: int | slice | tf.Tensor) -> None:
         """Raises RowError if a number is known to be outside of an axis."""
         size = self.shape[axis]
         known = tf.get_static_value(key) if isinstance(key, tf.Tensor) else key
@@ -365,7 +451,7 @@ class CSRSparseTensor(OperatorsMixin):
         >>> matrix.add(matrix).values.numpy()
         array([4.], dtype=float32)
         """
-        return algebra.added(self, other)
+        return algebra.add(self, other)
 
     def transpose(self) -> CSRSparseTensor:
         """Returns each matrix with rows and columns swapped: `[..., columns, rows]`.
@@ -379,7 +465,7 @@ class CSRSparseTensor(OperatorsMixin):
         array([[0., 0.],
                [2., 0.]], dtype=float32)
         """
-        return algebra.transposed(self)
+        return algebra.transpose(self)
 
     def reduce_sum(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
@@ -394,32 +480,32 @@ class CSRSparseTensor(OperatorsMixin):
         >>> xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2]).reduce_sum(axis=0).numpy()
         array([0., 2.], dtype=float32)
         """
-        return algebra.reduced(self, "sum", axis, keepdims)
+        return algebra.reduce(self, "sum", axis, keepdims)
 
     def reduce_mean(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
         """Returns the dense means along `axis`, zeros included; see `reduce_sum`."""
-        return algebra.reduced(self, "mean", axis, keepdims)
+        return algebra.reduce(self, "mean", axis, keepdims)
 
     def reduce_max(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
         """Returns the dense maxima along `axis`, zeros included; see `reduce_sum`."""
-        return algebra.reduced(self, "max", axis, keepdims)
+        return algebra.reduce(self, "max", axis, keepdims)
 
     def reduce_min(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
         """Returns the dense minima along `axis`, zeros included; see `reduce_sum`."""
-        return algebra.reduced(self, "min", axis, keepdims)
+        return algebra.reduce(self, "min", axis, keepdims)
 
     @property
     def shape(self) -> tf.TensorShape:
         """The static shape. Its rank is always known; its sizes are known in eager mode."""
         shape = self.__dict__.get("_extensor_shape")
         if shape is None:
-            shape = refined(self.static_shape, self.dense_shape)
+            shape = known_shape(self.static_shape, self.dense_shape)
             self.__dict__["_extensor_shape"] = shape
         return shape
 
@@ -432,3 +518,9 @@ class CSRSparseTensor(OperatorsMixin):
         count = self.columns.shape[0]
         entries = "" if count is None else f", {count} {'entry' if count == 1 else 'entries'}"
         return f"<CSRSparseTensor shape={self.shape} dtype={self.dtype.name}{entries}>"
+
+
+Op = Callable[..., Any]
+Operand = CSRSparseTensor | tf.Tensor
+"""An argument of an operation: a tensor may be any value that converts to one."""
+Axes = int | Sequence[int] | tf.Tensor | None

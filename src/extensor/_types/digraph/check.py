@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor.authoring import Pairs, num_rows, static_num_rows
 from extensor.errors import StructureError
+
+if TYPE_CHECKING:
+    from extensor._types.digraph.value import TensorDigraph
+
+Array = np.ndarray[Any, Any]
 
 
 class _Edges(Pairs):
@@ -40,7 +46,7 @@ _EDGES = _Edges(
 )
 
 
-def shapes(graph: Any) -> None:
+def shapes(graph: TensorDigraph) -> None:
     """Raises StructureError if static shapes do not match."""
     _EDGES.check_shapes(graph)
     for kind, counts in (("nodes", graph.num_nodes), ("edges", graph.num_edges)):
@@ -60,12 +66,17 @@ def _rows(count: int) -> str:
     return f"{count} row" if count == 1 else f"{count} rows"
 
 
-def numbers(source: Any, target: Any, num_nodes: Any, num_edges: Any) -> None:
+def numbers(
+    source: Array,
+    target: Array,
+    num_nodes: Array,
+    num_edges: Array,
+) -> None:
     """Raises StructureError unless each edge connects nodes of its own graph."""
     _EDGES.check_numbers(source, target, nodes=num_nodes, edges=num_edges)
 
 
-def in_graph(graph: Any) -> list[Any]:
+def in_graph(graph: TensorDigraph) -> list[Any]:
     """Returns the checks of `numbers` and `shapes` as assertions for a graph."""
     features = [
         (

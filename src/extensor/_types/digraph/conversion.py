@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._types.digraph.spec import Values
 from extensor.authoring import box, unbox, unstacked_spec
 from extensor.errors import MissingDependencyError, StructureError
 
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from extensor._types.digraph.value import TensorDigraph
+
 
 def from_networkx(
-    cls: Any, graph: Any, nodes: Sequence[str] | None, edges: Sequence[str] | None
-) -> Any:
+    cls: type[TensorDigraph],
+    graph: nx.Graph[Any],
+    nodes: Sequence[str] | None,
+    edges: Sequence[str] | None,
+) -> TensorDigraph:
     """Returns a graph of NetworkX as a value of `cls`."""
     directed = graph.to_directed()
     numbers = {node: number for number, node in enumerate(directed.nodes)}
@@ -55,7 +64,7 @@ def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict
     return columns
 
 
-def to_networkx(graph: Any, multigraph: bool) -> Any:
+def to_networkx(graph: TensorDigraph, multigraph: bool) -> nx.Graph[Any]:
     """Returns a single graph as a graph of NetworkX."""
     if graph.shape.rank:
         raise StructureError(
@@ -89,7 +98,7 @@ def to_networkx(graph: Any, multigraph: bool) -> Any:
     return result
 
 
-def _records(features: Any, count: int) -> list[dict[str, Any]]:
+def _records(features: Mapping[str, Values], count: int) -> list[dict[str, Any]]:
     """Returns the features of each node or edge."""
     columns = {name: _rows(value) for name, value in features.items()}
     return [{name: column[i] for name, column in columns.items()} for i in range(count)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
 
 import tensorflow as tf
 
@@ -25,13 +25,19 @@ from extensor.typing import ShapeLike
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from extensor import StructuredTensor
     from extensor._types.digraph.value import TensorDigraph
+
+Values = Union[tf.Tensor, tf.RaggedTensor, "StructuredTensor"]
+"""A feature, with a row for each node or edge: a tensor, records, or another value that stacks."""
 
 NUMBERS = tf.TensorSpec([None], tf.int64)
 """One number for each edge."""
 
 COUNTS = tf.TensorSpec(None, tf.int64)
 """One number for each graph."""
+
+_KINDS = ("nodes", "edges")
 
 
 class DigraphSpec:
@@ -53,7 +59,7 @@ class DigraphSpec:
     nodes: Mapping[str, Any]
     edges: Mapping[str, Any]
     num_nodes: tf.TensorSpec
-    value_type: Any
+    value_type: type[TensorDigraph]
 
     def __init__(
         self,
@@ -80,7 +86,7 @@ class DigraphSpec:
         return self.num_nodes.shape
 
     @classmethod
-    def of(cls, value: Any) -> tf.TypeSpec:
+    def of(cls, value: TensorDigraph) -> tf.TypeSpec:
         """Returns the spec of a graph, for any number of nodes and edges."""
         nodes, edges = (
             {name: tf.type_spec_from_value(feature) for name, feature in features.items()}
@@ -111,21 +117,11 @@ class DigraphSpec:
         """
         if self.shape.rank or not all(map(_has_tensors, graphs)):
             return None
-        num_nodes = tf.stack([graph.num_nodes for graph in graphs])
-        num_edges = tf.stack([graph.num_edges for graph in graphs])
-        source = tf.concat([graph.source for graph in graphs], 0)
-        splits = row_splits_of(num_edges)
-        first = first_positions(num_nodes.shape, num_nodes, splits, source)
-        value = object.__new__(self.value_type)
-        value.__dict__.update(
-            source=source + first,
-            target=tf.concat([graph.target for graph in graphs], 0) + first,
-            num_nodes=num_nodes,
-            num_edges=num_edges,
-            nodes=_joined([graph.nodes for graph in graphs]),
-            edges=_joined([graph.edges for graph in graphs]),
-        )
-        return value
+        ends = [tf.concat([getattr(g, end) for g in graphs], 0) for end in ("source", "target")]
+        counts = [tf.stack([getattr(g, f"num_{kind}") for g in graphs]) for kind in _KINDS]
+        first = first_positions(counts[0].shape, counts[0], row_splits_of(counts[1]), ends[0])
+        features = [_joined([getattr(graph, kind) for graph in graphs]) for kind in _KINDS]
+        return self._graph([end + first for end in ends], counts, features)
 
     def part(self, batch: TensorDigraph, index: int | slice | tf.Tensor) -> TensorDigraph | None:
         """Returns a graph of an eager batch, or a slice of it; None if only the boxes can.
@@ -152,14 +148,30 @@ class DigraphSpec:
         first = tf.constant(limits[0][0], tf.int64)
         cut, cut_nodes = _cut(edges), _cut(nodes)
         one = _cut(graphs, shrink=not is_slice)
+        return self._graph(
+            [cut(end) - first for end in (batch.source, batch.target)],
+            [one(count) for count in (batch.num_nodes, batch.num_edges)],
+            [
+                {name: cut_nodes(feature) for name, feature in batch.nodes.items()},
+                {name: cut(feature) for name, feature in batch.edges.items()},
+            ],
+        )
+
+    def _graph(
+        self,
+        ends: Sequence[tf.Tensor],
+        counts: Sequence[tf.Tensor],
+        features: Sequence[Mapping[str, Any]],
+    ) -> TensorDigraph:
+        """Returns a graph from parts that match. Runs no op and checks nothing."""
         value = object.__new__(self.value_type)
         value.__dict__.update(
-            source=cut(batch.source) - first,
-            target=cut(batch.target) - first,
-            num_nodes=one(batch.num_nodes),
-            num_edges=one(batch.num_edges),
-            nodes=FrozenDict({name: cut_nodes(of) for name, of in batch.nodes.items()}),
-            edges=FrozenDict({name: cut(of) for name, of in batch.edges.items()}),
+            source=ends[0],
+            target=ends[1],
+            num_nodes=counts[0],
+            num_edges=counts[1],
+            nodes=FrozenDict(features[0]),
+            edges=FrozenDict(features[1]),
         )
         return value
 
@@ -180,7 +192,7 @@ class DigraphSpec:
         boxed = [part for _, _, spec in self._rows() for part in boxed_rows_specs(spec)]
         return [self.num_nodes, self.num_nodes, *boxed]
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+    def to_boxed_tensor(self, value: TensorDigraph, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the boxes of a graph, or of a batch."""
         expect_unstacks(self, value, minimum_rank)
         sizes = sizes_of(value.shape, tf.shape(value.num_nodes, tf.int64))
@@ -197,33 +209,22 @@ class DigraphSpec:
         """Returns the graph, or the batch, that the boxes contain."""
         num_nodes, num_edges, *others = boxed_tensor
         boxes = iter(others)
-        values: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}
-        ends: list[tf.Tensor] = []
-        for i, (what, name, spec) in enumerate(self._rows()):
-            value = unbox_rows(spec, self.shape, boxes, tf.int64)
-            if i < 2:
-                ends.append(value)
-            else:
-                values[what][name] = value
+        values = [
+            (what, name, unbox_rows(spec, self.shape, boxes, tf.int64))
+            for what, name, spec in self._rows()
+        ]
+        ends = [value for _, _, value in values[:2]]
         first = first_positions(self.shape, num_nodes, row_splits_of(num_edges), ends[0])
-        value = object.__new__(self.value_type)
-        value.__dict__.update(
-            source=ends[0] + first,
-            target=ends[1] + first,
-            num_nodes=num_nodes,
-            num_edges=num_edges,
-            nodes=FrozenDict(values["nodes"]),
-            edges=FrozenDict(values["edges"]),
-        )
-        return value
+        features = [{n: value for what, n, value in values[2:] if what == kind} for kind in _KINDS]
+        return self._graph([end + first for end in ends], [num_nodes, num_edges], features)
 
 
-def _has_tensors(graph: Any) -> bool:
+def _has_tensors(graph: TensorDigraph) -> bool:
     parts = (graph.source, graph.num_nodes, *graph.nodes.values(), *graph.edges.values())
     return all(isinstance(part, tf.Tensor) for part in parts)
 
 
-def _cut(limits: tf.Tensor, shrink: bool = False) -> Any:
+def _cut(limits: tf.Tensor, shrink: bool = False) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns a function that takes rows of a tensor, or one row without its dimension."""
     begin, end, step = tf.unstack(limits)
     kernel = tf.raw_ops.StridedSlice
@@ -232,8 +233,8 @@ def _cut(limits: tf.Tensor, shrink: bool = False) -> Any:
     )
 
 
-def _joined(features: Sequence[Mapping[str, Any]]) -> FrozenDict:
-    return FrozenDict({n: tf.concat([of[n] for of in features], 0) for n in sorted(features[0])})
+def _joined(features: Sequence[Mapping[str, Any]]) -> dict[str, tf.Tensor]:
+    return {n: tf.concat([of[n] for of in features], 0) for n in sorted(features[0])}
 
 
 def _open_specs(kind: str, specs: Mapping[str, Any]) -> dict[str, Any]:

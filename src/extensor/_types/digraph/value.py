@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.digraph import check, conversion
-from extensor._types.digraph.spec import COUNTS, NUMBERS, DigraphSpec
+from extensor._types.digraph.spec import COUNTS, NUMBERS, DigraphSpec, Values
 from extensor.authoring import (
     batch_item,
     batch_of,
@@ -206,7 +206,7 @@ class TensorDigraph:
         """The limits of the edges of each graph: `[graphs + 1]`."""
         return row_splits_of(self.num_edges)
 
-    def __getitem__(self, index: Any) -> TensorDigraph:
+    def __getitem__(self, index: int | slice | tf.Tensor) -> TensorDigraph:
         """Returns one graph of a batch, or a slice of the batch.
 
         Args:
@@ -320,11 +320,11 @@ class TensorDigraph:
 
     # Changed graphs.
 
-    def with_nodes(self, **features: Any) -> TensorDigraph:
+    def with_nodes(self, **features: object) -> TensorDigraph:
         """Returns the graph with node features added or replaced."""
         return replace(self, nodes={**self.nodes, **_features(features)})
 
-    def with_edges(self, **features: Any) -> TensorDigraph:
+    def with_edges(self, **features: object) -> TensorDigraph:
         """Returns the graph with edge features added or replaced."""
         return replace(self, edges={**self.edges, **_features(features)})
 
@@ -374,7 +374,7 @@ class TensorDigraph:
             edges={name: take_rows(value, positions) for name, value in self.edges.items()},
         )
 
-    def _of_nodes(self, values: Any) -> Any:
+    def _of_nodes(self, values: object) -> Values:
         if isinstance(values, str):
             return _named(self.nodes, values, "nodes")
         return values if is_tensor_like(values) else tf.convert_to_tensor(values)
@@ -414,7 +414,7 @@ def _features(features: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(features: Mapping[str, Any], name: str, kind: str) -> Any:
+def _named(features: Mapping[str, Any], name: str, kind: str) -> Values:
     if name not in features:
         listed = ", ".join(sorted(features)) or "none"
         raise FieldError(
@@ -426,11 +426,11 @@ def _named(features: Mapping[str, Any], name: str, kind: str) -> Any:
     return features[name]
 
 
-def _brief(value: Any) -> str:
+def _brief(value: Values) -> str:
     return value.dtype.name if isinstance(value, tf.Tensor) else type(value).__name__
 
 
-def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
+def _mask(which: TensorLike, count: tf.Tensor, path: str) -> tf.Tensor:
     """Returns a bool vector, True for the chosen nodes or edges."""
     if not isinstance(which, tf.Tensor):
         array = np.asarray(which)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._types.labeled import naming
 from extensor.errors import DTypeError, RowError, StructureError
+from extensor.typing import TensorLike
+
+if TYPE_CHECKING:
+    from extensor._types.labeled.value import LabeledTensor, Operand
+
+Array = np.ndarray[Any, Any]
+
+Indexer = Union[int, slice, TensorLike, "LabeledTensor"]
+"""What is taken along an axis: a position, a slice, several positions, or bools."""
 
 
-def select(x: Any, indexers: Mapping[Any, Any], path: str) -> Any:
+def select(x: LabeledTensor, indexers: Mapping[Any, Any], path: str) -> LabeledTensor:
     """Returns the part of a tensor at the given positions along the given axes.
 
     Args:
@@ -20,7 +29,7 @@ def select(x: Any, indexers: Mapping[Any, Any], path: str) -> Any:
         indexers: By axis: a number, a slice, a vector of positions or bools, or a LabeledTensor.
         path: The name of the operation, for errors.
     """
-    axes = naming.numbers(x, list(indexers), path)
+    axes = naming.axis_numbers(x, list(indexers), path)
     basic: list[Any] = [slice(None)] * len(x.axes)
     advanced: list[tuple[str, Any]] = []
     for number, indexer in zip(axes, indexers.values(), strict=True):
@@ -38,7 +47,7 @@ def select(x: Any, indexers: Mapping[Any, Any], path: str) -> Any:
         number = x.axes.index(name)
         values = indexer.values if isinstance(indexer, type(x)) else indexer
         if values.dtype == tf.bool:
-            x = masked(x, indexer, number, path)
+            x = boolean_mask(x, indexer, number, path)
         else:
             size = tf.shape(x.values, values.dtype)[number]
             values = tf.where(values < 0, values + size, values)
@@ -51,7 +60,7 @@ def _is_number(indexer: Any) -> bool:
     return isinstance(indexer, tf.Tensor) and indexer.shape.rank == 0
 
 
-def _checked(x: Any, number: int, indexer: Any, path: str) -> Any:
+def _checked(x: LabeledTensor, number: int, indexer: Any, path: str) -> Indexer:
     """Returns an indexer as an integer, a slice, a tensor, or a LabeledTensor of rank 1 or more."""
     if isinstance(indexer, slice):
         return indexer
@@ -73,7 +82,7 @@ def _checked(x: Any, number: int, indexer: Any, path: str) -> Any:
     return indexer if labeled is None or indexer.shape.rank == 0 else labeled
 
 
-def _expect_inside(path: str, x: Any, number: int, positions: Any) -> None:
+def _expect_inside(path: str, x: LabeledTensor, number: int, positions: Array) -> None:
     size = x.values.shape[number]
     if size is None or positions.dtype.kind == "b" or not positions.size:
         return
@@ -89,7 +98,7 @@ def _expect_inside(path: str, x: Any, number: int, positions: Any) -> None:
         )
 
 
-def _indexer_error(path: str, x: Any, number: int, received: str) -> DTypeError:
+def _indexer_error(path: str, x: LabeledTensor, number: int, received: str) -> DTypeError:
     return DTypeError(
         path,
         f"a number, a slice, integers or bools for axis {x.axes[number]!r}",
@@ -98,7 +107,7 @@ def _indexer_error(path: str, x: Any, number: int, received: str) -> DTypeError:
     )
 
 
-def by_position(x: Any, key: Any) -> Any:
+def getitem(x: LabeledTensor, key: Any) -> LabeledTensor:
     """Returns `x[key]`."""
     path = "LabeledTensor[...]"
     if isinstance(key, Mapping):
@@ -121,7 +130,7 @@ def by_position(x: Any, key: Any) -> Any:
     return select(x, indexers, path)
 
 
-def take(x: Any, indices: Any, number: int, path: str) -> Any:
+def take(x: LabeledTensor, indices: Operand, number: int, path: str) -> LabeledTensor:
     """Returns the slices at positions along an axis; the axes of the positions replace this axis.
 
     Args:
@@ -161,7 +170,7 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
     return x.of_parts(values, (*shared, *rest[:place], *own, *rest[place + 1 :]))
 
 
-def masked(x: Any, mask: Any, number: int, path: str) -> Any:
+def boolean_mask(x: LabeledTensor, mask: Operand, number: int, path: str) -> LabeledTensor:
     """Returns the slices along an axis for which a mask is True.
 
     Args:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
+if TYPE_CHECKING:
+    from extensor._types.labeled.value import LabeledTensor
 
-def described(axes: Iterable[str], shape: tf.TensorShape) -> str:
+Axis = str | int | tf.Tensor
+"""The name of an axis, or its number, which may count from the end."""
+
+Axes = Axis | Collection[Axis]
+
+
+def axes_text(axes: Iterable[str], shape: tf.TensorShape) -> str:
     """Returns the names and sizes of axes as a string, for errors and reprs.
 
-    >>> from extensor._types.labeled.naming import described
+    >>> from extensor._types.labeled.naming import axes_text
     >>> import tensorflow as tf
-    >>> described(("word", "unit"), tf.TensorShape([None, 3]))
+    >>> axes_text(("word", "unit"), tf.TensorShape([None, 3]))
     '(word=None, unit=3)'
     """
     sizes = shape.as_list() if shape.rank is not None else []
@@ -30,14 +38,14 @@ def describe(value: Any) -> str:
     """Returns the description of a value in an error: its axes, or its type and shape."""
     axes = getattr(value, "axes", None)
     if isinstance(axes, tuple):
-        return f"axes {described(axes, value.values.shape)}"
+        return f"axes {axes_text(axes, value.values.shape)}"
     shape = getattr(value, "shape", None)
     if shape is None:
         return f"a {type(value).__qualname__}"
     return f"a {type(value).__qualname__} of shape {tuple(shape)}, without names"
 
 
-def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
+def check_names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     """Returns the names of axes as a tuple, after checking them.
 
     Args:
@@ -61,7 +69,7 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
             "Name each axis: axes=['word', 'feature'].",
         )
     found = tuple(str(name) for name in axes)
-    unique(found, path)
+    expect_unique(found, path)
     if shape.rank != len(found):
         raise StructureError(
             path,
@@ -76,7 +84,7 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     return found
 
 
-def unique(axes: Sequence[str], path: str, fix: str = "Rename one of the two.") -> None:
+def expect_unique(axes: Sequence[str], path: str, fix: str = "Rename one of the two.") -> None:
     """Raises StructureError if a name occurs twice."""
     for i, name in enumerate(axes):
         if name in axes[:i]:
@@ -85,7 +93,7 @@ def unique(axes: Sequence[str], path: str, fix: str = "Rename one of the two.") 
             )
 
 
-def new(axes: Sequence[str], name: Any, path: str) -> str:
+def new_name(axes: Sequence[str], name: object, path: str) -> str:
     """Returns the name of a new axis, after checking it.
 
     Raises:
@@ -96,11 +104,11 @@ def new(axes: Sequence[str], name: Any, path: str) -> str:
         raise DTypeError(
             path, "a name for the new axis", repr(name), "Pass it as axis: axis='batch'."
         )
-    unique((*axes, name), path, "Choose another name.")
+    expect_unique((*axes, name), path, "Choose another name.")
     return name
 
 
-def number(x: Any, axis: Any, path: str) -> int:
+def axis_number(x: LabeledTensor, axis: Axis, path: str) -> int:
     """Returns the number of the axis that a name or a number refers to.
 
     Args:
@@ -127,7 +135,7 @@ def number(x: Any, axis: Any, path: str) -> int:
     )
 
 
-def numbers(x: Any, axis: Any, path: str) -> list[int]:
+def axis_numbers(x: LabeledTensor, axis: Any, path: str) -> list[int]:
     """Returns the numbers of the axes that a name, a number, or a list of them refers to.
 
     Raises:
@@ -137,8 +145,8 @@ def numbers(x: Any, axis: Any, path: str) -> list[int]:
     if isinstance(axis, (tf.Tensor, np.ndarray)) and axis.shape != ():
         known = tf.get_static_value(axis)
         axis = [None] if known is None else known.ravel().tolist()
-    found = [number(x, one, path) for one in (axis if is_many(axis) else [axis])]
-    unique([x.axes[i] for i in found], path, "Name each axis once.")
+    found = [axis_number(x, one, path) for one in (axis if is_many(axis) else [axis])]
+    expect_unique([x.axes[i] for i in found], path, "Name each axis once.")
     return found
 
 
@@ -165,7 +173,9 @@ def _integer(axis: Any, path: str) -> int:
     return int(known)
 
 
-def mismatch_error(path: str, x: Any, y: Any, name: str | None = None) -> StructureError:
+def mismatch_error(
+    path: str, x: LabeledTensor, y: LabeledTensor, name: str | None = None
+) -> StructureError:
     """Returns the error for two tensors whose axes do not match.
 
     Args:
@@ -184,6 +194,6 @@ def mismatch_error(path: str, x: Any, y: Any, name: str | None = None) -> Struct
     )
 
 
-def names_error(path: str, x: Any, fix: str) -> ExtensorError:
+def names_error(path: str, x: LabeledTensor, fix: str) -> ExtensorError:
     """Returns the error for an operation that would lose the names."""
     return StructureError(path, "a tensor without names of axes", describe(x), fix)

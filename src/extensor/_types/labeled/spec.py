@@ -37,7 +37,7 @@ class LabeledSpec:
 
     def __init__(self, values: tf.TypeSpec, axes: str | Sequence[str]) -> None:
         self.values = values
-        self.axes = naming.names(axes, values.shape, "LabeledTensor.Spec.axes")
+        self.axes = naming.check_names(axes, values.shape, "LabeledTensor.Spec.axes")
 
     @property
     def shape(self) -> tf.TensorShape:

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._types.labeled import conversion, index, naming
+from extensor._types.labeled import index, naming
 from extensor._types.labeled.spec import LabeledSpec
 from extensor.authoring import extension_type, lossless
 from extensor.dispatch import OperatorsMixin
-from extensor.errors import DTypeError, StructureError
-from extensor.typing import TensorLike
+from extensor.errors import DTypeError, MissingDependencyError, StructureError
+from extensor.typing import DTypeLike, TensorLike
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -59,7 +60,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
 
     def __init__(self, values: TensorLike, axes: str | Sequence[str]) -> None:
         self.values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.values"))
-        self.axes = naming.names(axes, self.values.shape, "LabeledTensor.axes")
+        self.axes = naming.check_names(axes, self.values.shape, "LabeledTensor.axes")
 
     @classmethod
     def of_parts(cls, values: tf.Tensor, axes: Sequence[str]) -> LabeledTensor:
@@ -136,9 +137,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         axes = list(self.axes)
         for old, new in {**(names or {}), **others}.items():
-            axes[naming.number(self, old, "LabeledTensor.rename")] = new
+            axes[naming.axis_number(self, old, "LabeledTensor.rename")] = new
         shape = self.values.shape
-        return self.of_parts(self.values, naming.names(axes, shape, "LabeledTensor.rename"))
+        return self.of_parts(self.values, naming.check_names(axes, shape, "LabeledTensor.rename"))
 
     def transpose(self, *axes: str | EllipsisType) -> LabeledTensor:
         """Returns the tensor with its axes in another order.
@@ -156,13 +157,15 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         if not axes:
             return tf.transpose(self)
         named = [axis for axis in axes if axis is not Ellipsis]
-        order = naming.numbers(self, named, "LabeledTensor.transpose")
+        order = naming.axis_numbers(self, named, "LabeledTensor.transpose")
         if Ellipsis in axes:
             dots = axes.index(Ellipsis)
             order[dots:dots] = [i for i in range(len(self.axes)) if i not in order]
         return tf.transpose(self, order)
 
-    def isel(self, indexers: Mapping[str, Any] | None = None, /, **others: Any) -> LabeledTensor:
+    def isel(
+        self, indexers: Mapping[str, Any] | None = None, /, **others: index.Indexer
+    ) -> LabeledTensor:
         """Returns the part at the given positions along the given axes.
 
         Args:
@@ -201,7 +204,28 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         >>> xt.types.LabeledTensor.from_xarray(array)
         <LabeledTensor (word=1, feature=2) int64>
         """
-        return conversion.from_xarray(cls, array)
+        dims = getattr(array, "dims", None)
+        if not isinstance(dims, tuple) or not hasattr(array, "values"):
+            raise DTypeError(
+                "LabeledTensor.from_xarray",
+                "a DataArray or a Variable of xarray",
+                f"a {type(array).__qualname__}",
+                "Convert each array of a Dataset, such as dataset['grams'].",
+            )
+        values = array.values
+        if values.dtype.kind == "U":
+            values = values.astype(object)
+        try:
+            return cls(tf.convert_to_tensor(values), dims)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, DTypeError):
+                raise
+            raise DTypeError(
+                "LabeledTensor.from_xarray",
+                "a dtype that TensorFlow has",
+                str(array.dtype),
+                "Convert it first: array.astype('int64') converts dates to numbers.",
+            ) from error
 
     def to_xarray(self, **arguments: Any) -> xr.DataArray:
         """Returns the tensor as a DataArray. Needs eager execution.
@@ -217,11 +241,20 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         >>> x.to_xarray(coords={"word": ["salt", "oil"]}).sel(word="oil").item()
         2.0
         """
-        return conversion.to_xarray(self, **arguments)
+        try:
+            xarray = importlib.import_module("xarray")
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError(
+                "LabeledTensor.to_xarray",
+                "xarray",
+                "no module xarray",
+                'pip install "extensor[xarray]"',
+            ) from error
+        return xarray.DataArray(self.values.numpy(), dims=self.axes, **arguments)
 
     # A conversion to a tensor would lose the names, so only scalars convert implicitly.
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+    def __tf_tensor__(self, dtype: DTypeLike | None = None, name: str | None = None) -> tf.Tensor:
         """Returns a scalar as a tensor; called by TensorFlow."""
         if self.axes:
             raise naming.names_error(
@@ -231,7 +264,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             )
         return tf.convert_to_tensor(self.values, dtype, name=name)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         # TensorFlow calls this too, for arguments of ops that are not tensors.
         return np.asarray(self.__tf_tensor__().numpy(), dtype)
 
@@ -254,4 +289,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         return int(self.__tf_tensor__())
 
     def __repr__(self) -> str:
-        return f"<LabeledTensor {naming.described(self.axes, self.shape)} {self.dtype.name}>"
+        return f"<LabeledTensor {naming.axes_text(self.axes, self.shape)} {self.dtype.name}>"
+
+
+Op = Callable[..., Any]
+Operand = LabeledTensor | tf.Tensor
+"""An argument of an operation: a tensor may be any value that converts to one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import tensorflow as tf
@@ -11,14 +11,23 @@ import tensorflow as tf
 from extensor.authoring import with_rows_of
 from extensor.errors import DTypeError, StructureError
 
+if TYPE_CHECKING:
+    from extensor import StructuredTensor
+    from extensor._types.masked.value import MaskedTensor
 
-def static_shape(value: Any) -> tf.TensorShape:
+Mask = tf.Tensor | tf.RaggedTensor
+
+Values = Union[tf.Tensor, tf.RaggedTensor, "MaskedTensor", "StructuredTensor"]
+"""What a mask can be of: a tensor, records, or another value that stacks."""
+
+
+def static_shape(value: object) -> tf.TensorShape:
     """Returns the static shape of a value or spec; for records, the shape of the records."""
     shape: Any = getattr(value, "shape", None)
     return shape if isinstance(shape, tf.TensorShape) else tf.TensorShape(shape)
 
 
-def expect_fit(values: Any, mask: Any) -> None:
+def expect_fit(values: Values | tf.TypeSpec, mask: Mask | tf.TypeSpec) -> None:
     """Raises an error unless the shape of a mask is a prefix of the shape of its values.
 
     Args:
@@ -45,7 +54,7 @@ def expect_fit(values: Any, mask: Any) -> None:
         _expect_rows(values, mask, values, mask)
 
 
-def with_rows(mask: Any, values: Any) -> Any:
+def with_row_check(mask: Mask, values: Values) -> Mask:
     """Returns a mask, which fails in a run of a graph where it has other rows than its values."""
     return with_rows_of(mask, values, mask.shape.rank or 0, _other_rows)
 
@@ -59,7 +68,7 @@ def _other_rows(received: str) -> StructureError:
     )
 
 
-def _expect_rows(values: Any, mask: Any, all_values: Any, all_mask: Any) -> None:
+def _expect_rows(values: Any, mask: Mask, all_values: Values, all_mask: Mask) -> None:
     """Raises an error unless a mask has the row splits of its values."""
     is_ragged = hasattr(values, "row_splits")
     if isinstance(mask, tf.RaggedTensor):
@@ -74,7 +83,9 @@ def _expect_rows(values: Any, mask: Any, all_values: Any, all_mask: Any) -> None
         raise _shape_error(all_values, all_mask)
 
 
-def _shape_error(values: Any, mask: Any, received: str | None = None) -> StructureError:
+def _shape_error(
+    values: Values | tf.TypeSpec, mask: Mask | tf.TypeSpec, received: str | None = None
+) -> StructureError:
     shape = static_shape(values)
     shorter = [tf.TensorShape(shape[:rank]) for rank in range(shape.rank or 0, -1, -1)]
     uniform = [s for s, _ in itertools.groupby(map(str, shorter))]

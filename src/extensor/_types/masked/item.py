@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._types.masked.check import static_shape
+from extensor._types.masked.check import Mask, Values, static_shape
 from extensor.authoring import (
     cast_value,
     concat_rows,
@@ -22,19 +22,20 @@ from extensor.authoring import (
     uncut_rows,
 )
 from extensor.errors import NullError, StructureError
+from extensor.typing import TensorLike
 
 
-def is_tensor(values: Any) -> bool:
+def is_tensor(values: object) -> bool:
     """Returns whether values are a dense or ragged tensor."""
     return isinstance(values, (tf.Tensor, tf.Variable, tf.RaggedTensor))
 
 
-def is_whole(values: Any, mask: Any) -> bool:
+def masks_elements(values: Values, mask: Mask) -> bool:
     """Returns whether a mask has one bool for each single number or string."""
     return is_tensor(values) and mask.shape.rank == values.shape.rank
 
 
-def static(number: Any) -> Any:
+def static_value(number: object) -> Any:
     """Returns an axis, or a list of axes, without a tensor; None if only a graph knows it.
 
     `tf.get_static_value` alone takes as long as a kernel for what is no tensor.
@@ -45,7 +46,7 @@ def static(number: Any) -> Any:
 _TENSORS = (tf.Tensor, tf.Variable)
 
 
-def all_valid(values: Any, rank: int | None = None) -> Any:
+def all_valid(values: Values, rank: int | None = None) -> Mask:
     """Returns a mask that is True everywhere.
 
     Args:
@@ -73,7 +74,7 @@ def all_valid(values: Any, rank: int | None = None) -> Any:
     )
 
 
-def without_nulls(values: Any, mask: Any, path: str) -> Any:
+def without_nulls(values: Values, mask: Mask, path: str) -> Values:
     """Returns values all of which must be valid.
 
     Args:
@@ -86,7 +87,7 @@ def without_nulls(values: Any, mask: Any, path: str) -> Any:
             assertion with the same message fails when the graph runs.
     """
     flat = getattr(mask, "flat_values", mask)
-    known = static(flat)
+    known = static_value(flat)
     nulls = tf.math.count_nonzero(~flat) if known is None else int(np.count_nonzero(~known))
     error = NullError(
         path,
@@ -103,19 +104,19 @@ def without_nulls(values: Any, mask: Any, path: str) -> Any:
         return tf.nest.map_structure(tf.identity, values, expand_composites=True)
 
 
-def aligned(values: Any, mask: Any) -> Any:
+def expand_mask(values: Mask, mask: Mask) -> Mask:
     """Returns a mask that broadcasts to dense values; for ragged values, with their row splits."""
-    if is_whole(values, mask) or values.shape.rank is None or mask.shape.rank is None:
+    if masks_elements(values, mask) or values.shape.rank is None or mask.shape.rank is None:
         return mask
     if isinstance(values, tf.RaggedTensor):
-        return values.with_values(aligned(values.values, _of_rows(values, mask)))
+        return values.with_values(expand_mask(values.values, _repeat_for_rows(values, mask)))
     if mask.shape.rank > 0:
         for _ in range(values.shape.rank - mask.shape.rank):
             mask = tf.expand_dims(mask, -1)
     return mask
 
 
-def _of_rows(values: tf.RaggedTensor, mask: Any) -> Any:
+def _repeat_for_rows(values: tf.RaggedTensor, mask: Mask) -> Mask:
     """Returns the mask of the `values` of a RaggedTensor, repeated from the mask of its rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
@@ -126,35 +127,35 @@ def _of_rows(values: tf.RaggedTensor, mask: Any) -> Any:
     return tf.reshape(mask, tf.concat([[-1], tf.shape(mask)[2:]], 0))  # rows of one length
 
 
-def elements(values: Any, mask: Any) -> Any:
+def element_mask(values: Mask, mask: Mask) -> Mask:
     """Returns a mask with one bool for each single number or string, repeated within items."""
-    if is_whole(values, mask):
+    if masks_elements(values, mask):
         return mask
-    mask = aligned(values, mask)
+    mask = expand_mask(values, mask)
     if isinstance(values, tf.RaggedTensor):
-        return values.with_flat_values(spread(mask.flat_values, values.flat_values))
-    return spread(mask, values)
+        return values.with_flat_values(broadcast_mask(mask.flat_values, values.flat_values))
+    return broadcast_mask(mask, values)
 
 
-def spread(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+def broadcast_mask(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """Returns a mask broadcast to the shape of dense values."""
     if values.shape.is_fully_defined():
         return mask if mask.shape == values.shape else tf.broadcast_to(mask, values.shape)
     return tf.ensure_shape(tf.broadcast_to(mask, tf.shape(values)), values.shape)
 
 
-def choose(mask: Any, values: Any, other: Any) -> Any:
+def fill(mask: Mask, values: Mask, other: TensorLike) -> Mask:
     """Returns values with a scalar in place of those that are not valid.
 
     The gradient of the replaced values is zero, even if the upstream gradient is NaN.
     """
-    mask = aligned(values, mask)
+    mask = expand_mask(values, mask)
     if isinstance(values, tf.RaggedTensor):
-        return values.with_flat_values(choose(mask.flat_values, values.flat_values, other))
-    return selected(mask, values, other)
+        return values.with_flat_values(fill(mask.flat_values, values.flat_values, other))
+    return where(mask, values, other)
 
 
-def selected(mask: Any, values: Any, other: Any) -> tf.Tensor:
+def where(mask: tf.Tensor, values: tf.Tensor, other: TensorLike) -> tf.Tensor:
     """Returns `tf.where` of dense values: the kernel alone, which takes a third of the time."""
     if not isinstance(values, tf.Tensor) or not isinstance(mask, tf.Tensor):
         return tf.where(mask, values, tf.convert_to_tensor(other, values.dtype))
@@ -166,7 +167,7 @@ def selected(mask: Any, values: Any, other: Any) -> tf.Tensor:
 _SCALARS = frozenset([bool, int, float, str, bytes])
 
 
-def replaced(values: Any, mask: Any, item: Any) -> Any:
+def fill_items(values: Values, mask: Mask, item: object) -> Values:
     """Returns values with a list or record in place of items that are not valid.
 
     Args:
@@ -176,7 +177,7 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
     """
     rows = uncut_rows(values) if isinstance(mask, tf.RaggedTensor) else None
     if rows is not None:
-        return cut_rows(replaced(rows[0], mask.values, item), rows[1])
+        return cut_rows(fill_items(rows[0], mask.values, item), rows[1])
     if mask.shape.rank != 1:
         raise StructureError(
             "MaskedTensor.fill",
@@ -192,7 +193,7 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
     return take_rows(both, tf.where(mask, tf.range(count), count))
 
 
-def rank_of(value: Any) -> int | None:
+def rank_of(value: object) -> int | None:
     """Returns the rank of a tensor, of an array, or of nested lists; a dict is one record."""
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
@@ -201,7 +202,7 @@ def rank_of(value: Any) -> int | None:
     return static_shape(value).rank if isinstance(shape, tf.TensorShape) else len(shape)
 
 
-def reached(values: Any, mask: Any, value: Any) -> tuple[Any, Any]:
+def values_to_fill(values: Values, mask: Mask, value: object) -> tuple[Any, Any]:
     """Returns values and the mask of all items that a value can replace.
 
     Of masks inside one another, the inner ones have more dimensions. Their items are not valid
@@ -217,12 +218,12 @@ def reached(values: Any, mask: Any, value: Any) -> tuple[Any, Any]:
         items = static_shape(values).rank, values.mask.shape.rank
         if rank is None or None in items or rank > items[0] - items[1]:
             break
-        mask = tf.logical_and(values.mask, aligned(values.mask, mask))
+        mask = tf.logical_and(values.mask, expand_mask(values.mask, mask))
         values = values.values
     return values, mask
 
 
-def without_none(plain: Any, spec: Any, depth: int) -> tuple[Any, Any]:
+def without_none(plain: Any, spec: tf.TypeSpec, depth: int) -> tuple[Any, Any]:
     """Returns nested lists with other items in place of None, and a mask of the same lists.
 
     Args:
@@ -237,19 +238,19 @@ def without_none(plain: Any, spec: Any, depth: int) -> tuple[Any, Any]:
     return (plain, None) if _all(mask) else (_filled(plain, mask, _neutral(spec, depth)), mask)
 
 
-def _not_none(plain: Any, depth: int) -> Any:
+def _not_none(plain: Any, depth: int) -> list[Any] | bool:
     if depth and isinstance(plain, (list, tuple)):
         return [_not_none(item, depth - 1) for item in cast("list[Any]", plain)]
     return plain is not None
 
 
-def _all(mask: Any) -> bool:
-    return all(map(_all, cast("list[Any]", mask))) if isinstance(mask, list) else mask
+def _all(mask: list[Any] | bool) -> bool:
+    return all(map(_all, mask)) if isinstance(mask, list) else mask
 
 
-def _filled(plain: Any, mask: Any, neutral: Any) -> Any:
+def _filled(plain: Any, mask: list[Any] | bool, neutral: object) -> Any:
     if isinstance(mask, list):
-        pairs = zip(plain, cast("list[Any]", mask), strict=True)
+        pairs = zip(plain, mask, strict=True)
         return [_filled(item, valid, neutral) for item, valid in pairs]
     return plain if mask else neutral
 
@@ -271,27 +272,30 @@ def _neutral(spec: Any, depth: int) -> Any:
     return "" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype().item()
 
 
-def to_py(values: Any, mask: Any) -> Any:
+def to_py(values: Values, mask: Mask) -> Any:
     """Returns values as numbers, lists and dicts, with None for items that are not valid."""
-    plain = values.to_py() if hasattr(values, "to_py") else _listed(values)
+    plain = to_lists(values)
     if isinstance(mask, tf.Tensor) and mask.shape.rank == 1:  # in a third of the time
         items = list(plain)
         for i in np.flatnonzero(~mask.numpy()).tolist():
             items[i] = None
         return items
-    return _with_none(plain, _listed(mask))
+    return _with_none(plain, to_lists(mask))
 
 
-def _listed(values: Any) -> Any:
+def to_lists(values: Any) -> Any:
+    """Returns a value as lists of its Python values."""
+    if hasattr(values, "to_py"):
+        return values.to_py()
     if isinstance(values, tf.RaggedTensor):
         return values.to_list()
     plain = values.numpy()
     return plain.tolist() if hasattr(plain, "tolist") else plain
 
 
-def _with_none(plain: Any, mask: Any) -> Any:
+def _with_none(plain: Any, mask: list[Any] | bool) -> Any:
     if isinstance(mask, list):
-        bools = cast("list[Any]", mask)
+        bools = mask
         pairs = zip(plain, bools, strict=True)
         if not bools or isinstance(bools[0], bool):
             return [item if valid else None for item, valid in pairs]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +11,9 @@ import tensorflow as tf
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
 from extensor.authoring import cast_value, castable_type, supertype
+
+if TYPE_CHECKING:
+    from extensor._types.masked.value import MaskedTensor
 
 
 class MaskedSpec:
@@ -47,7 +50,9 @@ class MaskedSpec:
         """The dtype of the values, if they are tensors."""
         return self.values.dtype
 
-    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
+    def cast(
+        self, value: Any, casting_context: object | None = None, **request: Any
+    ) -> MaskedTensor:
         """Returns a value as a MaskedTensor of this spec; without a mask, all of it is valid.
 
         Args:
@@ -104,7 +109,7 @@ class MaskedSpec:
         return type(self)(values, mask)
 
 
-def _mask_of(values: Any) -> Any:
+def _mask_of(values: tf.TypeSpec) -> tf.TensorSpec | tf.RaggedTensorSpec:
     if isinstance(values, tf.RaggedTensorSpec) and values.ragged_rank > 0:
         return tf.RaggedTensorSpec(
             values.shape, tf.bool, values.ragged_rank, values.row_splits_dtype

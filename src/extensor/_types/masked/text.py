@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import tensorflow as tf
+
+if TYPE_CHECKING:
+    from extensor._types.masked.value import MaskedTensor
 
 _SHOWN = 3  # items at the beginning and at the end of a list
 
 
-def is_eager(value: Any) -> bool:
+def is_eager(value: MaskedTensor) -> bool:
     """Returns whether all tensors of a value are known, and its rows can be listed."""
     parts = tf.nest.flatten(value, expand_composites=True)
     return value.shape.rank is not None and all(hasattr(part, "numpy") for part in parts)
 
 
-def shown(value: Any) -> str:
+def to_text(value: MaskedTensor) -> str:
     """Returns the first and last rows of an eager MaskedTensor as text."""
     dtype: Any = getattr(value, "dtype", None)
     kind = dtype.as_numpy_dtype if isinstance(dtype, tf.DType) and dtype.is_floating else None
@@ -29,7 +32,7 @@ def shown(value: Any) -> str:
     return f"[{ends[0]}, ..., {ends[1]}]"
 
 
-def _text(plain: Any, kind: Callable[[float], Any] | None) -> str:
+def _text(plain: object, kind: Callable[[float], Any] | None) -> str:
     """Returns numbers, lists and dicts as text; floats as their dtype writes them."""
     if plain is None:
         return "--"

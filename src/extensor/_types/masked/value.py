@@ -10,13 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.check import expect_fit, static_shape, with_rows
+from extensor._types.masked.check import Values, expect_fit, static_shape, with_row_check
 from extensor._types.masked.spec import MaskedSpec
-from extensor._types.masked.text import is_eager, shown
+from extensor._types.masked.text import is_eager, to_text
 from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, MissingAttributeError, NullError, StructureError
-from extensor.typing import ShapeLike, TensorLike
+from extensor.typing import DTypeLike, ShapeLike, TensorLike
 
 
 @extension_type(name="extensor.types.MaskedTensor")
@@ -69,7 +69,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     mask: Any
     """True where the values are valid; its shape is a prefix of the shape of the values."""
 
-    def __init__(self, values: Any, mask: TensorLike | tf.RaggedTensor | None = None) -> None:
+    def __init__(self, values: object, mask: TensorLike | tf.RaggedTensor | None = None) -> None:
         values = _tensor_of(values, "values")
         self.values = values  # pyright: ignore[reportAttributeAccessIssue]
         mask = item.all_valid(values) if mask is None else _tensor_of(mask, "mask")
@@ -83,7 +83,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             if not is_tensor_like(part):
                 setattr(self, name, _tensor_of(part, name))
         expect_fit(self.values, self.mask)
-        mask = with_rows(self.mask, self.values)
+        mask = with_row_check(self.mask, self.values)
         self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     @classmethod
@@ -137,7 +137,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             return fields["mask"]
 
     @classmethod
-    def combined(cls, values: Any, mask: tf.Tensor | tf.RaggedTensor) -> MaskedTensor:
+    def combined(cls, values: object, mask: tf.Tensor | tf.RaggedTensor) -> MaskedTensor:
         """Returns values with a mask, and, if they are masked already, valid where both masks are.
 
         Args:
@@ -171,7 +171,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     # Rows.
 
-    def __tf_cut_rows__(self, row_splits: Any) -> MaskedTensor:
+    def __tf_cut_rows__(self, row_splits: tf.Tensor) -> MaskedTensor:
         """Returns the values and the mask cut into rows; see `xt.authoring.cut_rows`."""
         values = cut_rows(self.values, row_splits)
         rows = uncut_rows(values)  # its row splits may have been cast
@@ -222,7 +222,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                 "no mask. In a tf.function there are no arrays.",
             )
         with tf.init_scope():  # a function may be traced meanwhile
-            mask = item.elements(self.values, self.mask)
+            mask = item.element_mask(self.values, self.mask)
         return np.ma.array(self.values.numpy(), mask=~mask.numpy())  # pyright: ignore
 
     @classmethod
@@ -262,7 +262,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                 "For a vector, call tf.boolean_mask(x.values, x.mask).",
             )
         if isinstance(values, tf.RaggedTensor) or mask.shape.rank < 2:
-            mask = item.elements(values, mask)
+            mask = item.element_mask(values, mask)
         return tf.ragged.boolean_mask(values, mask)
 
     def to_py(self) -> Any:
@@ -278,7 +278,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     # Valid values.
 
-    def fill(self, value: Any) -> Any:
+    def fill(self, value: object) -> Any:
         """Returns the values without a mask, with another value where they are not valid.
 
         Args:
@@ -299,14 +299,14 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         >>> lists.fill([7])
         <tf.RaggedTensor [[1, 2], [7]]>
         """
-        values, mask = item.reached(self.values, self.mask, value)
+        values, mask = item.values_to_fill(self.values, self.mask, value)
         if item.is_tensor(values):
             value = lossless(value, values.dtype, "MaskedTensor.fill")
         if isinstance(values, tf.Tensor):
-            return item.selected(item.aligned(values, mask), values, value)
+            return item.where(item.expand_mask(values, mask), values, value)
         if item.is_tensor(values) and item.rank_of(value) == 0:
-            return item.choose(mask, values, value)
-        return item.replaced(values, mask, value)
+            return item.fill(mask, values, value)
+        return item.fill_items(values, mask, value)
 
     def unmasked(self, path: str = "MaskedTensor") -> Any:
         """Returns the values without the mask; nothing may be null.
@@ -354,16 +354,16 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
         For values of rank 3 or more, the mask is True for each step with any valid value.
         """
-        values = item.choose(self.mask, self._tensor("__keras_mask__"), _zero(self.dtype))
+        values = item.fill(self.mask, self._tensor("__keras_mask__"), _zero(self.dtype))
         mask = self.mask
         if isinstance(values, tf.RaggedTensor):
-            mask = item.elements(values, mask).to_tensor()
+            mask = item.element_mask(values, mask).to_tensor()
             values = values.to_tensor()
         if mask.shape.rank is not None and mask.shape.rank > 2:
             mask = tf.reduce_any(mask, list(range(2, mask.shape.rank)))
         return values, mask
 
-    def _tensor(self, method: str) -> Any:
+    def _tensor(self, method: str) -> tf.Tensor | tf.RaggedTensor:
         if not item.is_tensor(self.values):
             raise DTypeError(
                 f"MaskedTensor.{method}",
@@ -376,7 +376,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     # A conversion would lose the mask. TensorFlow calls the first of these, because an array has no
     # gradient.
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+    def __tf_tensor__(self, dtype: DTypeLike | None = None, name: str | None = None) -> tf.Tensor:
         """Raises an error; called by TensorFlow, by operations without a handler."""
         raise DTypeError(
             "MaskedTensor",
@@ -386,7 +386,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             "it. Authors of an operation register a handler for it with xt.dispatch.implements.",
         )
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         # np.asarray of an array of numpy.ma returns the hidden values too.
         array = self.to_numpy()
         count = int(np.ma.count_masked(array))
@@ -399,7 +401,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             )
         return np.array(np.ma.getdata(array), dtype, copy=bool(copy) or None)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: object, args: Any, kwargs: Any
+    ) -> Any:
         # NumPy's functions get arrays. Without this method, some call methods of arrays instead.
         del types
         if func is np.shape:
@@ -407,7 +411,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         args, kwargs = tf.nest.map_structure(_as_array, (list(args), kwargs))
         return func(*args, **kwargs)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         # NumPy's functions get arrays. An operator with an array on its left keeps the mask.
         left = inputs[0]
         if method == "__call__" and not isinstance(left, MaskedTensor) and ufunc in _REFLECTED:
@@ -435,8 +439,14 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows the masked number
         elif is_eager(self):
             with contextlib.suppress(Exception):  # the code of other types; a repr never fails
-                text += f" {shown(self)}"
+                text += f" {to_text(self)}"
         return f"{text}>"
+
+
+Op = Callable[..., Any]
+Operand = MaskedTensor | tf.Tensor
+"""An argument of an operation: a tensor may be any value that converts to one."""
+Axes = int | Sequence[int] | tf.Tensor | None
 
 
 # The methods for the operators of NumPy's arrays, which call these functions.
@@ -461,7 +471,7 @@ _REFLECTED: dict[Any, str] = {
 }
 
 
-def _expect_outer(mask: Any, inner: Any) -> None:
+def _expect_outer(mask: tf.Tensor | tf.RaggedTensor, inner: tf.Tensor | tf.RaggedTensor) -> None:
     """Raises unless a mask has fewer dimensions than the mask of its values."""
     ranks = mask.shape.rank, inner.shape.rank
     if None not in ranks and ranks[0] >= ranks[1]:
@@ -473,7 +483,7 @@ def _expect_outer(mask: Any, inner: Any) -> None:
         )
 
 
-def _tensor_of(value: Any, name: str) -> Any:
+def _tensor_of(value: object, name: str) -> Values:
     """Returns an extension value unchanged, and any other value as a tensor."""
     if is_tensor_like(value) and not isinstance(value, tf.Variable):
         return value
@@ -484,7 +494,7 @@ def _tensor_of(value: Any, name: str) -> Any:
 
 
 def _missing(masked: MaskedTensor, name: str) -> AttributeError:
-    """Returns the error for an attribute, which says of masked records what records say."""
+    """Returns the error for an attribute; for masked records, that of the records."""
     own = type(masked).__name__
     values = masked.__dict__.get("values")
     if not hasattr(type(values), name):
@@ -502,9 +512,9 @@ def _missing(masked: MaskedTensor, name: str) -> AttributeError:
     return AttributeError(f"{own!r} object has no attribute {name!r}")
 
 
-def _as_array(leaf: Any) -> Any:
+def _as_array(leaf: object) -> object:
     return np.asarray(leaf) if isinstance(leaf, MaskedTensor) else leaf
 
 
-def _zero(dtype: tf.DType) -> Any:
+def _zero(dtype: tf.DType) -> str | np.ndarray[Any, Any]:
     return "" if dtype == tf.string else np.zeros([], dtype.as_numpy_dtype)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._types.masked.value import MaskedTensor
 from extensor.authoring import known_arrays, num_rows, static_num_rows
 from extensor.errors import DTypeError, FieldError, RowError, StructureError
+
+if TYPE_CHECKING:
+    from extensor import StructuredTensor
+    from extensor._types.union.value import UnionTensor
+
+Codes = tf.Tensor | tf.RaggedTensor
+
+Rows = Union[tf.Tensor, tf.RaggedTensor, MaskedTensor, "StructuredTensor", "UnionTensor"]
+"""The rows of a variant: a tensor, records, or another value that stacks."""
 
 MAX_VARIANTS = 128
 """A type code is an int8, as in Arrow."""
 
 
-def expect_names(variants: Any, names: Any) -> None:
+def expect_names(variants: object, names: Iterable[str]) -> None:
     """Raises an error unless there are variants, and `names` are their names.
 
     Raises:
@@ -48,7 +58,7 @@ def expect_names(variants: Any, names: Any) -> None:
         )
 
 
-def counts(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> None:
+def expect_counts(codes: Codes, names: tuple[str, ...], variants: Mapping[str, Any]) -> None:
     """Raises an error unless each variant has one row for each of its codes; not in a graph.
 
     Args:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._types.masked.item import to_lists
 from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.check import Rows
 from extensor.authoring import cast_value
+
+if TYPE_CHECKING:
+    from extensor._types.union.spec import UnionSpec
+    from extensor._types.union.value import UnionTensor
 
 NULL = "null"
 """The name of the variant of None."""
 
 
-def of_values(values: Any, spec: Any = None) -> Any:
+def from_values(values: Any, spec: UnionSpec | None = None) -> Any:
     """Returns a union of Python values: a field of records that have these values.
 
     Args:
@@ -44,7 +50,7 @@ def of_values(values: Any, spec: Any = None) -> Any:
     if is_null.any():
         all_codes = np.full(len(values), len(variants), np.int8)
         all_codes[~is_null] = codes
-        codes, variants[NULL] = all_codes, nulls(int(is_null.sum()))
+        codes, variants[NULL] = all_codes, null_rows(int(is_null.sum()))
     return codes, variants
 
 
@@ -62,7 +68,7 @@ def _name_of(rows: Any) -> str:
     )
 
 
-def nulls(count: Any) -> MaskedTensor:
+def null_rows(count: int | tf.Tensor) -> MaskedTensor:
     """Returns the rows of the variant of None: numbers that are all not valid.
 
     Args:
@@ -71,18 +77,18 @@ def nulls(count: Any) -> MaskedTensor:
     return MaskedTensor.of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
 
 
-def is_nulls(rows: Any) -> bool:
+def is_null_rows(rows: Rows) -> bool:
     """Returns whether rows are all null, and of the type that the variant of None has.
 
     A variant with the name of that variant may have values of another type, which may be empty.
     """
-    if not isinstance(rows, MaskedTensor) or not is_type_of_nulls(tf.type_spec_from_value(rows)):
+    if not isinstance(rows, MaskedTensor) or not is_null_spec(tf.type_spec_from_value(rows)):
         return False
     known = tf.get_static_value(rows.mask)
     return known is not None and not known.any()
 
 
-def is_type_of_nulls(spec: Any) -> bool:
+def is_null_spec(spec: tf.TypeSpec) -> bool:
     """Returns whether a spec is that of the rows of the variant of None: masked float32."""
     return (
         isinstance(spec, MaskedTensor.Spec)
@@ -92,7 +98,7 @@ def is_type_of_nulls(spec: Any) -> bool:
     )
 
 
-def with_names(value: Any, spec: Any) -> Any:
+def with_names(value: UnionTensor, spec: UnionSpec) -> UnionTensor:
     """Returns a union with the variants of a spec, or the value itself if they differ more.
 
     Args:
@@ -114,23 +120,13 @@ def with_names(value: Any, spec: Any) -> Any:
     return value.of_parts(new, variants, spec.names)
 
 
-def to_py(value: Any) -> Any:
+def to_py(value: UnionTensor) -> Any:
     """Returns the values of a union as numbers, bytes, lists and dicts."""
-    rows = [iter(listed(value.variants[name])) for name in value.names]
-    return _placed(listed(value.codes), rows)
+    rows = [iter(to_lists(value.variants[name])) for name in value.names]
+    return _placed(to_lists(value.codes), rows)
 
 
-def _placed(codes: Any, rows: list[Any]) -> Any:
+def _placed(codes: list[Any] | int, rows: list[Any]) -> Any:
     if isinstance(codes, list):
-        return [_placed(code, rows) for code in cast("list[Any]", codes)]
+        return [_placed(code, rows) for code in codes]
     return next(rows[codes])
-
-
-def listed(value: Any) -> Any:
-    """Returns a value as lists of its Python values."""
-    if hasattr(value, "to_py"):
-        return value.to_py()
-    if isinstance(value, tf.RaggedTensor):
-        return value.to_list()
-    plain = value.numpy()
-    return plain.tolist() if hasattr(plain, "tolist") else plain

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from extensor._types.union.rows import flat_codes, in_order, shaped
+from extensor._types.union.check import Rows
+from extensor._types.union.rows import flat_codes, merge_variants, with_shape_of
 from extensor.authoring import is_tensor_like, lossless, num_rows, static_num_rows
 from extensor.errors import FieldError, StructureError
+
+if TYPE_CHECKING:
+    from extensor._types.union.value import UnionTensor
 
 Function = Callable[[Any], Any]
 
 
-def match(union: Any, functions: Mapping[str, Function], default: Function | None) -> Any:
+def match(
+    union: UnionTensor, functions: Mapping[str, Function], default: Function | None
+) -> Rows | UnionTensor:
     """Returns the results of `UnionTensor.match`."""
     for name in functions:
         if name not in union.variants:
@@ -30,11 +36,11 @@ def match(union: Any, functions: Mapping[str, Function], default: Function | Non
         for name, result in zip(union.names, results, strict=True)
     ]
     if _is_one_type(rows):
-        return shaped(in_order(rows, flat_codes(union.codes)), union.codes)
+        return with_shape_of(merge_variants(rows, flat_codes(union.codes)), union.codes)
     return union.of_parts(union.codes, dict(zip(union.names, rows, strict=True)), union.names)
 
 
-def _rows(name: str, result: Any, dtype: Any, argument: Any) -> Any:
+def _rows(name: str, result: Any, dtype: tf.DType | None, argument: Rows) -> Rows:
     """Returns the result of a function with one row for each row of its argument."""
     if not is_tensor_like(result):
         result = tf.convert_to_tensor(lossless(result, dtype, f"UnionTensor.match: {name}"), dtype)
@@ -65,7 +71,7 @@ def _is_one_type(rows: list[Any]) -> bool:
     return all(first.most_specific_common_supertype([s]) is not None for s in specs[1:])
 
 
-def _wrong(union: Any, received: str, fix: str) -> FieldError:
+def _wrong(union: UnionTensor, received: str, fix: str) -> FieldError:
     return FieldError(
         "UnionTensor.match",
         f"a function for each of the variants {', '.join(union.names)}",

@@ -6,10 +6,11 @@ The rows are counted in row-major order. A variant has its own rows only, in thi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._types.union.check import Codes, Rows
 from extensor.authoring import (
     box,
     concat_rows,
@@ -20,14 +21,17 @@ from extensor.authoring import (
     unstacked_spec,
 )
 
+if TYPE_CHECKING:
+    from extensor._types.union.value import UnionTensor
 
-def flat_codes(codes: Any) -> tf.Tensor:
+
+def flat_codes(codes: Codes) -> tf.Tensor:
     """Returns the type codes as a vector."""
     flat: Any = codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes
     return flat if flat.shape.rank == 1 else tf.reshape(flat, [-1])
 
 
-def numbered(codes: Any) -> Any:
+def row_numbers(codes: Codes) -> Codes:
     """Returns the position of each row, as an int64 tensor of the shape of the codes."""
     flat: Any = codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes
     numbers = tf.range(tf.size(flat, tf.int64))
@@ -36,7 +40,7 @@ def numbered(codes: Any) -> Any:
     return codes.with_flat_values(numbers) if isinstance(codes, tf.RaggedTensor) else numbers
 
 
-def places(flat: tf.Tensor, code: int) -> tf.Tensor:
+def rows_of_code(flat: tf.Tensor, code: int) -> tf.Tensor:
     """Returns the positions of the rows of one variant: an int64 vector."""
     return tf.where(tf.equal(flat, tf.cast(code, flat.dtype)))[:, 0]
 
@@ -53,7 +57,7 @@ def position_in_variant(flat: tf.Tensor, count: int) -> tf.Tensor:
     return tf.reduce_sum(before * one_hot, axis=0)
 
 
-def selected(union: Any, positions: Any) -> Any:
+def take(union: UnionTensor, positions: Codes) -> UnionTensor:
     """Returns a union of some rows.
 
     Args:
@@ -66,13 +70,13 @@ def selected(union: Any, positions: Any) -> Any:
     chosen = flat_codes(codes)
     within = tf.gather(position_in_variant(flat, len(union.names)), flat_codes(positions))
     variants = {
-        name: take_rows(union.variants[name], tf.gather(within, places(chosen, code)))
+        name: take_rows(union.variants[name], tf.gather(within, rows_of_code(chosen, code)))
         for code, name in enumerate(union.names)
     }
     return union.of_parts(codes, variants, union.names)
 
 
-def rearranged(union: Any, change: Callable[[Any], Any]) -> Any:
+def rearrange(union: UnionTensor, change: Callable[[Any], Any]) -> UnionTensor | list[UnionTensor]:
     """Returns a union whose rows are rearranged, or a list of unions.
 
     Args:
@@ -80,14 +84,14 @@ def rearranged(union: Any, change: Callable[[Any], Any]) -> Any:
         change: Takes the positions of the rows, in their shape, and returns positions, or a list
             of them.
     """
-    positions = change(numbered(union.codes))
+    positions = change(row_numbers(union.codes))
     if isinstance(positions, (list, tuple)):
         parts: Any = positions
-        return [selected(union, part) for part in parts]
-    return selected(union, positions)
+        return [take(union, part) for part in parts]
+    return take(union, positions)
 
 
-def joined(unions: list[Any]) -> tuple[Any, list[Any]]:
+def concat(unions: list[Any]) -> tuple[Any, list[Any]]:
     """Returns all rows of several unions as one vector, and the position of each row in it.
 
     Args:
@@ -99,13 +103,13 @@ def joined(unions: list[Any]) -> tuple[Any, list[Any]]:
     codes = tf.concat([flat_codes(union.codes) for union in unions], 0)
     variants = {name: concat_rows([u.variants[name] for u in unions]) for name in first.names}
     numbers = [
-        tf.ragged.map_flat_values(tf.add, numbered(union.codes), start)
+        tf.ragged.map_flat_values(tf.add, row_numbers(union.codes), start)
         for union, start in zip(unions, starts, strict=True)
     ]
     return first.of_parts(codes, variants, first.names), numbers
 
 
-def in_order(parts: list[Any], flat: tf.Tensor) -> Any:
+def merge_variants(parts: list[Any], flat: tf.Tensor) -> Rows:
     """Returns the rows of all variants as one value, in the order of the codes.
 
     Args:
@@ -113,7 +117,7 @@ def in_order(parts: list[Any], flat: tf.Tensor) -> Any:
         flat: The type codes: a vector.
     """
     if all(isinstance(part, tf.Tensor) for part in parts):
-        at = [tf.cast(places(flat, code), tf.int32) for code in range(len(parts))]
+        at = [tf.cast(rows_of_code(flat, code), tf.int32) for code in range(len(parts))]
         result = tf.dynamic_stitch(at, parts)
         return tf.ensure_shape(result, flat.shape[:1].concatenate(result.shape[1:]))
     counts = tf.stack([num_rows(part) for part in parts])
@@ -121,7 +125,7 @@ def in_order(parts: list[Any], flat: tf.Tensor) -> Any:
     return take_rows(concat_rows(parts), starts + position_in_variant(flat, len(parts)))
 
 
-def shaped(value: Any, codes: Any) -> Any:
+def with_shape_of(value: Rows, codes: Codes) -> Rows:
     """Returns a value with one row for each code as a value of the shape of the codes.
 
     Args:
@@ -129,7 +133,7 @@ def shaped(value: Any, codes: Any) -> Any:
         codes: The type codes, of any shape.
     """
     if isinstance(codes, tf.RaggedTensor):
-        inner = shaped(value, codes.flat_values)
+        inner = with_shape_of(value, codes.flat_values)
         return _cut(inner, codes)
     if codes.shape.rank == 1:
         return value
@@ -147,7 +151,7 @@ def shaped(value: Any, codes: Any) -> Any:
     return unbox(element, [tf.reshape(p, tf.concat([sizes, tf.shape(p)[1:]], 0)) for p in boxes])
 
 
-def _cut(value: Any, codes: Any) -> Any:
+def _cut(value: Rows, codes: Codes) -> Rows:
     """Returns a value cut into the ragged rows of the codes."""
     if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
         return codes.with_flat_values(value)

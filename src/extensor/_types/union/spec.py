@@ -88,7 +88,7 @@ class UnionSpec:
         return self.codes.shape.rank
 
     @classmethod
-    def deserialize(cls, serialization: Any) -> Any:
+    def deserialize(cls, serialization: Any) -> Self:
         """Returns the spec that `serialize` described.
 
         Raises:
@@ -98,12 +98,12 @@ class UnionSpec:
         expect_names(spec.variants, spec.names)
         return spec
 
-    def _like(self, codes: Any) -> Any:
+    def _like(self, codes: tf.TypeSpec) -> Self:
         """Returns this spec with another spec of the codes."""
         return type(self)({name: self.variants[name] for name in self.names}, codes=codes)
 
     @classmethod
-    def of(cls, value: Any) -> tf.TypeSpec:
+    def of(cls, value: UnionTensor) -> tf.TypeSpec:
         """Returns the spec of a union, for any number of rows of each variant."""
         parts = cast("Any", super()).of(value)
         return cls({name: parts.variants[name] for name in parts.names}, codes=parts.codes)
@@ -123,14 +123,14 @@ class UnionSpec:
             )
         return self._like(unstacked_spec(self.codes, "UnionTensor.Spec"))
 
-    def __tf_cut_rows__(self, num_rows: int | None, row_splits_dtype: tf.DType) -> Any:
+    def __tf_cut_rows__(self, num_rows: int | None, row_splits_dtype: tf.DType) -> Self:
         """Returns the spec of a union that is cut into rows; see `UnionTensor.__tf_cut_rows__`."""
         codes = self.codes
         shape = tf.TensorShape([num_rows, None]).concatenate(codes.shape[1:])
         ragged_rank = getattr(codes, "ragged_rank", 0) + 1
         return self._like(tf.RaggedTensorSpec(shape, codes.dtype, ragged_rank, row_splits_dtype))
 
-    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Self:
         """Returns a spec that stacks unions of different sizes as ragged ones.
 
         The variants have rows of their own, whose number does not matter.
@@ -150,7 +150,7 @@ class UnionSpec:
         boxed = [b for name in self.names for b in boxed_rows_specs(self.variants[name])]
         return [*boxed_specs(self.codes, minimum_rank), *boxed]
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+    def to_boxed_tensor(self, value: UnionTensor, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the boxes of a union."""
         expect_unstacks(self, value, minimum_rank)
         codes = value.codes
@@ -183,7 +183,9 @@ class UnionSpec:
 
     # Casts.
 
-    def cast(self, value: Any, casting_context: object | None = None, **request: Any) -> Any:
+    def cast(
+        self, value: Any, casting_context: object | None = None, **request: Any
+    ) -> UnionTensor:
         """Returns a value as a union of this spec.
 
         Args:
@@ -198,7 +200,7 @@ class UnionSpec:
         if isinstance(value, self.value_type):
             value = conversion.with_names(value, self)
         elif isinstance(value, list):
-            return conversion.of_values(cast("Any", value), self)
+            return conversion.from_values(cast("Any", value), self)
         return cast("Any", super()).cast(value, casting_context, **request)
 
     def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
@@ -217,7 +219,7 @@ class UnionSpec:
         return type(self)(variants, codes=codes)
 
 
-def _common_codes(one: Any, other: Any) -> Any:
+def _common_codes(one: tf.TypeSpec, other: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns the spec of the codes of both specs, or None.
 
     A RaggedTensorSpec without ragged dimensions is that of a row of ragged codes: its values are

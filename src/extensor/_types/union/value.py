@@ -12,8 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.union import check, conversion
+from extensor._types.union.check import Rows
 from extensor._types.union.match import match
-from extensor._types.union.rows import flat_codes, rearranged
+from extensor._types.union.rows import flat_codes, row_numbers, take
 from extensor._types.union.spec import UnionSpec
 from extensor.authoring import (
     FrozenDict,
@@ -30,6 +31,8 @@ from extensor.errors import FieldError, RowError, StructureError
 from extensor.typing import TensorLike
 
 _SHOWN = 6
+
+Op = Callable[..., Any]
 
 
 @extension_type(name="extensor.types.UnionTensor")
@@ -93,7 +96,7 @@ class UnionTensor(OperatorsMixin):
         # xt.replace may pass lists.
         self.codes = _codes(self.codes, self.names, self.variants)
         self.variants = {name: _rows(self.variants[name], name) for name in self.names}
-        check.counts(self.codes, self.names, self.variants)
+        check.expect_counts(self.codes, self.names, self.variants)
 
     @classmethod
     def of_parts(
@@ -208,7 +211,7 @@ class UnionTensor(OperatorsMixin):
         values = list(values)
         if spec is not None:
             return spec.cast(values)
-        codes, variants = conversion.of_values(values)
+        codes, variants = conversion.from_values(values)
         if not variants:
             raise StructureError(
                 "UnionTensor.from_values",
@@ -243,7 +246,7 @@ class UnionTensor(OperatorsMixin):
 
     # Rows.
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> UnionTensor:
         """Returns one value, as a union of shape `[]`, or a union of some rows.
 
         Args:
@@ -263,11 +266,11 @@ class UnionTensor(OperatorsMixin):
                 str(first),
                 f"There are {size} rows." if self.shape.rank else "This is a single value.",
             )
-        return rearranged(self, lambda positions: positions[key])
+        return take(self, row_numbers(self.codes)[key])
 
     # A field of this type in lists of records: the codes are cut, and the variants stay flat.
 
-    def __tf_cut_rows__(self, row_splits: Any) -> UnionTensor:
+    def __tf_cut_rows__(self, row_splits: tf.Tensor) -> UnionTensor:
         """Returns this union cut into rows: with one more, ragged, outer dimension."""
         codes = cut_rows(self.codes, row_splits)
         return self.of_parts(codes, self.variants, self.names)
@@ -293,25 +296,27 @@ class UnionTensor(OperatorsMixin):
         return f"{text} {values[:-1] + ', ...]' if rest else values}>"
 
 
-def _kind(rows: Any) -> str:
+def _kind(rows: Rows) -> str:
     dtype: Any = getattr(rows, "dtype", None)
     if isinstance(rows, tf.Tensor):
         return dtype.name + "".join(f"[{size}]" for size in rows.shape[1:])
     return type(rows).__name__
 
 
-def _codes(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> Any:
+def _codes(
+    codes: TensorLike | tf.RaggedTensor, names: tuple[str, ...], variants: Mapping[str, Any]
+) -> tf.Tensor | tf.RaggedTensor:
     """Returns type codes as an int8 tensor or RaggedTensor."""
     if not isinstance(codes, tf.RaggedTensor):
         is_int8 = getattr(codes, "dtype", None) in (tf.int8, np.int8)
         codes = tf.convert_to_tensor(codes if is_int8 else integers(codes, "UnionTensor.codes"))
     if codes.dtype == tf.int8:
         return codes
-    check.counts(codes, names, variants)  # before numbers are cut to one byte
+    check.expect_counts(codes, names, variants)  # before numbers are cut to one byte
     return tf.cast(codes, tf.int8)
 
 
-def _rows(rows: Any, name: str) -> Any:
+def _rows(rows: object, name: str) -> Rows:
     """Returns an extension value unchanged, and any other value as a tensor."""
     if is_tensor_like(rows) and not isinstance(rows, tf.Variable):
         return rows

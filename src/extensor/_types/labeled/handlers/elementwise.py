@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._types.labeled import naming
 from extensor._types.labeled.align import broadcast
-from extensor._types.labeled.value import LabeledTensor
+from extensor._types.labeled.value import LabeledTensor, Op, Operand
 from extensor.dispatch import (
     implements,
     is_binary_elementwise_op,
@@ -20,7 +21,7 @@ from extensor.dispatch import (
 from extensor.errors import StructureError
 
 
-def _scalars(op: Any, arguments: tuple[Any, ...]) -> list[Any]:
+def _scalars(op: Op, arguments: tuple[Any, ...]) -> list[Any]:
     """Returns the other arguments, with labeled scalars as tensors."""
     for argument in arguments:
         if isinstance(argument, LabeledTensor) and argument.axes:
@@ -31,7 +32,7 @@ def _scalars(op: Any, arguments: tuple[Any, ...]) -> list[Any]:
 
 
 @implements(is_unary_elementwise_op, on=LabeledTensor)
-def unary(op: Any, *args: Any) -> Any:
+def unary(op: Op, *args: Operand) -> LabeledTensor | tf.Tensor:
     """Returns a tensor with the same axes and each element transformed."""
     first, *others = args
     if not isinstance(first, LabeledTensor):
@@ -39,7 +40,7 @@ def unary(op: Any, *args: Any) -> Any:
     others = _scalars(op, tuple(others))
     for place, name in enumerate(named_arguments(op, args)):
         if name == "axis" and others[place - 1] is not None:
-            others[place - 1] = naming.number(first, others[place - 1], name_of(op))
+            others[place - 1] = naming.axis_number(first, others[place - 1], name_of(op))
     values = op(first.values, *others)
     if not values.shape.is_compatible_with(first.values.shape):
         raise StructureError(
@@ -52,7 +53,7 @@ def unary(op: Any, *args: Any) -> Any:
 
 
 @implements(is_binary_elementwise_op, on=LabeledTensor)
-def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
+def binary(op: Op, x: Operand, y: Operand, *others: Operand) -> LabeledTensor | tf.Tensor:
     """Returns a tensor with the axes of both operands."""
     if not others and type(x) is type(y) and x.axes == y.axes:
         shape = tf.TensorShape(x.values.shape)  # of a KerasTensor, it is a tuple
@@ -62,7 +63,7 @@ def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
     if not isinstance(x, LabeledTensor) and not isinstance(y, LabeledTensor):
         return op(x, y, *others)
 
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Operand, y: Operand) -> tf.Tensor:
         if op in _OF_ONE_SHAPE:
             x, y = x + tf.zeros_like(y, x.dtype), y + tf.zeros_like(x, y.dtype)
         return op(x, y, *others)
@@ -80,7 +81,9 @@ _OF_ONE_SHAPE = (
 
 
 @implements(tf.where, on=LabeledTensor)
-def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
+def where(
+    condition: Operand, x: Operand | None = None, y: Operand | None = None, *_: object
+) -> LabeledTensor | tf.Tensor:
     """Returns `x` where the condition is True and `y` elsewhere, with the axes of all three."""
     if x is None and y is None:
         return tf.where(condition.values)
@@ -88,16 +91,18 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
 
 
 @implements(tf.clip_by_value, on=LabeledTensor)
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, *_: Any) -> Any:
+def clip_by_value(
+    t: Operand, clip_value_min: Operand, clip_value_max: Operand, *_: object
+) -> LabeledTensor | tf.Tensor:
     """Returns values clipped to two limits, with the axes of all three."""
 
-    def clipped(t: Any, low: Any, high: Any) -> Any:
+    def clipped(t: Operand, low: Operand, high: Operand) -> tf.Tensor:
         return tf.maximum(tf.minimum(t, high), low)
 
     return broadcast(clipped, (t, clip_value_min, clip_value_max), "tf.clip_by_value")
 
 
 @implements(tf.add_n, on=LabeledTensor)
-def add_n(inputs: Any, *_: Any) -> Any:
+def add_n(inputs: Iterable[LabeledTensor], *_: object) -> LabeledTensor | tf.Tensor:
     """Returns the sum of tensors, with the axes of all."""
     return functools.reduce(tf.add, inputs)

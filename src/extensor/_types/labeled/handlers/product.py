@@ -9,13 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._types.labeled import naming
-from extensor._types.labeled.align import checked, overrides_operations
-from extensor._types.labeled.value import LabeledTensor
+from extensor._types.labeled.align import check_sizes, overrides_operations
+from extensor._types.labeled.value import LabeledTensor, Operand
 from extensor.dispatch import implements
 from extensor.errors import StructureError
 
 
-def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
+def _dot(a: Operand, b: Operand, summed: Sequence[str] | None, path: str) -> LabeledTensor:
     """Returns the product of two tensors, summed over `summed`, or over all shared axes if None."""
     if overrides_operations(a) or overrides_operations(b):
         return NotImplemented
@@ -27,7 +27,7 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
                 naming.describe(one),
                 "Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
             )
-    a, b = checked((a, b), path)
+    a, b = check_sizes((a, b), path)
     shared = [name for name in a.axes if name in b.axes]
     if summed is None:
         summed = shared
@@ -47,7 +47,7 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
 
 
 @implements(tf.matmul, on=LabeledTensor)
-def matmul(a: Any, b: Any, *options: Any) -> Any:
+def matmul(a: Operand, b: Operand, *options: object) -> LabeledTensor:
     """Returns the product of two tensors, summed over all shared axes."""
     names = ("transpose_a", "transpose_b", "adjoint_a", "adjoint_b")
     given = [name for name, option in zip(names, options, strict=False) if option]
@@ -62,7 +62,7 @@ def matmul(a: Any, b: Any, *options: Any) -> Any:
 
 
 @implements(tf.tensordot, on=LabeledTensor)
-def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
+def tensordot(a: Operand, b: Operand, axes: str | Sequence[str], *_: object) -> LabeledTensor:
     """Returns the product of two tensors, summed over the named axes."""
     axes = [axes] if isinstance(axes, str) else axes
     is_names = isinstance(axes, (list, tuple)) and all(isinstance(name, str) for name in axes)
@@ -77,7 +77,7 @@ def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
 
 
 @implements(tf.einsum, on=LabeledTensor)
-def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
+def einsum(equation: str, *inputs: Operand, **options: object) -> LabeledTensor:
     """Returns the einsum of an equation in which each letter stands for one axis."""
     terms, arrow, out = equation.replace(" ", "").partition("->")
     subscripts = terms.split(",")
@@ -97,7 +97,7 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
                 "only tensors without names for this axis",
                 "Pass a LabeledTensor for the tensor that has this axis.",
             )
-    labeled = checked([x for x in inputs if isinstance(x, LabeledTensor)], "tf.einsum")
+    labeled = check_sizes([x for x in inputs if isinstance(x, LabeledTensor)], "tf.einsum")
     rest = iter(labeled)
     tensors = [next(rest).values if isinstance(x, LabeledTensor) else x for x in inputs]
     values = tf.einsum(equation, *tensors, **options)

@@ -1,23 +1,32 @@
-"""Operations on LabeledTensors along axes: those that reduce axes and those that keep them."""
+"""Operations on LabeledTensors along axes: those that reduce axes, and those that keep them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._types.labeled import naming
 from extensor._types.labeled.align import overrides_operations, same_axes
-from extensor._types.labeled.value import LabeledTensor
-from extensor.dispatch import implements, is_reduction_op, name_of, named_arguments
+from extensor._types.labeled.naming import Axes, Axis
+from extensor._types.labeled.value import LabeledTensor, Op, Operand
+from extensor.dispatch import (
+    implements,
+    is_reduction_op,
+    is_shape_only_op,
+    name_of,
+    named_arguments,
+)
+from extensor.typing import TensorLike
 
 
-def _left(x: Any, reduced: list[int], keepdims: Any) -> tuple[str, ...]:
+def _left(x: LabeledTensor, reduced: list[int], keepdims: bool | None) -> tuple[str, ...]:
     """Returns the names of the axes that remain after a reduction."""
     return tuple(n for i, n in enumerate(x.axes) if keepdims or i not in reduced)
 
 
-def _first(args: tuple[Any, ...]) -> Any:
+def _first(args: tuple[Any, ...]) -> LabeledTensor | None:
     return args[0] if isinstance(args[0], LabeledTensor) else None
 
 
@@ -35,7 +44,7 @@ _KERNELS: dict[Any, Any] = {
 
 
 @implements(is_reduction_op, on=LabeledTensor)
-def reduce(op: Any, *args: Any) -> Any:
+def reduce(op: Op, *args: Any) -> LabeledTensor:
     """Returns a tensor without the reduced axes, or with them at size 1."""
     x, path = _first(args), name_of(op)
     if x is None:
@@ -46,12 +55,12 @@ def reduce(op: Any, *args: Any) -> Any:
         axis = x.axes.index(axis)
         reduced = [axis]
     elif op in _OF_ONE_AXIS:
-        reduced = [naming.number(x, 0 if axis is None else axis, path)]
+        reduced = [naming.axis_number(x, 0 if axis is None else axis, path)]
         axis = reduced[0]
     elif axis is None:
         reduced = list(range(len(x.axes)))
     else:
-        reduced = naming.numbers(x, axis, path)
+        reduced = naming.axis_numbers(x, axis, path)
         # tf.norm refuses a list of one axis, but accepts the axis itself.
         axis = reduced[0] if len(reduced) == 1 else reduced
     left = _left(x, reduced, keepdims)
@@ -65,66 +74,101 @@ def reduce(op: Any, *args: Any) -> Any:
 
 
 @implements(tf.nn.moments, on=LabeledTensor)
-def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, *_: Any) -> Any:
+def moments(
+    x: LabeledTensor,
+    axes: Axes,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    *_: object,
+) -> tuple[LabeledTensor, ...]:
     """Returns the mean and the variance along some axes."""
-    reduced = naming.numbers(x, axes, "tf.nn.moments")
+    reduced = naming.axis_numbers(x, axes, "tf.nn.moments")
     found = tf.nn.moments(x.values, reduced, keepdims=keepdims)
     return tuple(x.of_parts(part, _left(x, reduced, keepdims)) for part in found)
 
 
 @implements(tf.nn.zero_fraction, tf.nn.l2_loss, on=LabeledTensor)
-def of_all(op: Any, x: Any, *others: Any) -> Any:
+def of_all(op: Op, x: LabeledTensor, *others: object) -> LabeledTensor:
     """Returns a scalar computed from all elements."""
     return x.of_parts(op(x.values, *others), ())
 
 
 @implements(tf.nn.softmax_cross_entropy_with_logits, on=LabeledTensor)
-def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
+def cross_entropy(
+    labels: LabeledTensor, logits: LabeledTensor, axis: Axis = -1, *_: object
+) -> LabeledTensor:
     """Returns the cross entropy along an axis of labels and logits with the same axes."""
     if overrides_operations(labels) or overrides_operations(logits):
         return NotImplemented
     path = "tf.nn.softmax_cross_entropy_with_logits"
     ours = same_axes((labels, logits), path)
-    reduced = naming.number(labels, axis, path)
+    reduced = naming.axis_number(labels, axis, path)
     entropy = tf.nn.softmax_cross_entropy_with_logits(*ours, axis=reduced)
     return labels.of_parts(entropy, _left(labels, [reduced], False))
 
 
 # Operations that keep all axes.
 
+# Arguments with an item for each axis, and the item of the axes that a dict by name leaves out.
+_BY_AXIS = {"multiples": 1, "paddings": (0, 0)}
+
 
 @implements(
     *(tf.cumsum, tf.math.cumprod, tf.math.cumulative_logsumexp),
     *(tf.nn.softmax, tf.nn.log_softmax, tf.nn.l2_normalize, tf.clip_by_norm),
-    *(tf.sort, tf.argsort, tf.reverse, tf.roll, tf.signal.fftshift, tf.signal.ifftshift),
+    *(tf.sort, tf.argsort, tf.nn.top_k, tf.reverse, tf.roll),
+    *(tf.signal.fftshift, tf.signal.ifftshift),
+    *(tf.tile, tf.repeat, tf.pad, tf.slice, tf.split, tf.zeros_like, tf.ones_like),
     on=LabeledTensor,
 )
-def along(op: Any, *args: Any) -> Any:
-    """Returns a tensor with the same axes, changed along some of them."""
+def along(op: Op, *args: Any) -> LabeledTensor | Sequence[LabeledTensor]:
+    """Returns a tensor with the same axes, changed along some of them; or several tensors."""
     x = _first(args)
     if x is None:
         return NotImplemented
     given = named_arguments(op, args)
-    name = "axes" if "axes" in given else "axis"
-    axis = given.get(name)
-    if axis is not None:
-        numbers = naming.numbers(x, axis, name_of(op))
-        is_list = naming.is_many(axis) or op is tf.reverse
-        given[name] = numbers if is_list else numbers[0]
-    return x.of_parts(op(**{**given, next(iter(given)): x.values}), x.axes)
+    if op is tf.split:
+        given.setdefault("axis", 0)
+    for name in ("axis", "axes"):
+        axis = given.get(name)
+        if axis is not None:
+            numbers = naming.axis_numbers(x, axis, name_of(op))
+            is_list = naming.is_many(axis) or op is tf.reverse
+            given[name] = numbers if is_list else numbers[0]
+    if op is tf.repeat and given.get("axis") is None:
+        raise naming.names_error("tf.repeat", x, "Name the axis to repeat along.")
+    for name, default in _BY_AXIS.items():
+        by_name = given.get(name)
+        if isinstance(by_name, Mapping):
+            numbers = naming.axis_numbers(x, list(by_name), name_of(op))
+            items = dict(zip(numbers, by_name.values(), strict=True))
+            given[name] = [items.get(number, default) for number in range(len(x.axes))]
+    found = op(**{**given, next(iter(given)): x.values})
+    if isinstance(found, (list, tuple)):  # of tf.split or tf.nn.top_k
+        return tf.nest.map_structure(lambda part: x.of_parts(part, x.axes), found)
+    return x.of_parts(found, x.axes)
 
 
 @implements(tf.linalg.normalize, on=LabeledTensor)
-def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: Any = None) -> Any:
+def normalize(
+    tensor: LabeledTensor,
+    ord: str | float = "euclidean",
+    axis: Axes | None = None,
+    name: str | None = None,
+) -> tuple[LabeledTensor, LabeledTensor]:
     """Returns a tensor divided by its norm along some axes, and the norm."""
     norm = tf.norm(tensor, ord, axis, keepdims=True)
     return tensor.of_parts(tensor.values / norm.values, tensor.axes), norm
 
 
-@implements(tf.nn.top_k, on=LabeledTensor)
-def top_k(input: Any, *others: Any) -> Any:
-    """Returns the largest elements along the last axis, and their positions."""
-    if not isinstance(input, LabeledTensor):
-        return NotImplemented
-    found = tf.nn.top_k(input.values, *others)
-    return type(found)(*(input.of_parts(part, input.axes) for part in found))
+# Operations that return sizes.
+
+
+@implements(is_shape_only_op, on=LabeledTensor)
+def shape_only(
+    op: Op, x: LabeledTensor | list[Operand], *others: object
+) -> tf.Tensor | list[tf.Tensor]:
+    """Returns the result for the values, as a tensor without names."""
+    if isinstance(x, (list, tuple)):
+        return op([y.values if isinstance(y, LabeledTensor) else y for y in x], *others)
+    return op(x.values, *others)

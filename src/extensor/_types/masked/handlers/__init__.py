@@ -2,8 +2,5 @@
 
 from extensor._types.masked.handlers import along_axis as along_axis
 from extensor._types.masked.handlers import arrangement as arrangement
-from extensor._types.masked.handlers import conversion as conversion
 from extensor._types.masked.handlers import elementwise as elementwise
-from extensor._types.masked.handlers import product as product
 from extensor._types.masked.handlers import reduction as reduction
-from extensor._types.masked.handlers import shape as shape

@@ -11,9 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.handlers.reduction import valid_results, within_items
-from extensor._types.masked.value import MaskedTensor
-from extensor.dispatch import implements
+from extensor._types.masked.handlers.reduction import valid_mask, within_items
+from extensor._types.masked.value import Axes, MaskedTensor, Op, Operand
+from extensor.dispatch import implements, named_arguments
+from extensor.typing import TensorLike
 
 # Each with the number that takes the place of values that are not valid. The mask stays.
 _SAME_MASK: dict[Any, float] = {
@@ -25,7 +26,7 @@ _SAME_MASK: dict[Any, float] = {
 }
 
 
-def _is_dense(*values: Any) -> bool:
+def _is_dense(*values: object) -> bool:
     """Returns whether values have no mask, or a mask of a tensor of known rank."""
     return all(
         not isinstance(value, MaskedTensor)
@@ -35,30 +36,36 @@ def _is_dense(*values: Any) -> bool:
 
 
 @implements(*_SAME_MASK, on=MaskedTensor)
-def scaled(op: Any, x: Any, *args: Any) -> Any:
+def keep_mask(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns the valid values, scaled or chosen among themselves, with the same mask."""
     if not isinstance(x, MaskedTensor):
         return NotImplemented
     is_ragged = isinstance(x.values, tf.RaggedTensor) and op is tf.nn.softmax
     if not is_ragged and not _is_dense(x):
         return NotImplemented
-    return MaskedTensor.of_parts(op(item.choose(x.mask, x.values, _SAME_MASK[op]), *args), x.mask)
+    return MaskedTensor.of_parts(op(item.fill(x.mask, x.values, _SAME_MASK[op]), *args), x.mask)
 
 
 @implements(tf.norm, on=MaskedTensor)
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False, *_: Any
-) -> Any:
+    tensor: MaskedTensor,
+    ord: str | float = "euclidean",
+    axis: Axes = None,
+    keepdims: bool | None = False,
+    *_: object,
+) -> MaskedTensor:
     """Returns the norm of the valid values along one or two axes."""
     if not _is_dense(tensor):
         return NotImplemented
     keepdims = bool(keepdims)
-    values = tf.norm(item.choose(tensor.mask, tensor.values, 0), ord, axis, keepdims)
-    return MaskedTensor.of_parts(values, valid_results(tf.norm, tensor, axis, keepdims))
+    values = tf.norm(item.fill(tensor.mask, tensor.values, 0), ord, axis, keepdims)
+    return MaskedTensor.of_parts(values, valid_mask(tf.norm, tensor, axis, keepdims))
 
 
 @implements(tf.nn.moments, on=MaskedTensor)
-def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, *_: Any) -> Any:
+def moments(
+    x: MaskedTensor, axes: Axes, shift: TensorLike | None = None, keepdims: bool = False, *_: object
+) -> tuple[MaskedTensor, MaskedTensor]:
     """Returns the mean and the variance of the valid values along some axes."""
     return tf.reduce_mean(x, axes, keepdims), tf.math.reduce_variance(x, axes, keepdims)
 
@@ -67,54 +74,64 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, *_: An
 
 
 @implements(tf.argsort, on=MaskedTensor)
-def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", *_: Any) -> Any:
+def argsort(
+    values: MaskedTensor, axis: int = -1, direction: str = "ASCENDING", *_: object
+) -> tf.Tensor:
     """Returns the positions of the values in order, as a plain tensor."""
     if not _sorts(values, axis):
         return NotImplemented
     if within_items(values, axis):
-        return tf.argsort(item.choose(values.mask, values.values, 0), axis, direction, True)
+        return tf.argsort(item.fill(values.mask, values.values, 0), axis, direction, True)
     lines, mask = (_along_last(part, axis) for part in _elements(values))
     return _along_last(_order(lines, mask, direction), axis)
 
 
 @implements(tf.sort, on=MaskedTensor)
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", *_: Any) -> Any:
+def sort(
+    values: MaskedTensor, axis: int = -1, direction: str = "ASCENDING", *_: object
+) -> MaskedTensor:
     """Returns the valid values in order, before those that are not valid."""
     if not _sorts(values, axis):
         return NotImplemented
     if within_items(values, axis):
-        filled = item.choose(values.mask, values.values, 0)
+        filled = item.fill(values.mask, values.values, 0)
         return MaskedTensor.of_parts(tf.sort(filled, axis, direction), values.mask)
     lines, mask = (_along_last(part, axis) for part in _elements(values))
     order = _order(lines, mask, direction)
-    parts = (_along_last(_taken(part, order), axis) for part in (lines, mask))
+    parts = (_along_last(_gather_last(part, order), axis) for part in (lines, mask))
     return MaskedTensor.of_parts(*parts)
 
 
 @implements(tf.nn.top_k, on=MaskedTensor)
-def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = tf.int32, *_: Any) -> Any:
+def top_k(
+    input: MaskedTensor,
+    k: TensorLike = 1,
+    sorted: bool = True,
+    index_type: tf.DType = tf.int32,
+    *_: object,
+) -> tuple[MaskedTensor, ...]:
     """Returns the largest valid values along the last axis, and their positions."""
     if not isinstance(input, MaskedTensor) or not _sorts(input, -1):
         return NotImplemented
     lines, mask = _elements(input)
     order = _order(lines, mask, "DESCENDING")[..., :k]
-    valid = _taken(mask, order)
+    valid = _gather_last(mask, order)
     return tuple(
         MaskedTensor.of_parts(part, valid)
-        for part in (_taken(lines, order), tf.cast(order, index_type))
+        for part in (_gather_last(lines, order), tf.cast(order, index_type))
     )
 
 
-def _sorts(x: Any, axis: Any) -> bool:
+def _sorts(x: MaskedTensor, axis: Axes) -> bool:
     is_number = _is_dense(x) and (x.dtype.is_floating or x.dtype.is_integer)
-    return is_number and isinstance(item.static(axis), (int, np.integer))
+    return is_number and isinstance(item.static_value(axis), (int, np.integer))
 
 
-def _elements(x: Any) -> tuple[Any, Any]:
-    return x.values, item.elements(x.values, x.mask)
+def _elements(x: MaskedTensor) -> tuple[Any, Any]:
+    return x.values, item.element_mask(x.values, x.mask)
 
 
-def _along_last(values: Any, axis: int) -> Any:
+def _along_last(values: tf.Tensor, axis: int) -> tf.Tensor:
     """Returns values with an axis and the last one swapped; the same call swaps them back."""
     rank = values.shape.rank
     axis = axis % rank
@@ -125,15 +142,15 @@ def _along_last(values: Any, axis: int) -> Any:
     return tf.transpose(values, order)
 
 
-def _order(lines: Any, mask: Any, direction: str) -> Any:
+def _order(lines: tf.Tensor, mask: tf.Tensor, direction: str) -> tf.Tensor:
     """Returns the positions of the valid values in order, then those of the others."""
-    order = tf.argsort(item.selected(mask, lines, 0), -1, direction, stable=True)
+    order = tf.argsort(item.where(mask, lines, 0), -1, direction, stable=True)
     # A second sort, because a valid value may be the largest number that there is.
-    last = tf.argsort(tf.cast(~_taken(mask, order), tf.int32), -1, stable=True)
-    return _taken(order, last)
+    last = tf.argsort(tf.cast(~_gather_last(mask, order), tf.int32), -1, stable=True)
+    return _gather_last(order, last)
 
 
-def _taken(lines: Any, order: Any) -> Any:
+def _gather_last(lines: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
     return tf.gather(lines, order, batch_dims=order.shape.rank - 1)
 
 
@@ -141,27 +158,21 @@ def _taken(lines: Any, order: Any) -> Any:
 
 
 @implements(tf.one_hot, on=MaskedTensor)
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    *args: Any,
-) -> Any:
+def one_hot(indices: Operand, depth: TensorLike, *args: Any) -> MaskedTensor:
     """Returns a vector of each index, valid where the index is."""
     if not isinstance(indices, MaskedTensor) or not _is_dense(indices):
         return NotImplemented
-    filled = item.choose(indices.mask, indices.values, -1)
-    values = tf.one_hot(filled, depth, on_value, off_value, axis, *args)
+    filled = item.fill(indices.mask, indices.values, -1)
+    values = tf.one_hot(filled, depth, *args)
+    axis = named_arguments(tf.one_hot, (indices, depth, *args)).get("axis")
     if axis is None or axis in (-1, filled.shape.rank):
         return MaskedTensor.of_parts(values, indices.mask)
-    mask = tf.expand_dims(item.elements(indices.values, indices.mask), axis)
-    return MaskedTensor.of_parts(values, item.spread(mask, values))
+    mask = tf.expand_dims(item.element_mask(indices.values, indices.mask), axis)
+    return MaskedTensor.of_parts(values, item.broadcast_mask(mask, values))
 
 
 @implements(tf.nn.softmax_cross_entropy_with_logits, on=MaskedTensor)
-def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
+def cross_entropy(labels: Operand, logits: Operand, axis: Axes = -1, *_: object) -> MaskedTensor:
     """Returns the cross entropy of the classes that are valid in both."""
     if not _is_dense(labels, logits):
         return NotImplemented
@@ -171,36 +182,64 @@ def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
     if len(masks) == 2:
         ranks = [mask.shape.rank for mask in masks]
         if ranks[0] != ranks[1]:
-            masks = [item.elements(values[1], mask) for mask in masks]
+            masks = [item.element_mask(values[1], mask) for mask in masks]
         both = tf.logical_and(*masks)
     joint = MaskedTensor.of_parts(tf.convert_to_tensor(values[1]), both)
     probabilities = tf.convert_to_tensor(values[0], joint.dtype)
     loss = tf.nn.softmax_cross_entropy_with_logits(
-        item.choose(both, probabilities, 0), _least(joint), axis
+        item.fill(both, probabilities, 0), _without_invalid_classes(joint), axis
     )
-    return MaskedTensor.of_parts(loss, valid_results(tf.reduce_max, joint, axis, False))
+    return MaskedTensor.of_parts(loss, valid_mask(tf.reduce_max, joint, axis, False))
 
 
 @implements(tf.nn.sparse_softmax_cross_entropy_with_logits, on=MaskedTensor)
-def sparse_cross_entropy(labels: Any, logits: Any, *_: Any) -> Any:
+def sparse_cross_entropy(labels: Operand, logits: Operand, *_: object) -> MaskedTensor:
     """Returns the cross entropy of each label, valid where the label and its class are."""
     if not _is_dense(labels, logits):
         return NotImplemented
     numbers, valid = labels, True
     if isinstance(labels, MaskedTensor):
-        numbers = item.choose(labels.mask, labels.values, 0)
-        valid = item.elements(labels.values, labels.mask)
+        numbers = item.fill(labels.mask, labels.values, 0)
+        valid = item.element_mask(labels.values, labels.mask)
     numbers = tf.convert_to_tensor(numbers)
     if not isinstance(logits, MaskedTensor):
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(numbers, logits)
         return MaskedTensor.of_parts(loss, valid)
-    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(numbers, _least(logits))
-    of_class = item.elements(logits.values, logits.mask)
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(numbers, _without_invalid_classes(logits))
+    of_class = item.element_mask(logits.values, logits.mask)
     of_class = tf.gather(of_class, numbers, batch_dims=numbers.shape.rank)
     return MaskedTensor.of_parts(loss, tf.logical_and(of_class, valid))
 
 
-def _least(logits: Any) -> Any:
+def _without_invalid_classes(logits: MaskedTensor) -> tf.Tensor:
     """Returns logits in which the probability of each class that is not valid is zero."""
     # Not infinity, because infinity times a label of zero is NaN.
-    return item.choose(logits.mask, logits.values, logits.dtype.min / 4)
+    return item.fill(logits.mask, logits.values, logits.dtype.min / 4)
+
+
+# Products, in which values that are not valid count as zero.
+
+
+@implements(tf.matmul, on=MaskedTensor)
+def matmul(a: Operand, b: Operand, *options: bool) -> MaskedTensor:
+    """Returns the product, with zero for invalid values; valid if any pair of factors is valid."""
+    for one in (a, b):
+        if isinstance(one, MaskedTensor) and not isinstance(one.values, tf.Tensor):
+            return NotImplemented
+    values = tf.matmul(_or_zero(a), _or_zero(b), *options)
+    given = named_arguments(tf.matmul, (a, b, *options))
+    transposed = [bool(given.get(f"transpose_{x}") or given.get(f"adjoint_{x}")) for x in "ab"]
+    if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
+        valid = [tf.cast(item.element_mask(one.values, one.mask), tf.float32) for one in (a, b)]
+        return MaskedTensor.of_parts(values, tf.matmul(*valid, *transposed) > 0)
+    if isinstance(a, MaskedTensor):
+        any_valid = tf.reduce_any(item.element_mask(a.values, a.mask), -2 if transposed[0] else -1)
+        mask = any_valid[..., tf.newaxis]
+    else:
+        any_valid = tf.reduce_any(item.element_mask(b.values, b.mask), -1 if transposed[1] else -2)
+        mask = any_valid[..., tf.newaxis, :]
+    return MaskedTensor.of_parts(values, item.broadcast_mask(mask, values))
+
+
+def _or_zero(one: Operand) -> TensorLike:
+    return item.fill(one.mask, one.values, 0) if isinstance(one, MaskedTensor) else one

@@ -1,21 +1,23 @@
-"""Operations that move, repeat, select or combine the values of MaskedTensors."""
+"""Operations that move, repeat, select or combine the values of MaskedTensors, and conversion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.value import MaskedTensor
-from extensor.authoring import batch_item, concat_rows, cut_rows, stack_rows, take_rows
-from extensor.dispatch import implements
+from extensor._types.masked.check import Mask, Values
+from extensor._types.masked.value import Axes, MaskedTensor, Op, Operand
+from extensor.authoring import batch_item, concat_rows, cut_rows, lossless, stack_rows, take_rows
+from extensor.dispatch import implements, named_arguments
 from extensor.errors import DTypeError
+from extensor.typing import DTypeLike, TensorLike
 
 
-def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
+def _change_both(x: MaskedTensor, change: Callable[[Any], Any], items: bool = False) -> Any:
     """Returns a MaskedTensor with the same change applied to values and mask.
 
     Args:
@@ -26,7 +28,10 @@ def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
     """
     if not item.is_tensor(x.values):
         return NotImplemented
-    values, mask = change(x.values), change(x.mask if items else item.elements(x.values, x.mask))
+    values, mask = (
+        change(x.values),
+        change(x.mask if items else item.element_mask(x.values, x.mask)),
+    )
     if isinstance(values, list):
         pairs = zip(cast("list[Any]", values), mask, strict=True)
         return [MaskedTensor.of_parts(*pair) for pair in pairs]
@@ -39,17 +44,19 @@ def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
     *(tf.image.flip_left_right, tf.image.flip_up_down, tf.image.rot90, tf.image.transpose),
     on=MaskedTensor,
 )
-def rearrange(op: Any, x: Any, *args: Any) -> Any:
+def rearrange(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor | list[MaskedTensor]:
     """Returns rearranged values with a mask that is rearranged in the same way."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
-    return _both(x, lambda part: op(part, *args))
+    return _change_both(x, lambda part: op(part, *args))
 
 
 @implements(tf.reverse, tf.expand_dims, on=MaskedTensor)
-def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
+def rearrange_along(
+    op: Op, x: MaskedTensor, axis: Axes, *args: object
+) -> MaskedTensor | list[MaskedTensor]:
     """Returns reversed values, or values with one more dimension."""
-    place = item.static(axis)
+    place = item.static_value(axis)
     if place is None or x.shape.rank is None:
         return rearrange(op, x, axis, *args)
     rank = x.shape.rank + (op is tf.expand_dims)
@@ -57,49 +64,45 @@ def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
     outer = x.mask.shape.rank
     items = outer is not None and all(p < outer + (op is tf.expand_dims) for p in places)
     axis = places[0] if op is tf.expand_dims else places
-    return _both(x, lambda part: op(part, axis), items)
+    return _change_both(x, lambda part: op(part, axis), items)
 
 
-@implements(tf.unstack, on=MaskedTensor)
-def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
-    """Returns the slices along an axis."""
-    axis, items = _outer(value, axis)
-    return _both(value, lambda part: tf.unstack(part, num, axis), items)
-
-
-@implements(tf.split, on=MaskedTensor)
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *_: Any) -> Any:
-    """Returns the parts of values that are split along an axis."""
+@implements(tf.unstack, tf.split, on=MaskedTensor)
+def split(
+    op: Op, value: MaskedTensor, number: TensorLike | None = None, axis: Axes = 0, *args: object
+) -> list[MaskedTensor]:
+    """Returns the slices along an axis, or the parts of values that are split along it."""
     if not isinstance(value, MaskedTensor):
         return NotImplemented
-    axis, items = _outer(value, axis)
-    return _both(value, lambda part: tf.split(part, num_or_size_splits, axis, num), items)
+    axis, items = _axis_of_mask(value, axis)
+    return _change_both(value, lambda part: op(part, number, axis, *args), items)
 
 
-def _outer(x: Any, axis: Any) -> tuple[Any, bool]:
-    """Returns the axis, not negative if it is static, and whether the mask has this axis."""
-    known, rank = item.static(axis), x.shape.rank
+def _axis_of_mask(x: MaskedTensor, axis: Axes, new: int = 0) -> tuple[Any, bool]:
+    """Returns the axis, not negative if it is static, and whether the mask has this axis.
+
+    Args:
+        x: A MaskedTensor.
+        axis: The axis of an operation.
+        new: The number of dimensions that the operation adds.
+    """
+    known, rank, outer = item.static_value(axis), x.shape.rank, x.mask.shape.rank
     if known is None or (known < 0 and rank is None):
         return axis, False
-    known = int(known) + (rank if known < 0 else 0)
-    return known, x.mask.shape.rank is not None and known < x.mask.shape.rank
+    known = int(known) + (rank + new if known < 0 else 0)
+    return known, outer is not None and known < outer + new
 
 
 @implements(tf.gather, on=MaskedTensor)
-def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
-    *_: Any,
-) -> Any:
+def gather(params: MaskedTensor, indices: Operand, *args: Any) -> MaskedTensor:
     """Returns the values, rows or records at the given indices."""
     if not isinstance(params, MaskedTensor) or isinstance(indices, MaskedTensor):
         return NotImplemented
-    axis, items = _outer(params, batch_dims if axis is None else axis)
+    given = named_arguments(tf.gather, (params, indices, *args))
+    axis, batch_dims = given.get("axis"), given.get("batch_dims", 0)
+    axis, items = _axis_of_mask(params, batch_dims if axis is None else axis)
     if item.is_tensor(params.values):
-        return _both(
+        return _change_both(
             params, lambda part: tf.gather(part, indices, axis=axis, batch_dims=batch_dims), items
         )
     outer = params.mask.shape.rank
@@ -122,32 +125,30 @@ def gather(
     return _take(params, indices)
 
 
-def _take(x: Any, places: Any) -> Any:
+def _take(x: MaskedTensor, places: tf.Tensor) -> MaskedTensor:
     return MaskedTensor.of_parts(take_rows(x.values, places), tf.gather(x.mask, places))
 
 
 @implements(tf.boolean_mask, on=MaskedTensor)
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask") -> Any:
+def boolean_mask(
+    tensor: Operand, mask: Operand, axis: Axes = None, name: str | None = "boolean_mask"
+) -> MaskedTensor | tf.Tensor:
     """Returns the values, rows or records for which `mask` is True and valid."""
     chosen = mask.fill(False) if isinstance(mask, MaskedTensor) else tf.convert_to_tensor(mask)
     if not isinstance(tensor, MaskedTensor):
         return tf.boolean_mask(tensor, chosen, axis, name)
-    axis, items = _outer(tensor, axis or 0)
-    if item.is_tensor(tensor.values):
-        if isinstance(tensor.values, tf.RaggedTensor):
-            if axis != 0 or chosen.shape.rank != 1:
-                return NotImplemented
-            return _take(tensor, tf.where(chosen)[:, 0])
+    axis, items = _axis_of_mask(tensor, axis or 0)
+    if item.is_tensor(tensor.values) and not isinstance(tensor.values, tf.RaggedTensor):
         outer = tensor.mask.shape.rank
         items = items and chosen.shape.rank is not None and axis + chosen.shape.rank <= outer
-        return _both(tensor, lambda part: tf.boolean_mask(part, chosen, axis), items)
+        return _change_both(tensor, lambda part: tf.boolean_mask(part, chosen, axis), items)
     if axis != 0 or chosen.shape.rank != 1:
         return NotImplemented
     return _take(tensor, tf.where(chosen)[:, 0])
 
 
 @implements(tf.__operators__.getitem, on=MaskedTensor)
-def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
+def getitem(tensor: MaskedTensor, slice_spec: Any, var: object = None) -> MaskedTensor:
     """Returns some values, rows or records, or a field of records."""
     if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
         return NotImplemented
@@ -160,26 +161,26 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     keys: tuple[Any, ...] = tuple(cast("Any", slice_spec)) if is_many else (slice_spec,)
     if any(isinstance(key, MaskedTensor) for key in keys):
         return NotImplemented
-    if item.is_whole(values, mask) or outer is None:
+    if item.masks_elements(values, mask) or outer is None:
         return MaskedTensor.of_parts(values[keys], mask[keys])
     places = [key for key in keys if not isinstance(key, str)]
     if any(key is None or key is Ellipsis for key in places):
         if not item.is_tensor(values):
             return NotImplemented
-        return MaskedTensor.of_parts(values[keys], item.elements(values, mask)[keys])
+        return MaskedTensor.of_parts(values[keys], item.element_mask(values, mask)[keys])
     key = keys[0] if len(keys) == 1 else keys
     part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
     return MaskedTensor.combined(part, mask[places] if places else mask)
 
 
-def _holds_records(values: Any) -> bool:
+def _holds_records(values: Values) -> bool:
     while isinstance(values, MaskedTensor):
         values = values.values
     return not item.is_tensor(values)
 
 
-def _array_key(key: Any) -> Any:
+def _array_key(key: Any) -> Mask | None:
     """Returns a key of positions or bools, as records take them, as a tensor; else None."""
     if isinstance(key, list):
         items: list[Any] = key
@@ -191,7 +192,7 @@ def _array_key(key: Any) -> Any:
     return None
 
 
-def _at_array(x: Any, key: Any) -> Any:
+def _at_array(x: MaskedTensor, key: Mask) -> MaskedTensor:
     """Returns the records, or the items of each list of records, that a key chooses."""
     if not isinstance(key, tf.RaggedTensor):
         return boolean_mask(x, key) if key.dtype == tf.bool else gather(x, key)
@@ -219,19 +220,19 @@ def _expect_positions(slice_spec: Any) -> None:
 
 @implements(tf.pad, on=MaskedTensor)
 def pad(
-    tensor: Any,
-    paddings: Any,
+    tensor: MaskedTensor,
+    paddings: TensorLike,
     mode: str = "CONSTANT",
-    constant_values: Any = 0,
-    *_: Any,
-) -> Any:
+    value: object = 0,
+    *_: object,
+) -> MaskedTensor:
     """Returns padded values; padding is valid only if it repeats valid values."""
     if not isinstance(tensor, MaskedTensor) or not isinstance(tensor.values, tf.Tensor):
         return NotImplemented
-    if isinstance(constant_values, MaskedTensor):
+    if isinstance(value, MaskedTensor):
         return NotImplemented
-    mask = item.elements(tensor.values, tensor.mask)
-    values = tf.pad(tensor.values, paddings, mode, constant_values)
+    mask = item.element_mask(tensor.values, tensor.mask)
+    values = tf.pad(tensor.values, paddings, mode, value)
     if mode.upper() == "CONSTANT":
         return MaskedTensor.of_parts(values, tf.pad(mask, paddings, mode, False))
     # TensorFlow has no kernel for mirror padding of bools.
@@ -239,39 +240,28 @@ def pad(
     return MaskedTensor.of_parts(values, tf.cast(numbers, tf.bool))
 
 
-@implements(tf.concat, on=MaskedTensor)
-def concat(values: Any, axis: Any, *_: Any) -> Any:
-    """Returns concatenated values; all plain values are valid."""
+_OF_ROWS = {tf.concat: concat_rows, tf.stack: stack_rows}
+
+
+@implements(*_OF_ROWS, on=MaskedTensor)
+def join(op: Op, values: object, axis: Axes = 0, *_: object) -> MaskedTensor:
+    """Returns values concatenated, or stacked along a new dimension; all plain values are valid."""
     if not isinstance(values, (list, tuple)):
-        return values if isinstance(values, MaskedTensor) else NotImplemented
-    aligned = _aligned(cast("Any", values), axis)
+        return values if op is tf.concat and isinstance(values, MaskedTensor) else NotImplemented
+    aligned = _parts_to_join(cast("Any", values), axis, int(op is tf.stack))
     if aligned is None:
         return NotImplemented
     parts, masks, place = aligned
-    if not all(map(item.is_tensor, parts)):
-        if place != 0:
-            return NotImplemented
-        return MaskedTensor.of_parts(concat_rows(parts), tf.concat(masks, 0))
-    return MaskedTensor.of_parts(tf.concat(parts, place), tf.concat(masks, place))
-
-
-@implements(tf.stack, on=MaskedTensor)
-def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
-    """Returns values stacked along a new dimension; all plain values are valid."""
-    if not isinstance(values, (list, tuple)):
+    if all(map(item.is_tensor, parts)):
+        return MaskedTensor.of_parts(op(parts, place), op(masks, place))
+    if place != 0:
         return NotImplemented
-    aligned = _aligned(cast("Any", values), axis, 1)
-    if aligned is None:
-        return NotImplemented
-    parts, masks, place = aligned
-    if not all(map(item.is_tensor, parts)):
-        if place != 0:
-            return NotImplemented
-        return MaskedTensor.of_parts(stack_rows(parts), tf.stack(masks))
-    return MaskedTensor.of_parts(tf.stack(parts, place), tf.stack(masks, place))
+    return MaskedTensor.of_parts(_OF_ROWS[op](parts), op(masks, 0))
 
 
-def _aligned(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any], Any] | None:
+def _parts_to_join(
+    values: Sequence[Values | TensorLike], axis: Axes, new: int
+) -> tuple[list[Any], list[Any], Any] | None:
     """Returns values, masks of the same form, and the axis; None if this is not possible.
 
     Args:
@@ -281,29 +271,44 @@ def _aligned(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any]
     """
     masked = [value for value in values if isinstance(value, MaskedTensor)]
     first = masked[0]
+    ranks = {value.mask.shape.rank for value in masked}
+    place, in_items = _axis_of_mask(first, axis, new)
+    in_items = in_items and len(ranks) == 1
     parts: list[Any] = []
-    for value in values:
-        if isinstance(value, MaskedTensor):
-            value = value.values
-        elif item.is_tensor(first.values) and not item.is_tensor(value):
-            value = tf.convert_to_tensor(value, first.dtype)
-        parts.append(value)
-    known, rank = item.static(axis), first.shape.rank
-    if known is not None and known < 0 and rank is not None:
-        known += rank + new
-    outer: Any = {value.mask.shape.rank for value in masked}
-    in_items = len(outer) == 1 and None not in outer and known is not None and known >= 0
-    [outer, *_] = outer
-    in_items = in_items and known < outer + new
     masks: list[Any] = []
-    for value, part in zip(values, parts, strict=True):
-        mask = value.mask if isinstance(value, MaskedTensor) else None
-        if mask is None:
-            masks.append(item.all_valid(part, outer if in_items else None))
-        elif in_items:
-            masks.append(mask)
-        elif item.is_tensor(part):
-            masks.append(item.elements(part, mask))
+    for value in values:
+        if not isinstance(value, MaskedTensor):
+            if item.is_tensor(first.values) and not item.is_tensor(value):
+                value = tf.convert_to_tensor(value, first.dtype)
+            parts.append(value)
+            masks.append(item.all_valid(value, first.mask.shape.rank if in_items else None))
+            continue
+        parts.append(value.values)
+        if in_items:
+            masks.append(value.mask)
+        elif item.is_tensor(value.values):
+            masks.append(item.element_mask(value.values, value.mask))
         else:
             return None
-    return parts, masks, axis if known is None else known
+    return parts, masks, place
+
+
+# Conversion to tensors, which have no mask.
+
+
+_PATH = "tf.convert_to_tensor"
+
+
+@implements(tf.convert_to_tensor, on=MaskedTensor)
+def convert_to_tensor(value: MaskedTensor, dtype: DTypeLike | None = None, *_: object) -> tf.Tensor:
+    """Returns the values; nothing may be null."""
+    inner = value
+    while isinstance(inner, MaskedTensor):
+        inner = inner.values
+    if not isinstance(inner, tf.Tensor):
+        return NotImplemented
+    values = value.unmasked(_PATH)
+    if dtype is None:
+        return values
+    dtype = tf.dtypes.as_dtype(dtype)
+    return tf.cast(lossless(values, dtype, _PATH), dtype)

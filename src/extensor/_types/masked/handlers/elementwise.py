@@ -8,13 +8,15 @@ times NaN is NaN, and would spread to the gradients of valid values.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.value import MaskedTensor
+from extensor._types.masked.check import Mask
+from extensor._types.masked.value import MaskedTensor, Op, Operand
 from extensor.dispatch import (
     implements,
     is_binary_elementwise_op,
@@ -22,6 +24,7 @@ from extensor.dispatch import (
     is_logical_op,
     is_unary_elementwise_op,
 )
+from extensor.typing import ShapeLike, TensorLike
 
 # Their gradients do not depend on the values, or only select among upstream gradients.
 _HARMLESS = frozenset(
@@ -43,7 +46,7 @@ _SAFE = 0.5
 _SAFE_ELSEWHERE = {tf.acosh: 2, tf.math.zeta: 2, tf.math.polygamma: 2}
 
 
-def _safe(op: Any, dtype: tf.DType) -> Any:
+def _safe_number(op: Op, dtype: tf.DType) -> float | None:
     """Returns the number that replaces operands that are not valid; None for no replacement."""
     if dtype.is_floating or dtype.is_complex:
         if op in _HARMLESS or is_comparison_op(op) or is_logical_op(op):
@@ -53,7 +56,7 @@ def _safe(op: Any, dtype: tf.DType) -> Any:
 
 
 @implements(is_unary_elementwise_op, on=MaskedTensor)
-def unary(op: Any, x: Any, *args: Any) -> Any:
+def unary(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns each value transformed, with the same mask."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
@@ -61,21 +64,21 @@ def unary(op: Any, x: Any, *args: Any) -> Any:
         return MaskedTensor.combined(op(x.values, *args), x.mask)
     if not item.is_tensor(x.values):
         return NotImplemented
-    values, safe = x.values, _safe(op, x.dtype)
+    values, safe = x.values, _safe_number(op, x.dtype)
     if safe is not None:
-        values = item.choose(x.mask, values, safe)
+        values = item.fill(x.mask, values, safe)
     return MaskedTensor.of_parts(op(values, *args), x.mask)
 
 
 @implements(tf.identity, tf.stop_gradient, on=MaskedTensor)
-def same(op: Any, input: Any, *args: Any) -> Any:
+def same(op: Op, input: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns the same values, also records, with the same mask."""
     values = tf.nest.map_structure(lambda part: op(part), input.values, expand_composites=True)
     return MaskedTensor.of_parts(values, input.mask)
 
 
 @implements(tf.ensure_shape, on=MaskedTensor)
-def ensure_shape(x: Any, shape: Any, *_: Any) -> Any:
+def ensure_shape(x: MaskedTensor, shape: ShapeLike, *_: object) -> MaskedTensor:
     """Returns the same values and mask, with a more specific static shape."""
     if not isinstance(x.values, tf.Tensor) or x.mask.shape.rank is None:
         return NotImplemented
@@ -84,27 +87,29 @@ def ensure_shape(x: Any, shape: Any, *_: Any) -> Any:
 
 
 @implements(is_binary_elementwise_op, on=MaskedTensor)
-def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
+def binary(op: Op, x: Operand, y: Operand, *args: object) -> MaskedTensor:
     """Returns the result for two operands, valid where both are; plain tensors are valid."""
     operands = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
     if not operands or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
     if any(isinstance(operand.values, MaskedTensor) for operand in operands):
-        return _of_null_lists(op, x, y, args)
+        return _binary_of_lists(op, x, y, args)
     if not all(item.is_tensor(operand.values) for operand in operands):
         return NotImplemented
-    is_scaling = _is_scaling(op, x, y)
     kinds = {_kind(operand) for operand in (x, y)}
     if "ragged" in kinds:
-        return _ragged(op, x, y, args) if "dense" not in kinds else NotImplemented
-    mask, fits = _combined(operands, x, y)
-    safe = None if is_scaling else _safe(op, operands[0].dtype)
-    a, b = (_guarded(operand, operands, mask, safe) for operand in (x, y))
+        if "dense" in kinds or any(operand.shape.rank == 0 for operand in operands):
+            return NotImplemented
+        mask, fits = _ragged_mask(operands), True
+    else:
+        mask, fits = _combine_masks(operands, x, y)
+    safe = None if _is_scaling(op, x, y) else _safe_number(op, operands[0].dtype)
+    a, b = (_safe_values(operand, operands, mask, safe) for operand in (x, y))
     values = op(a, b, *args)
-    return MaskedTensor.of_parts(values, mask if fits else item.spread(mask, values))
+    return MaskedTensor.of_parts(values, mask if fits else item.broadcast_mask(mask, values))
 
 
-def _of_null_lists(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
+def _binary_of_lists(op: Op, x: Operand, y: Operand, args: tuple[Any, ...]) -> MaskedTensor:
     """Returns the result for operands of which some have a mask of lists and one of items."""
     ranks = {_shape(operand).rank for operand in (x, y)} - {0}
     if len(ranks) > 1:
@@ -122,7 +127,7 @@ def _of_null_lists(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
     return result
 
 
-def _is_scaling(op: Any, x: Any, y: Any) -> bool:
+def _is_scaling(op: Op, x: Operand, y: Operand) -> bool:
     """Returns whether the operation scales an operand by a finite nonzero number."""
     number = y if isinstance(x, MaskedTensor) or op is not tf.multiply else x
     is_number = isinstance(number, (int, float)) or (
@@ -133,7 +138,7 @@ def _is_scaling(op: Any, x: Any, y: Any) -> bool:
     return math.isfinite(number) and bool(number != 0)
 
 
-def _kind(operand: Any) -> str:
+def _kind(operand: Operand) -> str:
     if isinstance(operand, MaskedTensor):
         operand = operand.values
     if isinstance(operand, tf.RaggedTensor):
@@ -141,27 +146,27 @@ def _kind(operand: Any) -> str:
     return "scalar" if _shape(operand).rank == 0 else "dense"
 
 
-def _shape(operand: Any) -> tf.TensorShape:
+def _shape(operand: Operand) -> tf.TensorShape:
     if isinstance(operand, (MaskedTensor, tf.Tensor, tf.Variable)):
         return operand.shape
     return tf.TensorShape(np.shape(operand))
 
 
-def _combined(operands: list[Any], x: Any, y: Any) -> tuple[Any, bool]:
+def _combine_masks(operands: list[Any], x: Operand, y: Operand) -> tuple[Any, bool]:
     """Returns the combined mask, and whether it matches the result without broadcasting."""
     first = operands[0]
     if len(operands) == 1:
         other = y if first is x else x
         if _keeps_shape(first.shape, _shape(other)):
             return first.mask, True
-        return item.elements(first.values, first.mask), False
+        return item.element_mask(first.values, first.mask), False
     if x.mask is y.mask and x.shape.rank == y.shape.rank:
         return x.mask, True
-    whole = all(item.is_whole(operand.values, operand.mask) for operand in operands)
+    whole = all(item.masks_elements(operand.values, operand.mask) for operand in operands)
     alike = x.mask.shape.rank == y.mask.shape.rank and x.shape == y.shape
     if whole or (alike and x.shape.is_fully_defined()):
         return tf.logical_and(x.mask, y.mask), True
-    return tf.logical_and(*(item.elements(one.values, one.mask) for one in (x, y))), True
+    return tf.logical_and(*(item.element_mask(one.values, one.mask) for one in (x, y))), True
 
 
 def _keeps_shape(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
@@ -174,66 +179,75 @@ def _keeps_shape(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
     return all(b == 1 or (b is not None and a == b) for a, b in zip(inner, other, strict=True))
 
 
-def _guarded(operand: Any, operands: list[Any], mask: Any, safe: Any) -> Any:
+def _safe_values(
+    operand: Operand, operands: list[Any], mask: Mask, safe: float | None
+) -> TensorLike | tf.RaggedTensor:
     """Returns the values of an operand, with `safe` where the result is not valid."""
     is_masked = isinstance(operand, MaskedTensor)
     values = operand.values if is_masked else operand
     if safe is None:
         return values
+    if isinstance(values, tf.RaggedTensor):
+        return item.fill(mask, values, safe)
     if not is_masked:
         # Numbers and arrays have no gradient.
         if not isinstance(operand, (tf.Tensor, tf.Variable)) or operand.shape.rank == 0:
             return operand
         operand = operands[0]
-    return tf.where(item.aligned(operand.values, mask), values, tf.cast(safe, values.dtype))
+    return tf.where(item.expand_mask(operand.values, mask), values, tf.cast(safe, values.dtype))
 
 
-def _ragged(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
-    """Returns the result for ragged operands with the same rows, or for one and a number."""
-    masked = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
-    if any(operand.shape.rank == 0 for operand in masked):
-        return NotImplemented
-    safe = _safe(op, masked[0].dtype)
-    if len(masked) == 2 and x.mask.shape.rank != y.mask.shape.rank:
-        masks = [item.elements(one.values, one.mask) for one in masked]
-    else:
-        masks = [one.mask for one in masked]
-    mask = masks[0] if len(masks) == 1 else tf.logical_and(*masks)
-    operands: list[Any] = []
-    for operand in (x, y):
-        values = operand.values if isinstance(operand, MaskedTensor) else operand
-        if safe is not None and isinstance(values, tf.RaggedTensor):
-            values = item.choose(mask, values, safe)
-        operands.append(values)
-    return MaskedTensor.of_parts(op(*operands, *args), mask)
+def _ragged_mask(operands: list[MaskedTensor]) -> Mask:
+    """Returns the combined mask of ragged operands with the same rows."""
+    masks = [one.mask for one in operands]
+    if len({mask.shape.rank for mask in masks}) > 1:
+        masks = [item.element_mask(one.values, one.mask) for one in operands]
+    return masks[0] if len(masks) == 1 else tf.logical_and(*masks)
 
 
 @implements(tf.where, on=MaskedTensor)
-def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
+def where(
+    condition: Operand, x: Operand | None = None, y: Operand | None = None, name: str | None = None
+) -> MaskedTensor | tf.Tensor:
     """Returns `x` where the condition is True and `y` elsewhere; valid where it and they are."""
     given = [one for one in (condition, x, y) if isinstance(one, MaskedTensor)]
     if any(not isinstance(one.values, tf.Tensor) for one in given):
         return NotImplemented
     if x is None or y is None:
         return NotImplemented if condition not in given else tf.where(condition.fill(False))
-    parts = [_parts(one) for one in (condition, x, y)]
+    parts = [_values_and_mask(one) for one in (condition, x, y)]
     values = tf.where(*(part[0] for part in parts), name)
     mask = tf.where(parts[0][0], parts[1][1], parts[2][1])
     if isinstance(condition, MaskedTensor):
         mask = tf.logical_and(mask, parts[0][1])
-    return MaskedTensor.of_parts(values, item.spread(mask, values))
+    return MaskedTensor.of_parts(values, item.broadcast_mask(mask, values))
 
 
-def _parts(one: Any) -> tuple[Any, Any]:
+def _values_and_mask(one: Operand) -> tuple[Any, Any]:
     if isinstance(one, MaskedTensor):
-        return one.values, item.elements(one.values, one.mask)
+        return one.values, item.element_mask(one.values, one.mask)
     return one, True
 
 
 @implements(tf.add_n, on=MaskedTensor)
-def add_n(inputs: Any, name: Any = None) -> Any:
+def add_n(inputs: Sequence[Operand], name: str | None = None) -> MaskedTensor:
     """Returns the sum of tensors of the same shape, valid where all are valid."""
-    parts = [_parts(one) for one in inputs]
+    parts = [_values_and_mask(one) for one in inputs]
     masks = [mask for _, mask in parts if mask is not True]
     values = tf.add_n([part[0] for part in parts], name)
     return MaskedTensor.of_parts(values, tf.reduce_all(tf.stack(masks), 0))
+
+
+# The shape.
+
+
+@implements(tf.shape, tf.size, tf.rank, on=MaskedTensor)
+def measure(op: Op, input: MaskedTensor, *args: object) -> tf.Tensor:
+    """Returns the shape, size or rank of the values, valid or not."""
+    return op(input.values, *args) if item.is_tensor(input.values) else NotImplemented
+
+
+@implements(tf.zeros_like, tf.ones_like, on=MaskedTensor)
+def constant(op: Op, input: MaskedTensor, *args: object) -> MaskedTensor:
+    """Returns zeros or ones with the same mask, also of records."""
+    return MaskedTensor.of_parts(op(input.values, *args), input.mask)

@@ -6,52 +6,59 @@ mask; an extreme or a mean of no values is not valid.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.value import MaskedTensor
+from extensor._types.masked.check import Mask
+from extensor._types.masked.value import Axes, MaskedTensor, Op
 from extensor.dispatch import implements
 
-# The neutral element of each operation, which replaces values that are not valid.
-_NEUTRAL: dict[Any, Any] = {
-    tf.reduce_sum: 0,
-    tf.reduce_prod: 1,
-    tf.reduce_all: True,
-    tf.reduce_any: False,
-    tf.reduce_max: -np.inf,
-    tf.reduce_min: np.inf,
-    tf.reduce_logsumexp: -np.inf,
-    tf.math.reduce_euclidean_norm: 0,
-    tf.math.count_nonzero: 0,
-    tf.argmax: -np.inf,
-    tf.argmin: np.inf,
-    tf.cumsum: 0,
-    tf.math.cumprod: 1,
+
+class _Reduction(NamedTuple):
+    """How an operation skips values.
+
+    Attributes:
+        neutral: The number that takes the place of values that are not valid.
+        of_nothing: Whether the operation has a value for no values at all. So a mask without nulls
+            does not change its results.
+        ragged: Whether TensorFlow has it for RaggedTensors.
+    """
+
+    neutral: float
+    of_nothing: bool = False
+    ragged: bool = False
+
+
+_REDUCTIONS = {
+    tf.reduce_sum: _Reduction(0, of_nothing=True, ragged=True),
+    tf.reduce_prod: _Reduction(1, of_nothing=True, ragged=True),
+    tf.reduce_all: _Reduction(True, of_nothing=True, ragged=True),
+    tf.reduce_any: _Reduction(False, of_nothing=True, ragged=True),
+    tf.reduce_max: _Reduction(-np.inf, ragged=True),
+    tf.reduce_min: _Reduction(np.inf, ragged=True),
+    tf.reduce_mean: _Reduction(0, ragged=True),
+    tf.math.reduce_variance: _Reduction(0, ragged=True),
+    tf.math.reduce_std: _Reduction(0, ragged=True),
+    tf.reduce_logsumexp: _Reduction(-np.inf, of_nothing=True, ragged=True),
+    tf.math.reduce_euclidean_norm: _Reduction(0, of_nothing=True),
 }
+_OTHERS = {
+    tf.norm: _Reduction(0, of_nothing=True),
+    tf.math.count_nonzero: _Reduction(0),
+    tf.argmax: _Reduction(-np.inf),
+    tf.argmin: _Reduction(np.inf),
+    tf.cumsum: _Reduction(0, ragged=True),
+    tf.math.cumprod: _Reduction(1),
+}
+_RULES = {**_REDUCTIONS, **_OTHERS}
+_MOMENTS = (tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std)
 
 
-_RAGGED = frozenset(
-    [
-        *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max),
-        *(tf.reduce_min, tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std),
-        *(tf.reduce_logsumexp, tf.cumsum),
-    ]
-)
-
-
-# They have a value for no values at all. So a mask without nulls does not change their results.
-_OF_NOTHING = frozenset(
-    [
-        *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any),
-        *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm, tf.norm),
-    ]
-)
-
-
-def valid_results(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+def valid_mask(op: Op, x: MaskedTensor, axis: Axes, keepdims: bool) -> Mask:
     """Returns the mask of a reduction of dense values.
 
     Args:
@@ -62,54 +69,58 @@ def valid_results(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """
     if within_items(x, axis):
         return x.mask
-    return _valid(op, item.elements(x.values, x.mask), axis, keepdims)
+    return _valid(op, item.element_mask(x.values, x.mask), axis, keepdims)
 
 
-def _valid(op: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
+def _valid(op: Op, mask: Mask, axis: Axes, keepdims: bool) -> Mask:
     """Returns which results are valid: those of a valid value, and of no values if `op` has one."""
     found = _any(mask, axis, keepdims)
-    if op not in _OF_NOTHING or (isinstance(mask, tf.Tensor) and _has_items(mask.shape, axis)):
+    if not _RULES[op].of_nothing or (isinstance(mask, tf.Tensor) and _has_items(mask.shape, axis)):
         return found
     # Of nulls only, both are False; of no values, the second is True.
     return tf.logical_or(found, tf.reduce_all(mask, axis, keepdims))
 
 
-def _has_items(shape: tf.TensorShape, axis: Any) -> bool:
+def _has_items(shape: tf.TensorShape, axis: Axes) -> bool:
     """Returns whether a reduction is statically known to be of some values."""
     if axis is None:
         return shape.is_fully_defined() and shape.num_elements() > 0
-    known = item.static(axis)
+    known = item.static_value(axis)
     if known is None or shape.rank is None:
         return False
     sizes = shape.as_list()
     return all(sizes[a] for a in np.reshape(known, [-1]).tolist())
 
 
-def _filled(op: Any, x: Any, mask: Any) -> Any:
-    neutral = _NEUTRAL[op]
+def _filled(op: Op, x: MaskedTensor, mask: Mask) -> Mask:
+    neutral = _RULES[op].neutral
     if neutral in (np.inf, -np.inf) and x.dtype.is_integer:
         neutral = x.dtype.max if neutral > 0 else x.dtype.min
-    return item.choose(mask, x.values, neutral)
+    return item.fill(mask, x.values, neutral)
 
 
-def _can(op: Any, x: Any) -> bool:
-    return isinstance(x.values, tf.Tensor) or (
-        isinstance(x.values, tf.RaggedTensor) and op in _RAGGED
-    )
+def _can(op: Op, x: MaskedTensor) -> bool:
+    """Returns whether TensorFlow has an operation for the class and the dtype of the values."""
+    if isinstance(x.values, tf.RaggedTensor):
+        has_class = _RULES[op].ragged
+    else:
+        has_class = isinstance(x.values, tf.Tensor)
+    is_variance = op in _MOMENTS and op is not tf.reduce_mean
+    return has_class and (not is_variance or _is_real(x))
 
 
-def within_items(x: Any, axis: Any) -> bool:
+def within_items(x: MaskedTensor, axis: Axes) -> bool:
     """Returns whether all reduced dimensions are statically known to be inside the items."""
     if axis is None:
         return False
-    known, rank, outer = item.static(axis), x.values.shape.rank, x.mask.shape.rank
+    known, rank, outer = item.static_value(axis), x.values.shape.rank, x.mask.shape.rank
     if known is None or rank is None or outer is None:
         return False
     axes: list[Any] = [known] if isinstance(known, int) else np.reshape(known, [-1]).tolist()
     return all(outer <= (a if a >= 0 else a + rank) for a in axes)
 
 
-def _of_lists(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+def _reduce_lists(op: Op, x: MaskedTensor, axis: Axes, keepdims: bool) -> MaskedTensor:
     """Returns the reduction of lists that may be null, of items that may be null.
 
     A null list is null in the result too, or, if lists are reduced together, has no valid item.
@@ -120,81 +131,76 @@ def _of_lists(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if not item.is_tensor(single.values):
         return NotImplemented
     result = op(single, axis, keepdims)
-    if axis is not None or op not in _OF_NOTHING:
+    if axis is not None or not _RULES[op].of_nothing:
         return result
     # A null list has no items in the values, and is a null all the same.
     only_nulls = tf.logical_not(tf.logical_or(_any(single.mask, None, False), _all_lists(x)))
     return MaskedTensor.combined(result, tf.broadcast_to(~only_nulls, tf.shape(result.values)))
 
 
-def _all_lists(x: Any) -> Any:
+def _all_lists(x: MaskedTensor) -> tf.Tensor | bool:
     """Returns whether no list around the numbers is null, at any level."""
     if not isinstance(x.values, MaskedTensor):
         return True
     return tf.logical_and(tf.reduce_all(x.mask), _all_lists(x.values))
 
 
-def _with_one_mask(x: Any) -> Any:
+def _with_one_mask(x: MaskedTensor) -> MaskedTensor:
     """Returns a MaskedTensor of tensors with the masks around them in one, of single numbers."""
     if not isinstance(x.values, MaskedTensor):
         return x
     inner = _with_one_mask(x.values)
     if not item.is_tensor(inner.values):
         return inner
-    masks = (item.elements(inner.values, mask) for mask in (inner.mask, x.mask))
+    masks = (item.element_mask(inner.values, mask) for mask in (inner.mask, x.mask))
     return MaskedTensor.of_parts(inner.values, tf.logical_and(*masks))
 
 
-@implements(
-    *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max, tf.reduce_min),
-    *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
-    on=MaskedTensor,
-)
-def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
+@implements(*_REDUCTIONS, on=MaskedTensor)
+def reduce(
+    op: Op, input_tensor: MaskedTensor, axis: Axes = None, keepdims: bool | None = False, *_: object
+) -> MaskedTensor:
     """Returns the reduction of the valid values along `axis`."""
     x, keepdims = input_tensor, bool(keepdims)
     if isinstance(x.values, MaskedTensor):
-        return _of_lists(op, x, axis, keepdims)
+        return _reduce_lists(op, x, axis, keepdims)
     if not _can(op, x):
         return NotImplemented
     if within_items(x, axis):
         return MaskedTensor.of_parts(op(_filled(op, x, x.mask), axis, keepdims), x.mask)
-    mask = item.elements(x.values, x.mask)
-    values = op(_filled(op, x, mask), axis, keepdims)
-    return MaskedTensor.of_parts(values, _valid(op, mask, axis, keepdims))
+    mask = item.element_mask(x.values, x.mask)
+    valid = _valid(op, mask, axis, keepdims)
+    if op in _MOMENTS:
+        return MaskedTensor.of_parts(_moment(op, x, mask, valid, axis, keepdims), valid)
+    return MaskedTensor.of_parts(op(_filled(op, x, mask), axis, keepdims), valid)
 
 
-@implements(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std, on=MaskedTensor)
-def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
-    """Returns the mean, variance or standard deviation of the valid values along `axis`."""
-    x, keepdims = input_tensor, bool(keepdims)
-    if isinstance(x.values, MaskedTensor):
-        return _of_lists(op, x, axis, keepdims)
-    if not _can(op, x):
-        return NotImplemented
-    if op is not tf.reduce_mean and not (x.dtype.is_floating or x.dtype.is_complex):
-        return NotImplemented
-    if within_items(x, axis):
-        return MaskedTensor.of_parts(op(item.choose(x.mask, x.values, 0), axis, keepdims), x.mask)
-    mask = item.elements(x.values, x.mask)
-    valid = _any(mask, axis, keepdims)
+def _moment(op: Op, x: MaskedTensor, mask: Mask, valid: Mask, axis: Axes, keepdims: bool) -> Mask:
+    """Returns the mean, variance or standard deviation of the valid values along `axis`.
+
+    Args:
+        op: One of `_MOMENTS`.
+        x: The MaskedTensor that is reduced.
+        mask: True for each valid number.
+        valid: True for each result that is valid.
+        axis: The reduced axes; None for all.
+        keepdims: Whether reduced axes remain, of size 1.
+    """
     if op is tf.reduce_mean:
-        return MaskedTensor.of_parts(_mean(x.values, mask, axis, keepdims), valid)
+        return _mean(x.values, mask, axis, keepdims)
     if isinstance(x.values, tf.RaggedTensor) and _crosses_rows(x, axis):
         # As TensorFlow does: a mean of columns does not broadcast to rows of other lengths.
         mean = _mean(x.values, mask, axis, keepdims)
-        values = _mean(_square(x.values), mask, axis, keepdims) - _square(mean)
+        variance = _mean(_square(x.values), mask, axis, keepdims) - _square(mean)
     else:
-        apart = item.choose(mask, x.values - _mean(x.values, mask, axis, True), 0)
-        values = _mean(_square(apart), mask, axis, keepdims)
-    if op is tf.math.reduce_std:
-        values = tf.sqrt(item.choose(valid, values, 1))
-    return MaskedTensor.of_parts(values, valid)
+        apart = item.fill(mask, x.values - _mean(x.values, mask, axis, True), 0)
+        variance = _mean(_square(apart), mask, axis, keepdims)
+    return tf.sqrt(item.fill(valid, variance, 1)) if op is tf.math.reduce_std else variance
 
 
-def _crosses_rows(x: Any, axis: Any) -> bool:
+def _crosses_rows(x: MaskedTensor, axis: Axes) -> bool:
     """Returns whether a dimension is reduced that has one inside of it that is not."""
-    known = None if axis is None else item.static(axis)
+    known = None if axis is None else item.static_value(axis)
     if known is None:
         return False
     rank = x.values.shape.rank
@@ -202,14 +208,14 @@ def _crosses_rows(x: Any, axis: Any) -> bool:
     return bool(axes) and not axes >= set(range(min(axes), rank))
 
 
-def _square(values: Any) -> Any:
+def _square(values: Mask) -> Mask:
     is_complex = values.dtype.is_complex
     return tf.math.real(values * tf.math.conj(values)) if is_complex else tf.square(values)
 
 
-def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
-    total = _sum(item.choose(mask, values, 0), axis, keepdims)
-    count = _sum(_as(mask, total.dtype), axis, keepdims)
+def _mean(values: Mask, mask: Mask, axis: Axes, keepdims: bool) -> Mask:
+    total = _sum(item.fill(mask, values, 0), axis, keepdims)
+    count = _sum(_cast_mask(mask, total.dtype), axis, keepdims)
     if total.dtype.is_integer:
         return tf.truncatediv(total, tf.maximum(count, tf.ones_like(count)))
     if total.dtype in _DIVIDED and isinstance(total, tf.Tensor):
@@ -223,61 +229,67 @@ def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
 _DIVIDED = frozenset([tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128])
 
 
-def _sum(values: Any, axis: Any, keepdims: bool) -> Any:
+def _sum(values: Mask, axis: Axes, keepdims: bool) -> Mask:
     if not isinstance(values, tf.Tensor) or values.shape.rank is None:
         return tf.reduce_sum(values, axis, keepdims)
     return tf.raw_ops.Sum(input=values, axis=_axes(values, axis), keep_dims=keepdims)
 
 
-def _any(mask: Any, axis: Any, keepdims: bool) -> Any:
+def _any(mask: Mask, axis: Axes, keepdims: bool) -> Mask:
     if not isinstance(mask, tf.Tensor) or mask.shape.rank is None:
         return tf.reduce_any(mask, axis, keepdims)
     return tf.raw_ops.Any(input=mask, axis=_axes(mask, axis), keep_dims=keepdims)
 
 
-def _axes(values: tf.Tensor, axis: Any) -> Any:
+def _axes(values: tf.Tensor, axis: Axes) -> tf.Tensor | Sequence[int]:
     # Of a Python list, a kernel takes three times as long as of a tensor.
     axes = list(range(values.shape.rank)) if axis is None else axis
     return tf.convert_to_tensor(axes, tf.int32) if isinstance(axes, (int, list, tuple)) else axes
 
 
-def _as(mask: Any, dtype: tf.DType) -> Any:
+def _cast_mask(mask: Mask, dtype: tf.DType) -> Mask:
     if isinstance(mask, tf.Tensor):
         return tf.raw_ops.Cast(x=mask, DstT=dtype)
     return tf.cast(mask, dtype)
 
 
 @implements(tf.argmax, tf.argmin, on=MaskedTensor)
-def extreme(op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, *_: Any) -> Any:
+def extreme(
+    op: Op, input: MaskedTensor, axis: Axes = None, output_type: tf.DType = tf.int64, *_: object
+) -> MaskedTensor:
     """Returns the index of the largest or smallest valid value along an axis."""
     if not _can(op, input):
         return NotImplemented
-    mask = item.elements(input.values, input.mask)
+    mask = item.element_mask(input.values, input.mask)
     places = op(_filled(op, input, mask), axis, output_type)
     return MaskedTensor.of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
 
 
 @implements(tf.math.count_nonzero, on=MaskedTensor)
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = tf.int64, *_: Any
-) -> Any:
+    input: MaskedTensor,
+    axis: Axes = None,
+    keepdims: bool | None = None,
+    dtype: tf.DType = tf.int64,
+    *_: object,
+) -> tf.Tensor:
     """Returns the number of valid values that are not zero, as a plain tensor."""
     if not _can(tf.math.count_nonzero, input) or not (input.dtype.is_integer or _is_real(input)):
         return NotImplemented
-    mask = item.elements(input.values, input.mask)
+    mask = item.element_mask(input.values, input.mask)
     return tf.math.count_nonzero(
         _filled(tf.math.count_nonzero, input, mask), axis, bool(keepdims), dtype
     )
 
 
-def _is_real(x: Any) -> bool:
+def _is_real(x: MaskedTensor) -> bool:
     return x.dtype.is_floating or x.dtype.is_complex
 
 
 @implements(tf.cumsum, tf.math.cumprod, on=MaskedTensor)
-def cumulative(op: Any, x: Any, *args: Any) -> Any:
+def cumulative(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns cumulative sums or products of the valid values, with the same mask."""
     if not _can(op, x):
         return NotImplemented
-    mask = item.elements(x.values, x.mask)
+    mask = item.element_mask(x.values, x.mask)
     return MaskedTensor.of_parts(op(_filled(op, x, mask), *args), mask)
