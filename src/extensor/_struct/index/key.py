@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.comparison import after
+from extensor._authoring.comparison import with_checks
 from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path
 from extensor._protocol.run_time_check import LATER, asserted
@@ -313,7 +313,7 @@ def _of_equal_lists(mask: Any, axis: int, row_splits: Any, at: Path) -> Any:
     other = lengths != size
     if not hasattr(other, "numpy"):
         error = _other_length(at, "as long as each row", f"{LATER} bools")
-        return after(asserted(~tf.reduce_any(other), error, [size]), mask)
+        return with_checks(asserted(~tf.reduce_any(other), error, [size]), mask)
     if other.numpy().any():
         row = int(other.numpy().argmax())
         raise _other_length(
