@@ -1,5 +1,8 @@
 """Description and Comparison: the statistics of records, as a table and as a page."""
 
+# A comparison reads an attribute of descriptions that is private to this file.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
