@@ -33,8 +33,6 @@ OTHER_ERRORS = {
     ),
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
     ("_formats/pandas/read.py", "_converted", "TypeError"): _CAUGHT,
-    ("_data/ahead.py", "_read", "NotImplementedError"): _BASE_CLASS,
-    ("_data/ahead.py", "_close_source", "NotImplementedError"): _BASE_CLASS,
     ("_arrow/wanted_table.py", "_validate", "ArrowInvalid"): (
         "from_arrow makes a StructureError of it, and read_arrow a FormatError with the file."
     ),

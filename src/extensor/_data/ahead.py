@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import math
@@ -16,7 +17,7 @@ import tensorflow as tf
 from extensor._data.position import StartedPass
 
 
-class ReadAhead:
+class ReadAhead(abc.ABC):
     """One pass over a source. A subclass has `_read` and `_close_source`.
 
     Args:
@@ -93,16 +94,16 @@ class ReadAhead:
             self._lock.release()
         return True
 
-    def _close_later(self) -> None:
+    def _close_later(self) -> None:  # noqa: B027 - only some sources need it
         """Is called by `close` while a part is read, after which the source is closed."""
 
+    @abc.abstractmethod
     def _read(self, number: int) -> tf.data.Dataset | None:
         """Returns the batches of a part; None after the end of a source of unknown length."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _close_source(self) -> None:
         """Closes the source; does nothing if it is closed. Nothing is read meanwhile."""
-        raise NotImplementedError
 
 
 @functools.cache

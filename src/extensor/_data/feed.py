@@ -54,11 +54,11 @@ class Feed(abc.ABC):
 
     def begin(self) -> tuple[int, int]:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
-        plan = self.plan
+        position = self.plan.position
         with self._lock:
-            begun = plan.next
+            begun = position.next
             if self.counts_passes:
-                plan.next = self.end(begun[0]), 0
+                position.next = self.end(begun[0]), 0
         return begun
 
     def end(self, epoch: int) -> int:
@@ -79,7 +79,7 @@ class FileFeed(Feed):
         """The number of batches in the dataset, if it is known."""
         # From within an epoch, the first pass is shorter than the others. A service gives a trainer
         # the batches of all its workers.
-        is_known = self.plan.next[1] == 0 and not self.plan.by_service
+        is_known = self.plan.position.next[1] == 0 and not self.plan.by_service
         return self.plan.steps * self.plan.epochs if is_known else None
 
     def with_fields(self, fields: FieldsUsed) -> FileFeed:

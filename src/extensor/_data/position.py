@@ -159,16 +159,15 @@ class Positioned(abc.ABC):
     def steps_per_shard(self) -> int:
         """The number of batches that every shard has at least."""
 
-    def expect_order(self, argument: str) -> None:
+    def expect_order(self, argument: str) -> None:  # noqa: B027 - files have one order
         """Raises StructureError if the source may give its records in another order next time."""
-        return
 
     def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
         """Returns the state after `step` batches.
 
         Args:
             step: The number of batches.
-            begun: Where these begin, as `next`.
+            begun: Where these begin, as `Position.next`.
         """
         self.expect_order("state")
         epochs, step = 0, begun[1] + step
@@ -187,7 +186,7 @@ class Positioned(abc.ABC):
         if self.steps is not None:
             before = epoch % self.epochs  # epochs of the pass
             epoch, step = epoch - before, before * self.steps + step
-        self.next = epoch, step
+        self.position.next = epoch, step
         self.position.forget()
 
     @functools.cached_property
@@ -195,15 +194,6 @@ class Positioned(abc.ABC):
         """A digest of the source."""
         text = json.dumps(self.identity(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-    @property
-    def next(self) -> tuple[int, int]:
-        """The `next` of the position."""
-        return self.position.next
-
-    @next.setter
-    def next(self, place: tuple[int, int]) -> None:
-        self.position.next = place
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """Returns the state after `step` batches of an epoch."""

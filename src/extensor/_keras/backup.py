@@ -102,7 +102,7 @@ class BackupAndRestore(keras.callbacks.Callback):
                 variable.assign(value)
             self._skipped = backup["batch"]
             begin_with_epoch(self.model, backup["epoch"])
-        self._begin = self._plan.next
+        self._begin = self._plan.position.next
 
     def _restore_weights(self, path: str) -> None:
         model: Any = self.model
@@ -160,7 +160,7 @@ class BackupAndRestore(keras.callbacks.Callback):
         params: Any = self.params
         if batch == 0 and self._plan.steps is None and params.get("steps") == self._length:
             # The pass is complete, but nobody has asked its source for more yet.
-            state = self._plan.state_at(*self._plan.next)
+            state = self._plan.state_at(*self._plan.position.next)
         weights = f"{state['epoch']}-{state['step']}-{count}.weights.h5"
         model: Any = self.model
         model.save_weights(os.path.join(self._folder, weights), overwrite=True)
