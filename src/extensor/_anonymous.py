@@ -60,12 +60,10 @@ class AnonymousValue:
         raise spec.missing(f"a class with the attribute {name!r}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise ImmutableError(
-            f"{self._spec.shown_name}.{name}",
-            "no assignment to an immutable value",
-            f"an assignment to {name!r}",
-            "Import the class and create a new value.",
-        )
+        at = f"{self._spec.shown_name}.{name}"
+        expected = "no assignment to an immutable value"
+        fix = "Import the class and create a new value."
+        raise ImmutableError(at, expected, f"an assignment to {name!r}", fix)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._spec.named(self.components)]
@@ -168,12 +166,8 @@ class AnonymousSpec(UnstackableTypeSpec):
 
     def missing(self, needed: str) -> MissingTypeError:
         """Returns the error for an operation that needs the class."""
-        return MissingTypeError(
-            self.shown_name,
-            needed,
-            "a stand-in, because the class is not imported",
-            import_first(self.module),
-        )
+        received = "a stand-in, because the class is not imported"
+        return MissingTypeError(self.shown_name, needed, received, import_first(self.module))
 
     def shown(self, components: Any) -> str:
         """Returns the repr of a value with the given components."""
@@ -312,12 +306,10 @@ def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int)
     if description is None:
         components, boxing = _components_of(state, name), _BOXED
         if components is None:
-            raise RegistrationError(
-                name.removeprefix(DOTLESS),
-                "a registered TypeSpec, because the file does not describe its components",
-                "a name that is not registered",
-                import_first(module),
-            )
+            at = name.removeprefix(DOTLESS)
+            expected = "a registered TypeSpec, because the file does not describe its components"
+            fix = import_first(module)
+            raise RegistrationError(at, expected, "a name that is not registered", fix)
     else:
         boxing, indices = description
         specs = list(_specs_in(state))
@@ -326,12 +318,10 @@ def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int)
         )
     flat = tf.nest.flatten(components, expand_composites=True)
     if boxing not in (_BOXED, _FLAT, _OWN) or len(flat) != num_tensors:
-        raise FormatError(
-            name.removeprefix(DOTLESS),
-            f"the specs of the {num_tensors} tensors of a value",
-            f"{len(flat)} specs, and boxing {boxing!r}",
-            "The file is damaged: save the model again.",
-        )
+        at = name.removeprefix(DOTLESS)
+        expected = f"the specs of the {num_tensors} tensors of a value"
+        fix = "The file is damaged: save the model again."
+        raise FormatError(at, expected, f"{len(flat)} specs, and boxing {boxing!r}", fix)
     return _anonymous(saved_as, components, boxing)
 
 

@@ -98,12 +98,9 @@ def named_errors(source: str) -> Generator[None]:
 
 def no_access(source: str, error: Exception) -> AccessError:
     """Returns the error of a request that is not permitted."""
-    return AccessError(
-        source,
-        "rules and credentials that permit this request",
-        _message(error),
-        "Give the client other credentials, or ask for the permission.",
-    )
+    expected = "rules and credentials that permit this request"
+    fix = "Give the client other credentials, or ask for the permission."
+    return AccessError(source, expected, _message(error), fix)
 
 
 def no_answer(source: str, error: Exception, fix: str) -> ServerError:

@@ -44,12 +44,8 @@ class Path:
     def __init__(self, *names: str) -> None:
         for name in names:
             if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise PathError(
-                    "path",
-                    "field names of type str",
-                    f"{type(name).__name__}",
-                    "Pass a path as a string or as a sequence of field names.",
-                )
+                fix = "Pass a path as a string or as a sequence of field names."
+                raise PathError("path", "field names of type str", f"{type(name).__name__}", fix)
         object.__setattr__(self, "names", names)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -135,21 +131,15 @@ def quoted(name: str) -> str:
 
 
 def _immutable(name: str, what: str) -> ImmutableError:
-    return ImmutableError(
-        f"Path.{name}",
-        f"no {what}, because paths are immutable",
-        f"{what} of {name!r}",
-        "Make a new path: Path(*path.names, name).",
-    )
+    at = f"Path.{name}"
+    fix = "Make a new path: Path(*path.names, name)."
+    return ImmutableError(at, f"no {what}, because paths are immutable", f"{what} of {name!r}", fix)
 
 
 def _not_path_like(value: object) -> PathError:
-    return PathError(
-        "path",
-        "a string, a sequence of field names or a Path",
-        type(value).__name__,
-        "Pass a path as a string or as a sequence of field names.",
-    )
+    expected = "a string, a sequence of field names or a Path"
+    fix = "Pass a path as a string or as a sequence of field names."
+    return PathError("path", expected, type(value).__name__, fix)
 
 
 def _parse(text: str) -> Iterator[str]:
@@ -195,10 +185,9 @@ def _quoted_name(text: str, start: int) -> tuple[str, int]:
 
 
 def _syntax_error(text: str, at: int, expected: str) -> PathError:
-    return PathError(
-        f"path {text!r}",
-        f"{expected} at position {at}",
-        repr(text[at]) if at < len(text) else "the end of the string",
+    received = repr(text[at]) if at < len(text) else "the end of the string"
+    fix = (
         "Quote a name that contains a dot, a quote or a bracket: "
-        'recipe."est. time", or pass the names as a tuple.',
+        'recipe."est. time", or pass the names as a tuple.'
     )
+    return PathError(f"path {text!r}", f"{expected} at position {at}", received, fix)

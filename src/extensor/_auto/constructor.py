@@ -68,12 +68,10 @@ class Constructor:
                 continue
             if name in omitted:
                 if parameter.default is parameter.empty:
-                    raise ArgumentError(
-                        f"{cls.__qualname__}.{name}",
-                        "a default, because this argument is omitted from the spec",
-                        "a required argument",
-                        "Add a default, or remove the argument from omit_kwargs.",
-                    )
+                    at = f"{cls.__qualname__}.{name}"
+                    expected = "a default, because this argument is omitted from the spec"
+                    fix = "Add a default, or remove the argument from omit_kwargs."
+                    raise ArgumentError(at, expected, "a required argument", fix)
                 continue
             names.append(name)
             if parameter.kind is parameter.POSITIONAL_ONLY:
@@ -87,13 +85,12 @@ class Constructor:
         self._positional = tuple(positional)
 
     def _nameless(self, parameter: str) -> ArgumentError:
-        return ArgumentError(
-            f"{self._cls.__qualname__}.{self._function.__name__}",
-            "a constructor with named arguments only",
-            parameter,
+        at = f"{self._cls.__qualname__}.{self._function.__name__}"
+        fix = (
             "*args and **kwargs are not supported: name each argument, or, for **kwargs, "
-            "add to the class a property `parameters` that returns a dict of all arguments.",
+            "add to the class a property `parameters` that returns a dict of all arguments."
         )
+        return ArgumentError(at, "a constructor with named arguments only", parameter, fix)
 
     def _parameters(self) -> list[inspect.Parameter]:
         if self._function in (object.__init__, object.__new__):
@@ -102,12 +99,10 @@ class Constructor:
             known = signature_of(self._function) or inspect.signature(self._function)
             return list(known.parameters.values())[1:]
         except (TypeError, ValueError) as error:
-            raise ArgumentError(
-                f"{self._cls.__qualname__}.{self._function.__name__}",
-                "a constructor with a readable signature",
-                f"{type(error).__name__}: {error}",
-                "Derive a class that defines __init__.",
-            ) from error
+            at = f"{self._cls.__qualname__}.{self._function.__name__}"
+            expected = "a constructor with a readable signature"
+            fix = "Derive a class that defines __init__."
+            raise ArgumentError(at, expected, f"{type(error).__name__}: {error}", fix) from error
 
     def arguments_of(self, value: object) -> dict[str, Nest]:
         """Returns the constructor arguments of a value, by name.

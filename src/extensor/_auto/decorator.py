@@ -175,12 +175,8 @@ def auto_composite_tensor(
             module_name=module_name,
         )
     if not isinstance(cls, type):
-        raise ProtocolError(
-            "auto_composite_tensor",
-            "a class",
-            f"a {type(cls).__name__}",
-            "Write @xt.auto_composite_tensor above a class; give options by name.",
-        )
+        fix = "Write @xt.auto_composite_tensor above a class; give options by name."
+        raise ProtocolError("auto_composite_tensor", "a class", f"a {type(cls).__name__}", fix)
     omitted = _names("omit_kwargs", omit_kwargs)
     ignored = _names("non_identifying_kwargs", non_identifying_kwargs)
     name = f"{cls.__module__ if module_name is None else module_name}.{cls.__name__}_ACTTypeSpec"
@@ -205,12 +201,10 @@ def _names(option: str, names: Iterable[str] | str) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) else tuple(names)
     wrong = [type(name).__name__ for name in found if not isinstance(name, str)]
     if wrong:
-        raise ArgumentError(
-            f"auto_composite_tensor, {option}",
-            "a sequence of argument names",
-            f"a sequence with a {wrong[0]}",
-            "Pass the names as strings.",
-        )
+        at = f"auto_composite_tensor, {option}"
+        expected = "a sequence of argument names"
+        fix = "Pass the names as strings."
+        raise ArgumentError(at, expected, f"a sequence with a {wrong[0]}", fix)
     return found
 
 
@@ -287,12 +281,10 @@ def _equip(made: Any, spec_class: type[AutoSpec]) -> None:
 def _check_name(cls: type, name: str) -> None:
     """Raises unless the spec of a class may be registered under a name."""
     if not _NAME.fullmatch(name):
-        raise RegistrationError(
-            f"{cls.__module__}.{cls.__qualname__}",
-            "a module_name of words of letters, digits and _, joined by dots",
-            repr(name.rpartition(".")[0]),
-            'Give one: auto_composite_tensor(module_name="my_project").',
-        )
+        at = f"{cls.__module__}.{cls.__qualname__}"
+        expected = "a module_name of words of letters, digits and _, joined by dots"
+        fix = 'Give one: auto_composite_tensor(module_name="my_project").'
+        raise RegistrationError(at, expected, repr(name.rpartition(".")[0]), fix)
     holder: Any = registered_spec(name)
     if holder is None:
         return
@@ -305,12 +297,10 @@ def _check_name(cls: type, name: str) -> None:
             described = None
     if isinstance(described, type) and any(_redefines(cls, base) for base in described.__mro__):
         return
-    raise RegistrationError(
-        f"{cls.__module__}.{cls.__qualname__}",
-        f"a spec name that no other class has, {name!r}",
-        f"the name of the spec of {described!r}",
-        "Register one of the two under another name: auto_composite_tensor(module_name=...).",
-    )
+    at = f"{cls.__module__}.{cls.__qualname__}"
+    expected = f"a spec name that no other class has, {name!r}"
+    fix = "Register one of the two under another name: auto_composite_tensor(module_name=...)."
+    raise RegistrationError(at, expected, f"the name of the spec of {described!r}", fix)
 
 
 def _redefines(cls: type, old: type) -> bool:

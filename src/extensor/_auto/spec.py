@@ -208,12 +208,9 @@ class AutoSpec(DerivedSpec):
                 for name, part in {**tensors, **others}.items()
             }
         else:
-            raise RegistrationError(
-                cls.__qualname__,
-                f"a serialization of version 1 to {_VERSION}",
-                f"version {version}",
-                "Install the release of extensor that wrote it, or a later release.",
-            )
+            expected = f"a serialization of version 1 to {_VERSION}"
+            fix = "Install the release of extensor that wrote it, or a later release."
+            raise RegistrationError(cls.__qualname__, expected, f"version {version}", fix)
         for name, default in cls.constructor().defaults.items():
             if name not in parts:
                 parts[name] = part_of_argument(default, f"{cls.__qualname__}.{name}")
@@ -305,9 +302,6 @@ def _unpickled(value_type: Any, serialization: Nest) -> AutoSpec:
 
 def not_decorated(cls: type, base: str) -> ArgumentError:
     """Returns the error for a subclass that is not decorated."""
-    return ArgumentError(
-        cls.__qualname__,
-        "a class with a spec of its own",
-        f"a subclass of {base} without the decorator",
-        f"Write @xt.auto_composite_tensor above {cls.__qualname__}.",
-    )
+    received = f"a subclass of {base} without the decorator"
+    fix = f"Write @xt.auto_composite_tensor above {cls.__qualname__}."
+    return ArgumentError(cls.__qualname__, "a class with a spec of its own", received, fix)

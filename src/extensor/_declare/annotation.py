@@ -190,12 +190,8 @@ class _ValueReader(AnnotationReader):
         def convert(value: Value, path: str) -> Value:
             if not isinstance(value, kind):
                 if issubclass(kind, tf.Variable) and _is_keras_variable(value):
-                    raise DTypeError(
-                        path,
-                        "a value of type tf.Variable",
-                        "a keras.Variable",
-                        "Pass its `.value`.",
-                    )
+                    fix = "Pass its `.value`."
+                    raise DTypeError(path, "a value of type tf.Variable", "a keras.Variable", fix)
                 raise _wrong(path, name, value, "Pass such a value, or change the annotation.")
             return freeze(value, path, is_tensor_like)
 
@@ -351,12 +347,11 @@ def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
 def _literal(allowed: tuple[Any, ...]) -> Converter:
     def literal(value: Value, path: str) -> Value:
         if not any(type(value) is type(a) and value == a for a in allowed):
-            raise DTypeError(
-                path,
-                f"one of {', '.join(map(repr, allowed))}",
-                repr(value) if isinstance(value, (str, int, enum.Enum)) else type(value).__name__,
-                "Check the spelling.",
+            received = (
+                repr(value) if isinstance(value, (str, int, enum.Enum)) else type(value).__name__
             )
+            fix = "Check the spelling."
+            raise DTypeError(path, f"one of {', '.join(map(repr, allowed))}", received, fix)
         return value
 
     return literal
@@ -395,14 +390,12 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
     def convert(value: Value, path: str) -> Value:
         is_kind = isinstance(value, kind if is_named else (list, tuple))
         if not is_kind or len(value) != len(items):
-            raise DTypeError(
-                path,
-                expected,
+            received = (
                 f"a {type(value).__name__} of {len(value)}"
                 if isinstance(value, (list, tuple))
-                else type(value).__name__,
-                "Pass one value for each item of the tuple.",
+                else type(value).__name__
             )
+            raise DTypeError(path, expected, received, "Pass one value for each item of the tuple.")
         converted = [
             item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))
         ]
@@ -429,12 +422,9 @@ def _array(convert_array: Converter, dtype: Hint) -> Converter:
     def convert(value: Value, path: str) -> Value:
         array = convert_array(value, path)
         if kinds and not any(np.issubdtype(array.dtype, kind) for kind in kinds):
-            raise DTypeError(
-                path,
-                f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}",
-                f"an array of dtype {array.dtype}",
-                "Convert it with value.astype.",
-            )
+            expected = f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}"
+            fix = "Convert it with value.astype."
+            raise DTypeError(path, expected, f"an array of dtype {array.dtype}", fix)
         return array
 
     return convert

@@ -118,31 +118,22 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     value = newest(value)
     cls: Any = type(value)
     if "Spec" not in vars(cls) or not hasattr(cls, "_extensor_own"):
-        raise ProtocolError(
-            "replace",
-            "a value of a class declared with xt.extension_type",
-            f"a {cls.__qualname__}",
-            "Call the constructor of the class instead.",
-        )
+        expected = "a value of a class declared with xt.extension_type"
+        fix = "Call the constructor of the class instead."
+        raise ProtocolError("replace", expected, f"a {cls.__qualname__}", fix)
     taken = {field.name for field in dataclasses.fields(cls) if field.init}
     init_only = _init_only(cls)
     for name in changes:
         if name not in taken | init_only.keys():
-            raise FieldError(
-                f"{cls.__qualname__}.{name}",
-                f"one of the fields {', '.join(sorted(taken))}",
-                repr(name),
-                "Check the spelling; fields with init=False cannot be replaced.",
-            )
+            at = f"{cls.__qualname__}.{name}"
+            fix = "Check the spelling; fields with init=False cannot be replaced."
+            raise FieldError(at, f"one of the fields {', '.join(sorted(taken))}", repr(name), fix)
     arguments = {name: changes.pop(name, default) for name, default in init_only.items()}
     for name, argument in arguments.items():
         if argument is dataclasses.MISSING:
-            raise FieldError(
-                f"{cls.__qualname__}.{name}",
-                "a value for this InitVar",
-                "no argument",
-                f"Pass it: xt.replace(value, {name}=...).",
-            )
+            at = f"{cls.__qualname__}.{name}"
+            fix = f"Pass it: xt.replace(value, {name}=...)."
+            raise FieldError(at, "a value for this InitVar", "no argument", fix)
     copy = object.__new__(cls)
     # Read by name, because a field may be made when it is first read.
     copy.__dict__.update({n: getattr(value, n) for n in taken - changes.keys()}, **changes)
@@ -216,12 +207,9 @@ def _prepare_fields(cls: Any) -> list[str]:
     own: dict[str, Any] = vars(cls).get("__annotations__", {})
     for name, annotation in own.items():
         if name in _RESERVED or name.startswith(("_extensor_", "__")):
-            raise ProtocolError(
-                f"{cls.__qualname__}.{name}",
-                "a field name that is not reserved",
-                repr(name),
-                "Rename the field.",
-            )
+            at = f"{cls.__qualname__}.{name}"
+            fix = "Rename the field."
+            raise ProtocolError(at, "a field name that is not reserved", repr(name), fix)
         text = annotation if isinstance(annotation, str) else repr(annotation)
         if "ClassVar" in text or "KW_ONLY" in text:
             continue
@@ -321,12 +309,8 @@ def _complete(value: Value, init_only: tuple[Any, ...], unchanged: Collection[st
         fields.pop("_extensor_spec", None)
     if not known.keys() <= fields.keys():
         missing = next(name for name in known if name not in fields)
-        raise FieldError(
-            known[missing].path,
-            "a value",
-            "an unset field",
-            f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
-        )
+        fix = f"Set self.{missing} in __init__ or __post_init__, or give it a default."
+        raise FieldError(known[missing].path, "a value", "an unset field", fix)
 
 
 def _set_default(cls: Any, fields: dict[str, Any], name: str) -> bool:
@@ -389,14 +373,13 @@ def _delete(self: Value, name: str) -> None:
 
 def _immutable(self: Value, name: str, what: str) -> ImmutableError:
     is_field = name in type(self).__dataclass_fields__
-    return ImmutableError(
-        f"{type(self).__qualname__}.{name}",
-        f"no {what}, because extension values are immutable",
-        f"{what} of {name!r}",
+    expected = f"no {what}, because extension values are immutable"
+    fix = (
         f"Make a changed copy: xt.replace(value, {name}=...)."
         if is_field
-        else "Declare it as a field, or compute it in a property.",
+        else "Declare it as a field, or compute it in a property."
     )
+    return ImmutableError(f"{type(self).__qualname__}.{name}", expected, f"{what} of {name!r}", fix)
 
 
 def _reduce(self: Value) -> tuple[Callable[..., Value], tuple[Any, ...]]:
@@ -456,12 +439,9 @@ _NO_SPEC = object()
 
 
 def _wrong_spec(cls: type, own: object) -> ProtocolError:
-    return ProtocolError(
-        f"{cls.__qualname__}.Spec",
-        "a class with members to add to the spec",
-        repr(own),
-        "Write `class Spec:` without a base, or give the attribute another name.",
-    )
+    at = f"{cls.__qualname__}.Spec"
+    fix = "Write `class Spec:` without a base, or give the attribute another name."
+    return ProtocolError(at, "a class with members to add to the spec", repr(own), fix)
 
 
 def _own_spec_init(init: Callable[..., None]) -> Callable[..., None]:

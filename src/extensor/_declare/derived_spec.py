@@ -120,12 +120,9 @@ class DerivedSpec(StackableTypeSpec):
         given = dict(zip(cls.field_names, args, strict=False))
         twice = given.keys() & parts.keys()
         if len(args) > len(cls.field_names) or twice:
-            raise FieldError(
-                cls.__qualname__,
-                f"one part for each field: {', '.join(cls.field_names)}",
-                f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts",
-                "Pass the parts by name.",
-            )
+            expected = f"one part for each field: {', '.join(cls.field_names)}"
+            received = f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts"
+            raise FieldError(cls.__qualname__, expected, received, "Pass the parts by name.")
         given.update(parts)
         check_names(cls, given)
         read = {name: cls.read_part(name, given[name]) for name in cls.field_names}
@@ -171,12 +168,10 @@ class DerivedSpec(StackableTypeSpec):
         # A dict, because tf.nest rebuilds it twice as fast as a tuple.
         components = dict(leaves)
         if len(leaves) != len(components):
-            raise ProtocolError(
-                type(self).__qualname__,
-                "keys of mappings that differ in their repr",
-                ", ".join(name for name, _ in leaves),
-                "Use strings, numbers or the members of one enum as keys.",
-            )
+            at = type(self).__qualname__
+            expected = "keys of mappings that differ in their repr"
+            fix = "Use strings, numbers or the members of one enum as keys."
+            raise ProtocolError(at, expected, ", ".join(name for name, _ in leaves), fix)
         with_tensors = {name.partition("[")[0] for name in components}
         is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
         return {
@@ -203,12 +198,9 @@ class DerivedSpec(StackableTypeSpec):
             return map_leaves(plain, parts[name])
         if name.startswith("_"):
             raise AttributeError(name)  # a cheap error: Python and TensorFlow look these up often
-        raise MissingAttributeError(
-            type(self).__qualname__,
-            f"one of the fields {', '.join(parts)}",
-            repr(name),
-            "Check the spelling.",
-        )
+        at = type(self).__qualname__
+        fix = "Check the spelling."
+        raise MissingAttributeError(at, f"one of the fields {', '.join(parts)}", repr(name), fix)
 
     def from_fields(self, fields: dict[str, Nest]) -> Value:
         """Returns the value with the given fields. Subclasses override it."""
@@ -421,12 +413,9 @@ def _ragged(spec: tf.TypeSpec) -> tf.TypeSpec:
 
 def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
     cls = type(spec).__qualname__
-    return ImmutableError(
-        f"{cls}.{name}",
-        f"no {what}, because specs are immutable",
-        f"{what} of {name!r}",
-        f"Make a new spec: {cls}(...).",
-    )
+    at = f"{cls}.{name}"
+    fix = f"Make a new spec: {cls}(...)."
+    return ImmutableError(at, f"no {what}, because specs are immutable", f"{what} of {name!r}", fix)
 
 
 def parts_of(spec: DerivedSpec) -> Mapping[str, Part]:
@@ -440,20 +429,13 @@ def check_names(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> None:
     listed = ", ".join(cls.field_names)
     for name in cls.field_names:
         if name not in parts:
-            raise FieldError(
-                f"{cls.__qualname__}.{name}",
-                "a spec or static data for this field",
-                "no argument",
-                f"A {cls.__qualname__} has the fields {listed}.",
-            )
+            at = f"{cls.__qualname__}.{name}"
+            fix = f"A {cls.__qualname__} has the fields {listed}."
+            raise FieldError(at, "a spec or static data for this field", "no argument", fix)
     for name in parts:
         if name not in cls.field_names:
-            raise FieldError(
-                f"{cls.__qualname__}.{name}",
-                f"one of the fields {listed}",
-                repr(name),
-                "Check the spelling.",
-            )
+            at = f"{cls.__qualname__}.{name}"
+            raise FieldError(at, f"one of the fields {listed}", repr(name), "Check the spelling.")
 
 
 def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> DerivedSpec:

@@ -46,12 +46,9 @@ def readings(cls: Any) -> dict[str, Reading]:
     if known is None:
         if "Spec" not in vars(cls):
             base = next(base for base in cls.__mro__ if "Spec" in vars(base))
-            raise ProtocolError(
-                cls.__qualname__,
-                f"a declared class, because its base {base.__qualname__} is declared",
-                "a subclass without the decorator",
-                f"Write @xt.extension_type above {cls.__qualname__}.",
-            )
+            expected = f"a declared class, because its base {base.__qualname__} is declared"
+            fix = f"Write @xt.extension_type above {cls.__qualname__}."
+            raise ProtocolError(cls.__qualname__, expected, "a subclass without the decorator", fix)
         read_annotations(cls, names_may_be_missing=False)
         own = cls._extensor_own
         known = {
@@ -109,12 +106,9 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
             except (NameError, AttributeError) as error:
                 if names_may_be_missing:
                     return
-                raise DTypeError(
-                    path,
-                    "an annotation whose names are defined",
-                    f"{annotation!r}: {error}",
-                    "Define or import it outside of `if TYPE_CHECKING`.",
-                ) from error
+                expected = "an annotation whose names are defined"
+                fix = "Define or import it outside of `if TYPE_CHECKING`."
+                raise DTypeError(path, expected, f"{annotation!r}: {error}", fix) from error
             except DTypeError as error:
                 raise DTypeError(path, error.expected, error.received, error.fix) from None
     cls._extensor_own = own

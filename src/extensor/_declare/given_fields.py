@@ -56,15 +56,12 @@ def components_of_fields(
         components.update(found)
     unknown = [name for name in given if name not in used]
     if missing or unknown:
-        raise DTypeError(
-            cls,
-            f"a dict with the fields {', '.join(parts)}",
-            f"a dict with {', '.join(map(str, given)) or '0 fields'}",
-            " ".join(
-                [f"Add {', '.join(missing)}."] * bool(missing)
-                + [f"Leave out {', '.join(map(str, unknown))}."] * bool(unknown)
-            ),
+        received = f"a dict with {', '.join(map(str, given)) or '0 fields'}"
+        fix = " ".join(
+            [f"Add {', '.join(missing)}."] * bool(missing)
+            + [f"Leave out {', '.join(map(str, unknown))}."] * bool(unknown)
         )
+        raise DTypeError(cls, f"a dict with the fields {', '.join(parts)}", received, fix)
     return components
 
 
@@ -76,12 +73,8 @@ def _matched(
         yield name, value
     elif not _has_tensors(part):
         if is_checked and not _is_equal(part, value):
-            raise DTypeError(
-                f"{cls}.{name}",
-                _shown(part),
-                repr(value)[:60],
-                "Convert the value, or give the spec of values with this static data.",
-            )
+            fix = "Convert the value, or give the spec of values with this static data."
+            raise DTypeError(f"{cls}.{name}", _shown(part), repr(value)[:60], fix)
     elif isinstance(part, tuple) and type(part) is not FrozenPartial:
         if not isinstance(value, (list, tuple)) or len(value) != len(part):
             raise _other_structure(f"a sequence of {len(part)}", value, f"{cls}.{name}")

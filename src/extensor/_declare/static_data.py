@@ -69,12 +69,9 @@ class FrozenDict(Mapping[Any, Any]):
 
 
 def _immutable(name: str, what: str) -> ImmutableError:
-    return ImmutableError(
-        f"FrozenDict.{name}",
-        f"no {what}, because a FrozenDict is immutable",
-        f"{what} of {name!r}",
-        "Make a new one: FrozenDict({**items, ...}).",
-    )
+    expected = f"no {what}, because a FrozenDict is immutable"
+    fix = "Make a new one: FrozenDict({**items, ...})."
+    return ImmutableError(f"FrozenDict.{name}", expected, f"{what} of {name!r}", fix)
 
 
 class FrozenList(tuple[Any, ...]):
@@ -137,12 +134,9 @@ def freeze(
         return _frozen_array(value, path)
     if isinstance(value, (Mapping, list, tuple)):
         if any(value is holder for holder in inside):
-            raise DTypeError(
-                path,
-                "static data that can be frozen",
-                f"a {type(value).__name__} that contains itself",
-                "Remove the circular reference.",
-            )
+            expected = "static data that can be frozen"
+            fix = "Remove the circular reference."
+            raise DTypeError(path, expected, f"a {type(value).__name__} that contains itself", fix)
         inside = (*inside, value)
     if isinstance(value, Mapping):
         return FrozenDict(
@@ -162,24 +156,19 @@ def freeze(
         is_frozen = False
     if is_frozen:
         return value
-    raise DTypeError(
-        path,
-        "static data that can be frozen",
-        type(value).__name__,
+    fix = (
         "Put a tensor into a field of tensors, or of a tuple or mapping of tensors."
         if is_tensor_like(value)
-        else "Make it a tensor, or an immutable value that defines __hash__ and __eq__.",
+        else "Make it a tensor, or an immutable value that defines __hash__ and __eq__."
     )
+    raise DTypeError(path, "static data that can be frozen", type(value).__name__, fix)
 
 
 def _frozen_array(array: np.ndarray[Any, Any], path: str) -> np.ndarray[Any, Any]:
     if array.dtype.hasobject or isinstance(array, np.ma.MaskedArray):
-        raise DTypeError(
-            path,
-            "an array of numbers, strings, bytes or times",
-            f"a {type(array).__name__} of dtype {array.dtype}",
-            "Convert it to such a dtype, or to a tuple.",
-        )
+        expected = "an array of numbers, strings, bytes or times"
+        fix = "Convert it to such a dtype, or to a tuple."
+        raise DTypeError(path, expected, f"a {type(array).__name__} of dtype {array.dtype}", fix)
     dtype = array.dtype.newbyteorder("=")
     # An array over the memory of `bytes` cannot be made writeable.
     return np.frombuffer(array.astype(dtype).tobytes(), dtype).reshape(array.shape)
@@ -313,12 +302,9 @@ def decode(code: Code) -> Part:
 def _without_specs(static: Part) -> Part:
     """Returns a key or an element of a set, in which a tensor would have no place."""
     if isinstance(static, tf.TypeSpec):
-        raise FormatError(
-            "saved static data",
-            "keys and elements of sets that are no tensors",
-            type(static).__name__,
-            "The file is damaged, or was edited: save the model again.",
-        )
+        expected = "keys and elements of sets that are no tensors"
+        fix = "The file is damaged, or was edited: save the model again."
+        raise FormatError("saved static data", expected, type(static).__name__, fix)
     return static
 
 
@@ -346,12 +332,8 @@ def _decode_named(tag: str, module: str, name: str, *rest: Code) -> Part:
         problem = f"{kind!r}"
     except (ImportError, AttributeError, LookupError, TypeError, ValueError) as error:
         problem = f"{type(error).__name__}: {error}"
-    raise RegistrationError(
-        f"{module}.{name}",
-        _NAMED[tag],
-        problem,
-        f"Make {name} importable from the module {module}, as at the time of saving.",
-    )
+    fix = f"Make {name} importable from the module {module}, as at the time of saving."
+    raise RegistrationError(f"{module}.{name}", _NAMED[tag], problem, fix)
 
 
 def _address(value: object) -> tuple[str, str]:

@@ -44,12 +44,9 @@ class VersionedSpec(DerivedSpec):
         cls._extensor_older = {}
         version: object = cls.__version__
         if not isinstance(version, int) or version < 1:
-            raise ProtocolError(
-                f"{cls.__module__}.{cls.__qualname__}.__version__",
-                "1, 2, 3 and so on",
-                repr(version),
-                "Start with 1, and add 1 when a field is renamed or changes its content.",
-            )
+            at = f"{cls.__module__}.{cls.__qualname__}.__version__"
+            fix = "Start with 1, and add 1 when a field is renamed or changes its content."
+            raise ProtocolError(at, "1, 2, 3 and so on", repr(version), fix)
 
     def upgraded(self, fields: Mapping[str, Nest]) -> Value:
         """Returns the value of the newest version for the fields of an older version.
@@ -74,12 +71,9 @@ class VersionedSpec(DerivedSpec):
         raise self._missing("downgraded(self, value)")
 
     def _missing(self, method: str) -> ProtocolError:
-        return ProtocolError(
-            type(self).__qualname__,
-            f"a conversion between the saved version {self.__version__} and the newest",
-            f"a class without {method}",
-            f"Define {method} in `class Spec` of the type.",
-        )
+        expected = f"a conversion between the saved version {self.__version__} and the newest"
+        fix = f"Define {method} in `class Spec` of the type."
+        return ProtocolError(type(self).__qualname__, expected, f"a class without {method}", fix)
 
     def serialize(self) -> tuple[Any, ...]:
         """Returns the fields and their parts, after the version if it is not 1."""
@@ -98,12 +92,9 @@ class VersionedSpec(DerivedSpec):
         if version < cls.__version__:
             return _older(cls, version, fields)
         if version > cls.__version__:
-            raise RegistrationError(
-                cls.__qualname__,
-                f"version {cls.__version__} of the type, or an older one",
-                f"version {version}",
-                "Import the version of the type that was saved, or a newer one.",
-            )
+            expected = f"version {cls.__version__} of the type, or an older one"
+            fix = "Import the version of the type that was saved, or a newer one."
+            raise RegistrationError(cls.__qualname__, expected, f"version {version}", fix)
         return super().deserialize(fields)
 
     def cast(self, value: Value, casting_context: object | None = None, **request: Any) -> Value:
@@ -163,12 +154,9 @@ class OlderSpec(VersionedSpec):
     def _fields(self, given: Mapping[str, Nest]) -> dict[str, Nest]:
         path = f"{type(self).__qualname__}.downgraded"
         if set(given) != set(self._parts):
-            raise FieldError(
-                path,
-                f"the fields of version {self.__version__}: {', '.join(self._parts)}",
-                ", ".join(given) or "an empty mapping",
-                "Return all fields of the older version, by their older names.",
-            )
+            expected = f"the fields of version {self.__version__}: {', '.join(self._parts)}"
+            fix = "Return all fields of the older version, by their older names."
+            raise FieldError(path, expected, ", ".join(given) or "an empty mapping", fix)
         return {n: freeze(given[n], f"{path}: {n}", is_tensor_like) for n in self._parts}
 
     def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
@@ -216,12 +204,10 @@ def newest(value: Value) -> Value:
     spec = value._extensor_of
     made = spec.upgraded(types.MappingProxyType(vars(value._extensor_older)))
     if type(made) is not spec._newest.value_type:
-        raise ProtocolError(
-            f"{type(spec).__qualname__}.upgraded",
-            f"a {spec._newest.value_type.__qualname__}",
-            f"a {type(made).__qualname__}",
-            "Return a value of the newest version.",
-        )
+        at = f"{type(spec).__qualname__}.upgraded"
+        expected = f"a {spec._newest.value_type.__qualname__}"
+        fix = "Return a value of the newest version."
+        raise ProtocolError(at, expected, f"a {type(made).__qualname__}", fix)
     if tf.executing_eagerly():  # a tensor of one graph cannot be used in another
         value.__dict__["_extensor_newest"] = made
     return made

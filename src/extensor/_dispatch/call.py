@@ -248,12 +248,8 @@ def _declined(
         # Stop a recursion: to index a value, TensorFlow converts it to a tensor, and for that it
         # indexes the value.
         name = type(args[0]).__qualname__
-        raise DTypeError(
-            f"{name}[...]",
-            f"a handler for {operation}",
-            "0 handlers that accept the call",
-            " ".join(declined),
-        )
+        received = "0 handlers that accept the call"
+        raise DTypeError(f"{name}[...]", f"a handler for {operation}", received, " ".join(declined))
     try:
         with _indexing.of(indexed):
             return plain(*args, **kwargs)
@@ -284,12 +280,9 @@ _indexing = _Indexing()
 def _check_none(operation: Operation, kind: type) -> None:
     """Raises ProtocolError unless the operation may return None."""
     if not operation.may_return_none:
-        raise ProtocolError(
-            f"{kind.__qualname__}.{_PROTOCOL}",
-            f"the value of {operation}, or NotImplemented",
-            "None",
-            "Return the result of the handler, or NotImplemented for unsupported arguments.",
-        )
+        at = f"{kind.__qualname__}.{_PROTOCOL}"
+        fix = "Return the result of the handler, or NotImplemented for unsupported arguments."
+        raise ProtocolError(at, f"the value of {operation}, or NotImplemented", "None", fix)
 
 
 def _how_declined(operation: Operation, kind: type) -> str:
@@ -325,12 +318,9 @@ def by_precedence(kinds: Sequence[type]) -> list[type]:
 def _how_refused(operation: Operation, args: Arguments, kind: type, allowed: object) -> str | None:
     """Returns why a type's handler is not called, or None if it allows all argument types."""
     if not (isinstance(allowed, tuple) and all(isinstance(one, type) for one in allowed)):
-        raise ProtocolError(
-            f"{kind.__qualname__}.{_TYPES}",
-            "a tuple of types, or None",
-            repr(allowed),
-            f"Write {_TYPES} = (tf.Tensor,); the class itself is always allowed.",
-        )
+        at = f"{kind.__qualname__}.{_TYPES}"
+        fix = f"Write {_TYPES} = (tf.Tensor,); the class itself is always allowed."
+        raise ProtocolError(at, "a tuple of types, or None", repr(allowed), fix)
     allowed = tuple(dict.fromkeys((kind, *allowed)))
     for value in operation.tensor_arguments(args):
         if isinstance(value, (*_NO_TENSORS, *allowed)):
@@ -353,12 +343,9 @@ def _check(kind: type) -> object:
     """
     handler = inspect.getattr_static(kind, _PROTOCOL)
     if inspect.isfunction(handler) or not callable(getattr(kind, _PROTOCOL)):
-        raise ProtocolError(
-            f"{kind.__qualname__}.{_PROTOCOL}",
-            "a classmethod",
-            f"a {type(handler).__name__}",
-            "Write @classmethod above it: def __tf_dispatch__(cls, op, args, kwargs).",
-        )
+        at = f"{kind.__qualname__}.{_PROTOCOL}"
+        fix = "Write @classmethod above it: def __tf_dispatch__(cls, op, args, kwargs)."
+        raise ProtocolError(at, "a classmethod", f"a {type(handler).__name__}", fix)
     if not hasattr(kind, _TYPES):
         # Set the missing attribute: looking it up again in each call would be slow.
         owner = next((base for base in lineage(kind) if _PROTOCOL in namespace(base)), kind)

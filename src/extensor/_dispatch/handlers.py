@@ -137,12 +137,8 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
         if op not in _KINDS:
             operation_of(op)
     if not ops:
-        raise ProtocolError(
-            "implements",
-            "at least one operation",
-            "no arguments",
-            "Pass the operations of the handler: @xt.dispatch.implements(tf.tile).",
-        )
+        fix = "Pass the operations of the handler: @xt.dispatch.implements(tf.tile)."
+        raise ProtocolError("implements", "at least one operation", "no arguments", fix)
 
     def decorate(function: Any) -> Any:
         if on is None:

@@ -79,15 +79,13 @@ def refuse_as_tensor(value: object) -> NoReturn:
     Without this error they would treat the value as a sequence, and index it recursively.
     """
     name = type(value).__qualname__
-    raise DTypeError(
-        name,
-        "a tensor, or a value that converts to one",
-        f"a {name}",
+    fix = (
         "Give the tensor inside of the value, such as x.values. Authors of the type register "
         "a handler for the function with xt.dispatch.implements, or define __array__."
         if is_on()
-        else SWITCHED_OFF,
+        else SWITCHED_OFF
     )
+    raise DTypeError(name, "a tensor, or a value that converts to one", f"a {name}", fix)
 
 
 class OperatorsMixin:
@@ -175,13 +173,11 @@ class OperatorsMixin:
 
     def __bool__(self) -> bool:
         name = type(self).__name__
-        raise DTypeError(
-            f"bool({name})",
-            "a single bool",
-            f"a {name}",
+        fix = (
             "Compute elementwise, with tf.where or tf.reduce_any; to test for a value, write "
-            "`x is not None`.",
+            "`x is not None`."
         )
+        raise DTypeError(f"bool({name})", "a single bool", f"a {name}", fix)
 
     def __len__(self) -> int:
         shape = getattr(self, "shape", None)

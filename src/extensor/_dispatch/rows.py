@@ -67,12 +67,9 @@ def _unstack(
     if not boxes or not _is_first(axis):
         return NotImplemented
     if num is None and boxes[0].shape[0] is None:
-        raise StructureError(
-            f"tf.unstack of {cls.__qualname__}",
-            "a number of rows that is known while tracing, or num=",
-            f"{spec}",
-            "Give num=, or set the shape of the tensors first with tf.ensure_shape.",
-        )
+        expected = "a number of rows that is known while tracing, or num="
+        fix = "Give num=, or set the shape of the tensors first with tf.ensure_shape."
+        raise StructureError(f"tf.unstack of {cls.__qualname__}", expected, f"{spec}", fix)
     row = unstacked_spec(spec, cls.__qualname__)
     columns = [tf.unstack(part, num) for part in boxes]
     return [unbox(row, list(parts)) for parts in zip(*columns, strict=True)]
@@ -128,12 +125,9 @@ def _expect_row(cls: type, position: Value, size: int | None) -> None:
     known = tf.get_static_value(position) if isinstance(position, tf.Tensor) else position
     if known is None or size is None or -size <= known < size:
         return
-    raise RowError(
-        f"{cls.__qualname__}[...]",
-        f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows",
-        str(int(known)),
-        f"The number of rows is {size}.",
-    )
+    expected = f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows"
+    fix = f"The number of rows is {size}."
+    raise RowError(f"{cls.__qualname__}[...]", expected, str(int(known)), fix)
 
 
 OPERATIONS: dict[Function, Function] = {

@@ -95,12 +95,10 @@ def _flat_results(specs: Nest, results: Nest) -> list[tf.Tensor]:
     try:
         tf.nest.assert_same_structure(specs, results, check_types=False)
     except (TypeError, ValueError) as error:
-        raise StructureError(
-            path,
-            f"a result with the structure of Tout, {specs}",
-            f"{tf.nest.map_structure(type_text, results)}",
-            "Return this structure, or change Tout.",
-        ) from error
+        expected = f"a result with the structure of Tout, {specs}"
+        received = f"{tf.nest.map_structure(type_text, results)}"
+        fix = "Return this structure, or change Tout."
+        raise StructureError(path, expected, received, fix) from error
     values: list[Value] = []
     for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(results), strict=True):
         if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec, TypeSpec)):

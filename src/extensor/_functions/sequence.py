@@ -80,12 +80,10 @@ def accumulated(specs: Nest, result: Nest, any_shape: bool = False) -> Nest:
                 return value if is_compatible else cast_value(common, value)
         except ExtensorError:
             pass
-        raise StructureError(
-            type(value).__name__,
-            f"an accumulated value of {spec}",
-            str(own),
+        fix = (
             "fn must return values of the type of the accumulated value: cast them, or pass "
-            "an initializer of the returned type.",
+            "an initializer of the returned type."
         )
+        raise StructureError(type(value).__name__, f"an accumulated value of {spec}", str(own), fix)
 
     return tf.nest.map_structure(accumulated, specs, result)

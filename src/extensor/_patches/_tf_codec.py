@@ -95,34 +95,26 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         except ExtensorError:
             raise
         except Exception as error:  # a damaged file can raise any error
-            raise FormatError(
-                name.removeprefix(DOTLESS),
-                "a valid type spec",
-                f"{type(error).__name__}: {error}",
-                "The file is damaged, or the class has changed: save the model again.",
-            ) from error
+            at = name.removeprefix(DOTLESS)
+            expected = "a valid type spec"
+            fix = "The file is damaged, or the class has changed: save the model again."
+            raise FormatError(at, expected, f"{type(error).__name__}: {error}", fix) from error
 
     def _decoded(
         self, proto: _Proto, name: str, decode_fn: Callable[[_Proto], Nest]
     ) -> tf.TypeSpec:
         if proto.type_spec_class != _REGISTERED:
-            raise FormatError(
-                name.removeprefix(DOTLESS),
-                f"type_spec_class {_REGISTERED}",
-                f"{proto.type_spec_class}",
-                "The file is damaged: save the model again.",
-            )
+            at = name.removeprefix(DOTLESS)
+            fix = "The file is damaged: save the model again."
+            raise FormatError(at, f"type_spec_class {_REGISTERED}", f"{proto.type_spec_class}", fix)
         module = (field_of(proto, MODULE_FIELD) or b"").decode()
         cls: Any = _class_of(name, module)
         if cls is not None:
             return _expect_own(deserialize(cls, decode_fn(proto.type_state)))
         if are_classes_needed():
-            raise RegistrationError(
-                name.removeprefix(DOTLESS),
-                "a registered TypeSpec of this name",
-                "no registered TypeSpec",
-                import_first(module),
-            )
+            at = name.removeprefix(DOTLESS)
+            expected = "a registered TypeSpec of this name"
+            raise RegistrationError(at, expected, "no registered TypeSpec", import_first(module))
         description = field_of(proto, COMPONENTS_FIELD)
         if description is not None:
             description = decode_fn(_struct_pb2.StructuredValue.FromString(description))
@@ -180,12 +172,9 @@ def _unsavable(spec: tf.TypeSpec, encode_fn: _Encode) -> UnsavableError:
             path = f"{path}.{name}"
             break
     leaf = [*_not_encodable(code, encode_fn), code][0]
-    return UnsavableError(
-        path,
-        "static data that a SavedModel can hold",
-        f"a {type(leaf).__name__}",
-        "Store numbers, strings, enums, or functions and classes that can be imported.",
-    )
+    expected = "static data that a SavedModel can hold"
+    fix = "Store numbers, strings, enums, or functions and classes that can be imported."
+    return UnsavableError(path, expected, f"a {type(leaf).__name__}", fix)
 
 
 def _not_encodable(structure: Nest, encode_fn: _Encode) -> list[Nest]:
@@ -206,12 +195,10 @@ def _expect_own(spec: tf.TypeSpec) -> tf.TypeSpec:
     given = getattr(getattr(spec.value_type, "__tf_type_spec__", None), "spec_class", type(spec))
     if given is not type(spec):
         saved = f"{type(spec).__module__}.{type(spec).__qualname__}"
-        raise RegistrationError(
-            f"{spec.value_type.__module__}.{spec.value_type.__qualname__}",
-            f"the spec that the file contains, {saved}",
-            f"{given.__module__}.{given.__qualname__}, registered in this process",
-            "Load the file in a process that registers this spec.",
-        )
+        at = f"{spec.value_type.__module__}.{spec.value_type.__qualname__}"
+        received = f"{given.__module__}.{given.__qualname__}, registered in this process"
+        fix = "Load the file in a process that registers this spec."
+        raise RegistrationError(at, f"the spec that the file contains, {saved}", received, fix)
     return spec
 
 

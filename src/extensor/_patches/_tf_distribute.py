@@ -83,11 +83,10 @@ def combine_tensors(self: Any, *args: Any, plain: Callable[..., Nest], **kwargs:
     for leaf in tf.nest.flatten((args, kwargs)):
         replicas = leaf.values if isinstance(leaf, tf.distribute.DistributedValues) else [leaf]
         if isinstance(replicas[0], Extension):
-            raise DTypeError(
-                plain.__qualname__.replace("Base.", "."),
-                "tensors",
-                f"{type(replicas[0]).__name__} values",
+            at = plain.__qualname__.replace("Base.", ".")
+            fix = (
                 "Return the components of the values from the function that each replica "
-                "runs, or get the values with strategy.experimental_local_results.",
+                "runs, or get the values with strategy.experimental_local_results."
             )
+            raise DTypeError(at, "tensors", f"{type(replicas[0]).__name__} values", fix)
     return plain(self, *args, **kwargs)

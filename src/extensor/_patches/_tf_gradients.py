@@ -111,10 +111,8 @@ def batch_jacobian(
 ) -> tf.Tensor:
     """Like TensorFlow's method; for a value, raises an error with an alternative."""
     if isinstance(source, Extension):
-        raise DTypeError(
-            "GradientTape.batch_jacobian",
-            "a tensor with a row for each row of the target",
-            f"a {type(source).__name__}, whose components may have other rows",
-            "Pass one component of the value, or call GradientTape.jacobian.",
-        )
+        at = "GradientTape.batch_jacobian"
+        received = f"a {type(source).__name__}, whose components may have other rows"
+        fix = "Pass one component of the value, or call GradientTape.jacobian."
+        raise DTypeError(at, "a tensor with a row for each row of the target", received, fix)
     return plain(self, target, source, *args, **kwargs)

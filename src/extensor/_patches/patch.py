@@ -170,10 +170,8 @@ def place(target: str) -> tuple[Any, str]:
                 owner = importlib.import_module(path)
         getattr(owner, names[-1])
     except (AttributeError, ImportError) as error:
-        raise MissingDependencyError(
-            target,
-            f"TensorFlow {' or '.join(VERSIONS)}, which has this name",
-            f"TensorFlow {tf.__version__}",
-            "Install a release of TensorFlow that this release of extensor supports.",
-        ) from error
+        expected = f"TensorFlow {' or '.join(VERSIONS)}, which has this name"
+        received = f"TensorFlow {tf.__version__}"
+        fix = "Install a release of TensorFlow that this release of extensor supports."
+        raise MissingDependencyError(target, expected, received, fix) from error
     return owner, names[-1]

@@ -151,21 +151,14 @@ def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[tf.TensorSpec]
 def expect_type(spec: tf.TypeSpec, value: object) -> None:
     """Raises DTypeError unless a value has the type that a spec describes."""
     if not isinstance(value, spec.value_type):
-        raise DTypeError(
-            type(spec).__qualname__,
-            f"a {spec.value_type.__qualname__}, because values of two types do not stack",
-            f"a {type(value).__qualname__}",
-            "Make all values of one type first.",
-        )
+        expected = f"a {spec.value_type.__qualname__}, because values of two types do not stack"
+        fix = "Make all values of one type first."
+        raise DTypeError(type(spec).__qualname__, expected, f"a {type(value).__qualname__}", fix)
 
 
 def _too_few_dimensions(spec: tf.TypeSpec, path: str, minimum_rank: int) -> StructureError:
-    return StructureError(
-        path,
-        f"at least {minimum_rank} dimension(s) to unstack",
-        str(spec),
-        "Unstack only values whose components share leading dimensions.",
-    )
+    fix = "Unstack only values whose components share leading dimensions."
+    return StructureError(path, f"at least {minimum_rank} dimension(s) to unstack", str(spec), fix)
 
 
 def _box_extension(spec: tf.TypeSpec, value: Value, minimum_rank: int) -> list[tf.Tensor]:

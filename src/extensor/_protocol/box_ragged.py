@@ -35,12 +35,9 @@ def box_ragged(
             is ragged (also a ValueError).
     """
     if minimum_rank > spec.ragged_rank:
-        raise StructureError(
-            type(spec).__qualname__,
-            f"a ragged rank of at least {minimum_rank}, to unstack {minimum_rank} times",
-            str(spec),
-            "Unstack fewer times, or unstack the flat values.",
-        )
+        expected = f"a ragged rank of at least {minimum_rank}, to unstack {minimum_rank} times"
+        fix = "Unstack fewer times, or unstack the flat values."
+        raise StructureError(type(spec).__qualname__, expected, str(spec), fix)
     leading = [tf.cast(value.nrows(), tf.int64)]
     for axis in range(1, minimum_rank):
         leading.append(tf.cast(_row_length(value, axis), tf.int64))
@@ -57,12 +54,10 @@ def _row_length(value: tf.RaggedTensor, axis: int) -> tf.Tensor:
     length = tf.reduce_max(tf.concat([lengths, [0]], 0))
     known = tf.get_static_value(lengths)
     if known is not None and len(set(known.tolist())) > 1:
-        raise StructureError(
-            f"RaggedTensor, axis {axis}",
-            "rows of the same length, to unstack along the next axis too",
-            "rows of different lengths",
-            "Unstack as far as the first ragged axis.",
-        )
+        at = f"RaggedTensor, axis {axis}"
+        expected = "rows of the same length, to unstack along the next axis too"
+        fix = "Unstack as far as the first ragged axis."
+        raise StructureError(at, expected, "rows of different lengths", fix)
     with tf.control_dependencies(
         [tf.debugging.assert_equal(lengths, length, f"Axis {axis} is ragged.")]
     ):
@@ -84,12 +79,9 @@ def box_sparse(
         StructureError: If the rank of the value is not above `minimum_rank` (also a ValueError).
     """
     if spec.shape.rank is not None and spec.shape.rank <= minimum_rank:
-        raise StructureError(
-            type(spec).__qualname__,
-            f"more than {minimum_rank} dimension(s), to unstack {minimum_rank} times",
-            str(spec),
-            "Unstack fewer times: each row must keep at least one dimension.",
-        )
+        expected = f"more than {minimum_rank} dimension(s), to unstack {minimum_rank} times"
+        fix = "Unstack fewer times: each row must keep at least one dimension."
+        raise StructureError(type(spec).__qualname__, expected, str(spec), fix)
     leading, rest = value.dense_shape[:minimum_rank], value.dense_shape[minimum_rank:]
     rows = tf.sparse.reshape(value, tf.concat([[tf.reduce_prod(leading)], rest], 0))
     [tensor] = _tf.boxes_to_unstack(tf.type_spec_from_value(rows), rows)

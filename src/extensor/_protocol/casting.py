@@ -204,12 +204,8 @@ def _other_structure(expected: str, components: Nest, path: str) -> DTypeError:
         received = f"a mapping with {names}" if names else "an empty mapping"
     elif isinstance(components, (list, tuple)):
         received = f"a {type(components).__name__} of {len(components)}"
-    return DTypeError(
-        path,
-        expected,
-        received,
-        "Give a value of the type, or one value for each of its components.",
-    )
+    fix = "Give a value of the type, or one value for each of its components."
+    return DTypeError(path, expected, received, fix)
 
 
 def _common_spec_with_variable(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
@@ -366,12 +362,9 @@ def _uniform(value: tf.RaggedTensor, path: str) -> tf.Tensor:
     # The counts are equal only if `to_tensor` padded nothing.
     ragged_count = tf.shape(value.flat_values)[0]
     dense_count = tf.reduce_prod(tf.shape(dense)[: value.ragged_rank + 1])
-    wrong = StructureError(
-        path,
-        "rows of the same length, for a dense tensor",
-        "rows of different lengths",
-        "Pad them first, with to_tensor().",
-    )
+    expected = "rows of the same length, for a dense tensor"
+    fix = "Pad them first, with to_tensor()."
+    wrong = StructureError(path, expected, "rows of different lengths", fix)
     with tf.control_dependencies(required(ragged_count == dense_count, wrong)):
         return tf.identity(dense)
 
@@ -383,12 +376,8 @@ def _with_lengths(value: tf.RaggedTensor, shape: tf.TensorShape, path: str) -> t
             continue
         lengths = value.row_lengths(axis)
         lengths = lengths.flat_values if isinstance(lengths, tf.RaggedTensor) else lengths
-        wrong = StructureError(
-            path,
-            f"rows of length {shape[axis]} in dimension {axis}",
-            "rows of another length",
-            "Slice or pad them first.",
-        )
+        expected = f"rows of length {shape[axis]} in dimension {axis}"
+        wrong = StructureError(path, expected, "rows of another length", "Slice or pad them first.")
         same = tf.reduce_all(lengths == tf.cast(shape[axis], lengths.dtype))
         with tf.control_dependencies(required(same, wrong)):
             value = value.with_flat_values(tf.identity(value.flat_values))

@@ -32,12 +32,8 @@ def mismatch(spec: tf.TypeSpec, components: Nest) -> ProtocolError | None:
     try:
         tf.nest.assert_same_structure(specs, components)
     except (TypeError, ValueError):
-        return ProtocolError(
-            path,
-            f"components in the structure {specs}",
-            str(tf.nest.map_structure(_spec_or_class, components)),
-            _FIX,
-        )
+        received = str(tf.nest.map_structure(_spec_or_class, components))
+        return ProtocolError(path, f"components in the structure {specs}", received, _FIX)
     pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(components), strict=True)
     for i, (wanted, component) in enumerate(pairs):
         found = _spec_or_class(component)

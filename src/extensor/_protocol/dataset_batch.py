@@ -163,12 +163,10 @@ class _Part:
         checks: list[tf.Operation] = []
         for axis, size in enumerate(self.shape):
             if size is not None:
-                wrong = StructureError(
-                    self.path,
-                    f"a size that can be padded to {self.shape}",
-                    f"a larger size in dimension {axis}",
-                    "Pad to a larger shape, or slice the value first.",
-                )
+                at = self.path
+                expected = f"a size that can be padded to {self.shape}"
+                fix = "Pad to a larger shape, or slice the value first."
+                wrong = StructureError(at, expected, f"a larger size in dimension {axis}", fix)
                 fits = tf.shape(value, tf.int64)[axis] <= tf.cast(size, tf.int64)
                 checks.extend(required(fits, wrong))
         with tf.control_dependencies(checks):
@@ -272,21 +270,15 @@ def _for_each(
     if isinstance(given, Mapping):
         unknown = [str(key) for key in given if key not in keys]
         if unknown:
-            raise FieldError(
-                where,
-                f"only names of the components {names}",
-                ", ".join(unknown),
-                "Use the component names of the spec.",
-            )
+            expected = f"only names of the components {names}"
+            fix = "Use the component names of the spec."
+            raise FieldError(where, expected, ", ".join(unknown), fix)
         return [given.get(key) for key in keys]
     if len(given) == len(keys):
         return list(given)
-    raise StructureError(
-        where,
-        f"1 item for all, or 1 item for each of the components {names}",
-        counted(len(given), "items"),
-        "Give a dict with the components that need another shape or value than the default.",
-    )
+    expected = f"1 item for all, or 1 item for each of the components {names}"
+    fix = "Give a dict with the components that need another shape or value than the default."
+    raise StructureError(where, expected, counted(len(given), "items"), fix)
 
 
 def _is_nest(given: object) -> bool:
@@ -305,12 +297,9 @@ def _part(spec: tf.TypeSpec, shape: Nest, value: TensorLike | None, path: str) -
         if shape is None or not _sizes(shape, path):
             return _Part(path, spec, spec, [], None)
         if not isinstance(spec, tf.RaggedTensorSpec) or spec.ragged_rank > 0:
-            raise StructureError(
-                path,
-                "no padded shape, because this component is not a dense tensor",
-                str(shape),
-                "Give shapes for dense tensors only, by the names of the components.",
-            )
+            expected = "no padded shape, because this component is not a dense tensor"
+            fix = "Give shapes for dense tensors only, by the names of the components."
+            raise StructureError(path, expected, str(shape), fix)
         # A row of a ragged tensor is a dense tensor. With a padded shape, it stacks as a dense one.
         spec = tf.TensorSpec(spec.shape, spec.dtype)
     sizes = _sizes(spec.shape if shape is None else shape, path)
@@ -319,12 +308,8 @@ def _part(spec: tf.TypeSpec, shape: Nest, value: TensorLike | None, path: str) -
     if len(own) != len(sizes) or any(
         a is not None and b is not None and a > b for a, b in zip(own, known, strict=True)
     ):
-        raise StructureError(
-            path,
-            f"a shape that {spec.shape} can be padded to",
-            str(shape),
-            "Give a shape of the same rank, in which no size is smaller.",
-        )
+        fix = "Give a shape of the same rank, in which no size is smaller."
+        raise StructureError(path, f"a shape that {spec.shape} can be padded to", str(shape), fix)
     padded = [
         axis
         for axis, (a, b) in enumerate(zip(own, sizes, strict=True))
@@ -346,12 +331,8 @@ def _sizes(shape: Nest, path: str) -> list[_Size]:
     try:
         sizes: Any = shape.as_list() if isinstance(shape, tf.TensorShape) else list(shape)
     except (TypeError, ValueError) as error:
-        raise StructureError(
-            path,
-            "a padded shape of known rank",
-            str(shape),
-            "Give a list of sizes, with None for the size of the longest.",
-        ) from error
+        fix = "Give a list of sizes, with None for the size of the longest."
+        raise StructureError(path, "a padded shape of known rank", str(shape), fix) from error
     sizes = [size if isinstance(size, tf.Tensor) or size is None else int(size) for size in sizes]
     return [None if isinstance(size, int) and size < 0 else size for size in sizes]
 
@@ -364,10 +345,9 @@ def _check_rows(spec: object, tree: Nest, path: Path) -> None:
         return
     for part in parts:
         if part.value is None:
-            raise StructureError(
-                part.path,
+            expected = (
                 f"a dense component, because {type(spec).__name__} of shape {shape} are "
-                "padded as a whole",
-                str(part.spec),
-                "Stack them with ragged_batch.",
+                "padded as a whole"
             )
+            fix = "Stack them with ragged_batch."
+            raise StructureError(part.path, expected, str(part.spec), fix)

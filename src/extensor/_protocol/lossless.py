@@ -44,12 +44,9 @@ def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
     if type(value) is float and dtype in _WIDE and abs(value) < _FLOAT32_MAX:
         return value
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise DTypeError(
-            path,
-            "an array without a mask",
-            "a numpy.ma.MaskedArray with masked items",
-            "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks.",
-        )
+        expected = "an array without a mask"
+        fix = "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks."
+        raise DTypeError(path, expected, "a numpy.ma.MaskedArray with masked items", fix)
     if dtype is None or _numeric_rank(dtype) is None:
         return value
     if isinstance(value, np.ndarray) and value.dtype.hasobject:

@@ -45,12 +45,9 @@ def items_of(structure: Nest) -> list[tuple[str, Nest]] | None:
         names: Any = getattr(structure, "_fields", None) or map(str, range(len(structure)))
         return list(zip(names, structure, strict=True))
     if tf.nest.is_nested(structure):
-        raise UnsupportedTypeError(
-            "structure",
-            "dicts, lists, tuples and namedtuples",
-            type(structure).__name__,
-            "Use only these containers in arguments and results.",
-        )
+        expected = "dicts, lists, tuples and namedtuples"
+        fix = "Use only these containers in arguments and results."
+        raise UnsupportedTypeError("structure", expected, type(structure).__name__, fix)
     return None
 
 

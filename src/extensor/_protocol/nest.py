@@ -105,9 +105,6 @@ def assert_same_structure(
 def _assert_common_supertype(a: Value, b: Value) -> None:
     specs = [x for x in (a, b) if isinstance(x, tf.TypeSpec) and not isinstance(x, tf.TensorSpec)]
     if len(specs) == 2 and a.most_specific_common_supertype([b]) is None:
-        raise StructureError(
-            "assert_same_structure",
-            f"a TypeSpec that is compatible with {a}",
-            str(b),
-            "Two specs have the same structure if some TypeSpec is compatible with both.",
-        )
+        at = "assert_same_structure"
+        fix = "Two specs have the same structure if some TypeSpec is compatible with both."
+        raise StructureError(at, f"a TypeSpec that is compatible with {a}", str(b), fix)

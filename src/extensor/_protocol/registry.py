@@ -80,12 +80,8 @@ def register_type_spec(type_spec_subclass: object = None, name: str | None = Non
     if cls is None:
         return lambda decorated: register_type_spec(decorated, name)
     if not (isinstance(cls, type) and issubclass(cls, tf.TypeSpec)):
-        raise ProtocolError(
-            "register_type_spec",
-            "a subclass of TypeSpec",
-            repr(cls),
-            "Register the spec of an extension type, not the type itself.",
-        )
+        fix = "Register the spec of an extension type, not the type itself."
+        raise ProtocolError("register_type_spec", "a subclass of TypeSpec", repr(cls), fix)
     _expect_concrete(cls)
     default = f"{cls.__module__}.{cls.__name__}"
     _register(cls, default if name is None else name)
@@ -94,12 +90,9 @@ def register_type_spec(type_spec_subclass: object = None, name: str | None = Non
 
 def _expect_concrete(cls: type) -> None:
     if inspect.isabstract(cls):
-        raise ProtocolError(
-            full_name(cls),
-            "a concrete TypeSpec",
-            f"a class without {', '.join(sorted(cls.__abstractmethods__))}",
-            "Define these members, or register the subclasses instead.",
-        )
+        received = f"a class without {', '.join(sorted(cls.__abstractmethods__))}"
+        fix = "Define these members, or register the subclasses instead."
+        raise ProtocolError(full_name(cls), "a concrete TypeSpec", received, fix)
 
 
 def registered_types() -> dict[str, type]:
@@ -209,12 +202,9 @@ def _add_type_spec(cls: Any, spec_class: Any) -> None:
 
     def type_spec(self: Value) -> tf.TypeSpec:
         if type(self) is not cls:
-            raise ProtocolError(
-                full_name(type(self)),
-                f"a registered class, because its base {full_name(cls)} is registered",
-                "an unregistered subclass",
-                f"Call xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
-            )
+            expected = f"a registered class, because its base {full_name(cls)} is registered"
+            fix = f"Call xt.register_extension_type({type(self).__name__}, its own TypeSpec)."
+            raise ProtocolError(full_name(type(self)), expected, "an unregistered subclass", fix)
         spec = spec_class.from_value(self)
         _expect_same(cls, type(spec), spec.value_type)
         return spec
@@ -224,50 +214,38 @@ def _add_type_spec(cls: Any, spec_class: Any) -> None:
     try:
         setattr(cls, _PROTOCOL, type_spec)
     except (TypeError, AttributeError) as error:
-        raise ProtocolError(
-            full_name(cls),
-            "a class on which attributes can be set",
-            "a class of a C extension, or of a metaclass that forbids them",
-            "Make a class of your own that holds the value.",
-        ) from error
+        at = full_name(cls)
+        received = "a class of a C extension, or of a metaclass that forbids them"
+        fix = "Make a class of your own that holds the value."
+        raise ProtocolError(at, "a class on which attributes can be set", received, fix) from error
     if _PROTOCOL not in before and not admit_late(cls):
         for name in vars(cls).keys() - before.keys():
             delattr(cls, name)
-        raise RegistrationError(
-            full_name(cls),
-            "a class of which TensorFlow has seen no value yet",
-            "a class that TensorFlow has cached as a plain Python object",
-            "Register the class right after importing it, before TensorFlow gets a value.",
-        )
+        expected = "a class of which TensorFlow has seen no value yet"
+        received = "a class that TensorFlow has cached as a plain Python object"
+        fix = "Register the class right after importing it, before TensorFlow gets a value."
+        raise RegistrationError(full_name(cls), expected, received, fix)
 
 
 def _expect_same(cls: type, spec_class: type, value_type: object) -> None:
     """Raises unless a spec class has this class as its `value_type`."""
     if value_type is not cls:
-        raise ProtocolError(
-            f"{full_name(spec_class)}.value_type",
-            full_name(cls),
-            full_name(value_type) if isinstance(value_type, type) else repr(value_type),
-            "Write a TypeSpec for this class, whose from_components returns its values.",
-        )
+        received = full_name(value_type) if isinstance(value_type, type) else repr(value_type)
+        fix = "Write a TypeSpec for this class, whose from_components returns its values."
+        raise ProtocolError(f"{full_name(spec_class)}.value_type", full_name(cls), received, fix)
 
 
 def _expect_spec_class(cls: object, spec_class: object) -> None:
     if not (isinstance(spec_class, type) and issubclass(spec_class, tf.TypeSpec)):
-        raise ProtocolError(
-            "register_extension_type",
-            "a class and a subclass of TypeSpec",
-            f"{cls!r} and {spec_class!r}",
-            "Write a TypeSpec for the class: see xt.ExtensionType.",
-        )
+        expected = "a class and a subclass of TypeSpec"
+        fix = "Write a TypeSpec for the class: see xt.ExtensionType."
+        raise ProtocolError("register_extension_type", expected, f"{cls!r} and {spec_class!r}", fix)
     _expect_concrete(spec_class)
     if not callable(getattr(spec_class, "from_value", None)):
-        raise ProtocolError(
-            f"{full_name(spec_class)}.from_value",
-            "a class method that returns the spec of a value",
-            "a class without from_value",
-            "Add `@classmethod def from_value(cls, value)`.",
-        )
+        at = f"{full_name(spec_class)}.from_value"
+        expected = "a class method that returns the spec of a value"
+        fix = "Add `@classmethod def from_value(cls, value)`."
+        raise ProtocolError(at, expected, "a class without from_value", fix)
 
 
 def _expect_leaf_type(cls: object) -> None:
@@ -281,42 +259,31 @@ def _expect_leaf_type(cls: object) -> None:
     else:
         refuse(cls)
         return
-    raise ProtocolError(
-        full_name(cls) if isinstance(cls, type) else "register_extension_type",
-        "a class whose values are leaves to TensorFlow",
-        received,
-        "Make a class of your own that holds the value.",
-    )
+    at = full_name(cls) if isinstance(cls, type) else "register_extension_type"
+    fix = "Make a class of your own that holds the value."
+    raise ProtocolError(at, "a class whose values are leaves to TensorFlow", received, fix)
 
 
 def _register(cls: type, name: str) -> None:
     if not (isinstance(name, str) and _NAME.fullmatch(name)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RegistrationError(
-            f"{cls.__qualname__}, registered as {name!r}",
-            "words of letters, digits and _, joined by dots",
-            repr(name),
-            'Give a name: register_type_spec(cls, "my_project.MySpec").',
-        )
+        at = f"{cls.__qualname__}, registered as {name!r}"
+        expected = "words of letters, digits and _, joined by dots"
+        fix = 'Give a name: register_type_spec(cls, "my_project.MySpec").'
+        raise RegistrationError(at, expected, repr(name), fix)
     key = name if "." in name else DOTLESS + name
     known = registered_name(cls)
     if known == key:
         if registered_spec(key) is cls:
             return
     elif known is not None:
-        raise RegistrationError(
-            full_name(cls),
-            f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered",
-            repr(name),
-            "A TypeSpec has one name: remove one of the two registrations.",
-        )
+        expected = f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered"
+        fix = "A TypeSpec has one name: remove one of the two registrations."
+        raise RegistrationError(full_name(cls), expected, repr(name), fix)
     holder = registered_spec(key)
     if holder is not None and not redefines(cls, holder):
-        raise RegistrationError(
-            full_name(cls),
-            "a name that no other TypeSpec has",
-            f"{name!r}, the name of {full_name(holder)}",
-            "Register it under another name.",
-        )
+        received = f"{name!r}, the name of {full_name(holder)}"
+        fix = "Register it under another name."
+        raise RegistrationError(full_name(cls), "a name that no other TypeSpec has", received, fix)
     replace_registration(cls, key)
 
 

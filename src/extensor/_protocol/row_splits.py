@@ -24,12 +24,9 @@ def expect_splits_fit(count: int | tf.Tensor, path: object) -> None:
     """
     known = tf.get_static_value(count) if isinstance(count, tf.Tensor) else count
     if known is not None and known > MAX_INT32:
-        raise StructureError(
-            path,
-            "at most 2**31 - 1 values in lists with row splits of int32",
-            f"{known} values",
-            "Use row splits of int64: records.with_row_splits_dtype(tf.int64).",
-        )
+        expected = "at most 2**31 - 1 values in lists with row splits of int32"
+        fix = "Use row splits of int64: records.with_row_splits_dtype(tf.int64)."
+        raise StructureError(path, expected, f"{known} values", fix)
 
 
 class Rule(NamedTuple):
@@ -132,12 +129,8 @@ def _empty(path: str) -> StructureError:
 
 
 def _invalid(path: str, expected: str, received: str) -> StructureError:
-    return StructureError(
-        path,
-        expected,
-        received,
-        "Row i holds the values from row_splits[i] up to row_splits[i + 1].",
-    )
+    fix = "Row i holds the values from row_splits[i] up to row_splits[i + 1]."
+    return StructureError(path, expected, received, fix)
 
 
 def first_difference(

@@ -60,12 +60,8 @@ class TypeSpec(tf.TypeSpec):
         super().__init_subclass__(**kwargs)
         for name in _PROPERTIES:
             if inspect.isfunction(vars(cls).get(name)):
-                raise ProtocolError(
-                    f"{full_name(cls)}.{name}",
-                    "a property",
-                    "a method",
-                    f"Put @property above `def {name}(self)`.",
-                )
+                fix = f"Put @property above `def {name}(self)`."
+                raise ProtocolError(f"{full_name(cls)}.{name}", "a property", "a method", fix)
         value_type = vars(cls).get("value_type")
         if isinstance(value_type, type) and is_refused(value_type):
             refuse(value_type)
@@ -375,12 +371,9 @@ class TypeSpec(tf.TypeSpec):
         except (TypeError, ValueError, AttributeError) as error:
             components = self.to_components(value)
             if any(map(is_symbolic, tf.nest.flatten(components))):
-                raise DTypeError(
-                    type(self).__qualname__,
-                    "tensors",
-                    "placeholders of Keras",
-                    "Call the function in the call of an xt.keras.Layer or xt.keras.Lambda.",
-                ) from error
+                at = type(self).__qualname__
+                fix = "Call the function in the call of an xt.keras.Layer or xt.keras.Lambda."
+                raise DTypeError(at, "tensors", "placeholders of Keras", fix) from error
             wrong = mismatch(self, components)
             if wrong is None:
                 raise
@@ -449,12 +442,10 @@ def deserialized(cls: type[TypeSpec], serialization: Nest) -> TypeSpec:
 
 def not_overridden(spec: tf.TypeSpec, name: str) -> AbstractMethodError:
     """Returns the error for a call of a method that the subclass must define."""
-    return AbstractMethodError(
-        f"{type(spec).__qualname__}.{name}",
-        "an override of this abstract member",
-        "a call of the base class",
-        f"Define {name}, and do not call super().{name} in it.",
-    )
+    at = f"{type(spec).__qualname__}.{name}"
+    expected = "an override of this abstract member"
+    fix = f"Define {name}, and do not call super().{name} in it."
+    return AbstractMethodError(at, expected, "a call of the base class", fix)
 
 
 def _with_context(own: Callable[[Any, Value], Value]) -> Callable[..., Value]:

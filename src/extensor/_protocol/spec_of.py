@@ -64,20 +64,16 @@ def spec_of(value: object) -> tf.TypeSpec:
         except ExtensorError:
             raise
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
-            raise DTypeError(
-                "spec_of",
-                "a value with a TypeSpec, or a value that converts to a tensor",
-                type(value).__qualname__,
+            expected = "a value with a TypeSpec, or a value that converts to a tensor"
+            fix = (
                 "For a nest, use tf.nest.map_structure(xt.spec_of, nest). For a class of your "
-                "own, define __tf_type_spec__.",
-            ) from error
+                "own, define __tf_type_spec__."
+            )
+            raise DTypeError("spec_of", expected, type(value).__qualname__, fix) from error
     if not isinstance(spec, tf.TypeSpec):
-        raise ProtocolError(
-            f"{type(value).__qualname__}.__tf_type_spec__",
-            "a TypeSpec",
-            type(spec).__qualname__,
-            "Return a spec that describes the value. See xt.ExtensionType.",
-        )
+        at = f"{type(value).__qualname__}.__tf_type_spec__"
+        fix = "Return a spec that describes the value. See xt.ExtensionType."
+        raise ProtocolError(at, "a TypeSpec", type(spec).__qualname__, fix)
     return _public(spec)
 
 

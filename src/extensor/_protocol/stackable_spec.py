@@ -374,12 +374,9 @@ def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> tf.T
 
 
 def _not_ragged(spec: tf.TypeSpec) -> DTypeError:
-    return DTypeError(
-        "ragged_batch",
-        "a type whose components may be ragged, or all have known sizes",
-        str(spec),
-        "Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch.",
-    )
+    expected = "a type whose components may be ragged, or all have known sizes"
+    fix = "Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch."
+    return DTypeError("ragged_batch", expected, str(spec), fix)
 
 
 def expect_boxes(spec: StackableTypeSpec, boxes: list[tf.Tensor]) -> None:

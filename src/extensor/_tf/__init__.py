@@ -20,19 +20,13 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "tensorflow":
         raise
-    raise MissingDependencyError(
-        "extensor",
-        "TensorFlow 2.20 or newer",
-        "no module tensorflow",
-        'Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.',
-    ) from None
+    expected = "TensorFlow 2.20 or newer"
+    fix = 'Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.'
+    raise MissingDependencyError("extensor", expected, "no module tensorflow", fix) from None
 if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
-    raise MissingDependencyError(
-        "extensor",
-        "TensorFlow 2.20 or newer",
-        f"TensorFlow {tf.__version__}",
-        'Upgrade it: pip install --upgrade "extensor[tf]", or "extensor[tf-cpu]".',
-    )
+    expected = "TensorFlow 2.20 or newer"
+    fix = 'Upgrade it: pip install --upgrade "extensor[tf]", or "extensor[tf-cpu]".'
+    raise MissingDependencyError("extensor", expected, f"TensorFlow {tf.__version__}", fix)
 from extensor._tf._tf_casting import CAST_CONTEXT
 from extensor._tf._tf_composite import CompositeTensor, describes, is_refused, refuse
 from extensor._tf._tf_data import as_numpy, data_nest, map_elements, with_element_spec

@@ -45,12 +45,10 @@ def is_container(cls: type, attrs: bool = True) -> bool:
 
 def refused(cls: type) -> ProtocolError:
     """Returns the error for an extension type that is a container."""
-    return ProtocolError(
-        f"{cls.__module__}.{cls.__qualname__}",
-        "a class whose values are leaves of tf.nest",
-        "a container class, which tf.nest flattens",
-        "Write a class that has the container as a field.",
-    )
+    at = f"{cls.__module__}.{cls.__qualname__}"
+    expected = "a class whose values are leaves of tf.nest"
+    fix = "Write a class that has the container as a field."
+    return ProtocolError(at, expected, "a container class, which tf.nest flattens", fix)
 
 
 def refuse(cls: object, attrs: bool = True) -> None:

@@ -42,12 +42,9 @@ def structure_to_json(structure: Nest) -> dict[str, Any]:
         except RegistrationError:
             raise
         except nested_structure_coder.NotEncodableError as error:
-            raise UnsupportedTypeError(
-                "the spec",
-                "static data that a SavedModel can hold",
-                str(error),
-                "Use only numbers, strings, None, enums, dtypes, shapes and containers.",
-            ) from error
+            expected = "static data that a SavedModel can hold"
+            fix = "Use only numbers, strings, None, enums, dtypes, shapes and containers."
+            raise UnsupportedTypeError("the spec", expected, str(error), fix) from error
     return json_format.MessageToDict(message)
 
 
