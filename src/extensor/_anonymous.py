@@ -10,7 +10,7 @@ import itertools
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
@@ -18,12 +18,14 @@ from extensor import _tf
 from extensor._auto.spec import AutoSpec
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, leaves_of
+from extensor._declare.static_data import Code, Part
 from extensor._protocol.casting import cast_components, not_castable
-from extensor._protocol.spec import UnstackableTypeSpec
+from extensor._protocol.spec import TypeSpec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import with_items
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
 from extensor._tf._tf_saving import import_first
+from extensor._typing import Nest, Value
 from extensor.errors import (
     FormatError,
     ImmutableError,
@@ -43,14 +45,14 @@ class AnonymousValue:
     `component_0`, `component_1` and so on. `components` holds all of them.
     """
 
-    def __init__(self, spec: AnonymousSpec, components: Any) -> None:
+    def __init__(self, spec: AnonymousSpec, components: Nest) -> None:
         self.__dict__.update(_spec=spec, components=components)
 
-    def __tf_type_spec__(self) -> Any:
+    def __tf_type_spec__(self) -> AnonymousSpec:
         """Returns the spec, which is also a stand-in."""
         return self.__dict__["_spec"]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Nest:
         spec = self.__dict__.get("_spec")
         if spec is None or name.startswith("_"):
             raise AttributeError(name)  # Python and TensorFlow ask for such names all the time
@@ -72,7 +74,7 @@ class AnonymousValue:
         return self._spec.shown(self.components)
 
 
-class AnonymousSpec(UnstackableTypeSpec):
+class AnonymousSpec(TypeSpec):
     """The spec of a type whose class is not imported.
 
     Args:
@@ -84,7 +86,7 @@ class AnonymousSpec(UnstackableTypeSpec):
     """
 
     def __init__(
-        self, name: str, module: str, state: Any, component_specs: Any, boxing: str
+        self, name: str, module: str, state: Nest, component_specs: Nest, boxing: str
     ) -> None:
         self.name, self.module, self.state = name, module, state
         self._component_nest, self._boxing = component_specs, boxing
@@ -95,15 +97,15 @@ class AnonymousSpec(UnstackableTypeSpec):
         return AnonymousValue
 
     @property
-    def component_specs(self) -> Any:
+    def component_specs(self) -> Nest:
         """The specs of the components."""
         return self._component_nest
 
-    def to_components(self, value: Any) -> Any:
+    def to_components(self, value: AnonymousValue) -> Nest:
         """Returns the components of a stand-in."""
         return value.components
 
-    def from_components(self, components: Any) -> Any:
+    def from_components(self, components: Nest) -> AnonymousValue:
         """Returns a stand-in with the given components."""
         return AnonymousValue(self, components)
 
@@ -111,7 +113,9 @@ class AnonymousSpec(UnstackableTypeSpec):
         """Returns the arguments of the constructor."""
         return self.name, self.module, self.state, self._component_nest, self._boxing
 
-    def cast(self, value: Any, casting_context: Any = None, **request: Any) -> Any:
+    def cast(
+        self, value: Value, casting_context: object | None = None, **request: Any
+    ) -> AnonymousValue:
         """Returns a value as a stand-in, also a value of the class if it was imported later."""
         describe = getattr(value, "__tf_type_spec__", None)
         spec = None if describe is None else describe()
@@ -124,7 +128,7 @@ class AnonymousSpec(UnstackableTypeSpec):
         )
         return self.from_components(components)
 
-    def _of(self, spec: Any) -> AnonymousSpec:
+    def _of(self, spec: TypeSpec) -> AnonymousSpec:
         """Returns a stand-in for a spec of the class, with stand-ins where this one has them."""
         return type(self)(
             self.name,
@@ -135,7 +139,7 @@ class AnonymousSpec(UnstackableTypeSpec):
         )
 
     @property
-    def _extensor_saved_as(self) -> tuple[str, str, Any]:
+    def _extensor_saved_as(self) -> tuple[str, str, Nest]:
         """The name, the module and the state with which the spec is saved again."""
         return self.name, self.module, self.state
 
@@ -153,10 +157,10 @@ class AnonymousSpec(UnstackableTypeSpec):
         return self.name.removeprefix(DOTLESS)
 
     @functools.cached_property
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, Part]:
         return _fields_of_state(self.state) or {}
 
-    def named(self, components: Any) -> dict[str, Any]:
+    def named(self, components: Nest) -> dict[str, Nest]:
         """Returns components and static data by name, in the order of the state."""
         named = {n: part for n, part in self._fields.items() if not any(leaves_of(part))}
         named.update(_by_name(components))
@@ -169,28 +173,49 @@ class AnonymousSpec(UnstackableTypeSpec):
         received = "a stand-in, because the class is not imported"
         return MissingTypeError(self.shown_name, needed, received, import_first(self.module))
 
-    def shown(self, components: Any) -> str:
+    def shown(self, components: Nest) -> str:
         """Returns the repr of a value with the given components."""
         inside = ", ".join(f"{name}={item!r}" for name, item in self.named(components).items())
         return f"<{self.shown_name}({inside}), defined in {self.module}, not imported>"
 
     # Methods that datasets and other APIs that stack values call.
 
-    def not_stackable(self) -> MissingTypeError:
-        """Returns the error where values are stacked."""
+    def _not_stackable(self) -> MissingTypeError:
         return self.missing("the class, which defines how its values stack")
 
-    def expect_boxes(self) -> None:
+    def _batch(self, batch_size: int | None) -> NoReturn:
+        raise self._not_stackable()
+
+    def _unbatch(self) -> NoReturn:
+        raise self._not_stackable()
+
+    def _to_batched_tensor_list(self, value: AnonymousValue) -> NoReturn:
+        raise self._not_stackable()
+
+    def _expect_boxes(self) -> None:
         """Raises where only the class knows how values are put into datasets."""
         if self._boxing == _OWN:
             raise self.missing("the class, which defines how its values are boxed")
+
+    @property
+    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
+        self._expect_boxes()
+        return super()._flat_tensor_specs
+
+    def _to_tensor_list(self, value: AnonymousValue) -> list[tf.Tensor]:
+        self._expect_boxes()
+        return super()._to_tensor_list(value)
+
+    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> AnonymousValue:
+        self._expect_boxes()
+        return super()._from_compatible_tensor_list(tensor_list)
 
 
 class StackableAnonymousSpec(StackableTypeSpec, AnonymousSpec):
     """The spec of a type whose values stack component by component and whose class is missing."""
 
 
-def _with_stand_ins(stand_ins: Any, specs: Any) -> Any:
+def _with_stand_ins(stand_ins: Nest, specs: Nest) -> Nest:
     """Returns a nest of specs with stand-ins at the positions where another nest has stand-ins."""
     if isinstance(stand_ins, AnonymousSpec) and isinstance(specs, tf.TypeSpec):
         same = registered_name(type(specs)) == stand_ins.name
@@ -204,7 +229,7 @@ def _with_stand_ins(stand_ins: Any, specs: Any) -> Any:
     return specs
 
 
-def _by_name(components: Any) -> dict[str, Any]:
+def _by_name(components: Nest) -> dict[str, Nest]:
     if isinstance(components, Mapping):
         return {str(name): components[name] for name in sorted(components)}
     names = getattr(components, "_fields", None)
@@ -220,12 +245,12 @@ def _field_of(name: str) -> str:
     return name.partition("[")[0]
 
 
-def _fields_of_state(state: Any) -> dict[str, Any] | None:
+def _fields_of_state(state: Nest) -> dict[str, Part] | None:
     """Returns the fields in the state of a declared or decorated class; None for other classes."""
     if not isinstance(state, tuple):
         return None
     fields = state[1:] if state and type(state[0]) is int else state
-    parts: dict[str, Any] = {}
+    parts: dict[str, Part] = {}
     for field in fields:
         if not (isinstance(field, tuple) and len(field) == 2 and isinstance(field[0], str)):
             return None
@@ -237,7 +262,7 @@ def _fields_of_state(state: Any) -> dict[str, Any] | None:
     return parts
 
 
-def _without_imports(code: Any) -> Any:
+def _without_imports(code: Code) -> Code:
     """Returns encoded static data in which objects of modules that are not imported are tuples."""
     if not isinstance(code, tuple) or not code:
         return code
@@ -250,7 +275,7 @@ def _without_imports(code: Any) -> Any:
 # The description of components in a file. Only the class could derive them from the state.
 
 
-def described(spec: Any) -> Any:
+def description_of(spec: tf.TypeSpec) -> Nest:
     """Returns the description of a spec in a file, for processes that do not have its class.
 
     A component spec that is also in the state is stored as its index, so that each spec is written
@@ -259,13 +284,13 @@ def described(spec: Any) -> Any:
     state = spec.state if isinstance(spec, AnonymousSpec) else _tf.serialize(spec)
     specs = list(_specs_in(state))
 
-    def index_or_spec(component_spec: Any) -> Any:
+    def index_or_spec(component_spec: tf.TypeSpec) -> int | tf.TypeSpec:
         return specs.index(component_spec) if component_spec in specs else component_spec
 
     return _boxing_of(spec), tf.nest.map_structure(index_or_spec, _tf.component_specs(spec))
 
 
-def _specs_in(state: Any) -> Iterator[tf.TypeSpec]:
+def _specs_in(state: Nest) -> Iterator[tf.TypeSpec]:
     if isinstance(state, tf.TypeSpec):
         yield state
     elif isinstance(state, (list, tuple)):
@@ -280,7 +305,7 @@ _BOXES = ("to_boxed_tensor", "from_boxed_tensor", "boxed_tensor_spec", "stacked"
 _STANDARD = (StackableTypeSpec, DerivedSpec, AutoSpec)
 
 
-def _boxing_of(spec: Any) -> str:
+def _boxing_of(spec: tf.TypeSpec) -> str:
     if isinstance(spec, AnonymousSpec):
         return spec.serialize()[-1]
     if not isinstance(spec, BatchableTypeSpec):
@@ -290,12 +315,12 @@ def _boxing_of(spec: Any) -> str:
     return _BOXED if all(o in s for o, s in zip(own, standard, strict=True)) else _OWN
 
 
-def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int) -> Any:
+def stand_in(saved_as: tuple[str, str, Nest], description: Nest, num_tensors: int) -> AnonymousSpec:
     """Returns the stand-in for a spec whose class is not imported.
 
     Args:
         saved_as: The name, the module and the state.
-        description: The result of `described`, or None if an earlier version saved the file.
+        description: The result of `description_of`, or None if an earlier version saved the file.
         num_tensors: The number of tensors of a value.
 
     Raises:
@@ -322,15 +347,11 @@ def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int)
         expected = f"the specs of the {num_tensors} tensors of a value"
         fix = "The file is damaged: save the model again."
         raise FormatError(at, expected, f"{len(flat)} specs, and boxing {boxing!r}", fix)
-    return _anonymous(saved_as, components, boxing)
-
-
-def _anonymous(saved_as: tuple[str, str, Any], components: Any, boxing: str) -> AnonymousSpec:
     cls = StackableAnonymousSpec if boxing == _BOXED else AnonymousSpec
     return cls(*saved_as, components, boxing)
 
 
-def _components_of(state: Any, name: str) -> Any:
+def _components_of(state: Nest, name: str) -> Nest:
     """Returns the component specs of a declared or decorated class, derived from its state."""
     parts = _fields_of_state(state)
     if parts is None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def counted(count: Any, noun: str) -> str:
+def counted(count: object, noun: str) -> str:
     """Returns a number and a noun, for errors.
 
     Args:

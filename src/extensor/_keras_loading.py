@@ -29,7 +29,7 @@ class ClassOnFirstUse:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def from_config(self, config: Any) -> Any:
+    def from_config(self, config: dict[str, Any]) -> object:
         """Imports `extensor.keras`, and returns what the class makes of a configuration."""
         importlib.import_module("extensor.keras")
         # Not get_registered_object: Keras has copied the registry before it calls this.

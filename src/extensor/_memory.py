@@ -20,7 +20,7 @@ class _View:
 
     __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, owner: Any, address: int, length: int, typestr: str) -> None:
+    def __init__(self, owner: object, address: int, length: int, typestr: str) -> None:
         self.owner = owner
         # The array must not be marked read-only, because DLPack does not export read-only arrays.
         self.__array_interface__ = {
@@ -31,7 +31,7 @@ class _View:
         }
 
 
-def tensor_at(owner: Any, address: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
+def tensor_at(owner: object, address: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
     """Returns a vector that shares memory, or a copy if the memory is not aligned.
 
     Args:

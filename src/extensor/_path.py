@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Union
 
@@ -142,46 +143,25 @@ def _not_path_like(value: object) -> PathError:
     return PathError("path", expected, type(value).__name__, fix)
 
 
+_NAME = re.compile(r'"((?:\\.|[^"\\])*)"(?:\[\*\])*|([^."\'\[\]\\`]+)(?:\[\*\])*', re.DOTALL)
+"""A name in quotes, or one without; list levels may follow."""
+
+
 def _parse(text: str) -> Iterator[str]:
-    if not text:
-        return
     at = 0
-    while True:
-        name, at = _name(text, at)
-        yield name
-        while text.startswith("[*]", at):
-            at += 3
+    while text:
+        found = _NAME.match(text, at)
+        if found is None:
+            is_quoted = text.startswith('"', at)
+            raise _syntax_error(text, at, "a closing quote" if is_quoted else "a field name")
+        in_quotes, bare = found.groups()
+        yield re.sub(r"\\(.)", r"\1", in_quotes, flags=re.DOTALL) if bare is None else bare
+        at = found.end()
         if at == len(text):
             return
         if text[at] != ".":
             raise _syntax_error(text, at, "a dot between two names")
         at += 1
-
-
-def _name(text: str, at: int) -> tuple[str, int]:
-    if text.startswith('"', at):
-        return _quoted_name(text, at)
-    end = at
-    while end < len(text) and text[end] not in _RESERVED:
-        end += 1
-    if end == at:
-        raise _syntax_error(text, at, "a field name")
-    return text[at:end], end
-
-
-def _quoted_name(text: str, start: int) -> tuple[str, int]:
-    letters: list[str] = []
-    at = start + 1
-    while at < len(text):
-        if text[at] == "\\" and at + 1 < len(text):
-            letters.append(text[at + 1])
-            at += 2
-        elif text[at] == '"':
-            return "".join(letters), at + 1
-        else:
-            letters.append(text[at])
-            at += 1
-    raise _syntax_error(text, start, "a closing quote")
 
 
 def _syntax_error(text: str, at: int, expected: str) -> PathError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from typing import Any
 
 __all__ = ["error_of_text", "marked", "raise_marked"]
 
@@ -37,7 +36,7 @@ def error_of_text(text: str) -> Exception:
     return ValueError(text)
 
 
-def raise_marked(message: Any) -> None:
+def raise_marked(message: object) -> None:
     """Raises the exception of `marked` that the message of a TensorFlow error contains, once.
 
     Nothing is raised if there is none.

@@ -20,6 +20,7 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._auto.constructor import Constructor
 from extensor._auto.spec import AutoSpec, not_decorated
+from extensor._lookup import full_name
 from extensor._tf import (
     CompositeTensor,
     admit,
@@ -281,7 +282,7 @@ def _equip(made: Any, spec_class: type[AutoSpec]) -> None:
 def _check_name(cls: type, name: str) -> None:
     """Raises unless the spec of a class may be registered under a name."""
     if not _NAME.fullmatch(name):
-        at = f"{cls.__module__}.{cls.__qualname__}"
+        at = full_name(cls)
         expected = "a module_name of words of letters, digits and _, joined by dots"
         fix = 'Give one: auto_composite_tensor(module_name="my_project").'
         raise RegistrationError(at, expected, repr(name.rpartition(".")[0]), fix)
@@ -297,7 +298,7 @@ def _check_name(cls: type, name: str) -> None:
             described = None
     if isinstance(described, type) and any(_redefines(cls, base) for base in described.__mro__):
         return
-    at = f"{cls.__module__}.{cls.__qualname__}"
+    at = full_name(cls)
     expected = f"a spec name that no other class has, {name!r}"
     fix = "Register one of the two under another name: auto_composite_tensor(module_name=...)."
     raise RegistrationError(at, expected, f"the name of the spec of {described!r}", fix)

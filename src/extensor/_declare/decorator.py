@@ -17,7 +17,7 @@ from extensor._declare.derived_spec import DerivedSpec
 from extensor._declare.fields import read_annotations, readings
 from extensor._declare.static_data import Part
 from extensor._declare.version import VersionedSpec, newest
-from extensor._lookup import defines
+from extensor._lookup import defines, full_name
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import refuse
@@ -190,7 +190,7 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
     read_annotations(made, names_may_be_missing=True)
     made.Spec = _spec_class(made)
     if name is not None or "<locals>" not in made.__qualname__:
-        register_type_spec(made.Spec, name or f"{made.__module__}.{made.__qualname__}")
+        register_type_spec(made.Spec, name or full_name(made))
     return made
 
 

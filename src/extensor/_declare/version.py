@@ -19,6 +19,7 @@ import tensorflow as tf
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, part_of
 from extensor._declare.static_data import freeze
+from extensor._lookup import full_name
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import deserialized
 from extensor._protocol.tree import map_leaves
@@ -44,7 +45,7 @@ class VersionedSpec(DerivedSpec):
         cls._extensor_older = {}
         version: object = cls.__version__
         if not isinstance(version, int) or version < 1:
-            at = f"{cls.__module__}.{cls.__qualname__}.__version__"
+            at = f"{full_name(cls)}.__version__"
             fix = "Start with 1, and add 1 when a field is renamed or changes its content."
             raise ProtocolError(at, "1, 2, 3 and so on", repr(version), fix)
 

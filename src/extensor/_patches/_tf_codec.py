@@ -12,7 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._anonymous import described, stand_in
+from extensor._anonymous import description_of, stand_in
+from extensor._lookup import full_name
 from extensor._patches.patch import changes
 from extensor._tf import component_specs, describes_extension, deserialize, serialize
 from extensor._tf._tf_registry import DOTLESS, registered_name, registered_spec
@@ -56,7 +57,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         if registered_name(cls) is None:
             name = cls.__qualname__.rpartition("<locals>.")[2]
             raise UnregisteredError(
-                f"{cls.__module__}.{cls.__qualname__}",
+                full_name(cls),
                 "a spec with a registered name, under which it is saved",
                 "a spec without a name",
                 "Register it where it is defined: "
@@ -158,7 +159,7 @@ def _add_fields(proto: _Proto, spec: tf.TypeSpec, module: str, encode_fn: _Encod
     add_field(proto, MODULE_FIELD, module.encode())
     # If this fails, the file is complete, but the type cannot have stand-ins.
     with contextlib.suppress(nested_structure_coder.NotEncodableError):
-        components = encode_fn(described(spec)).SerializeToString(deterministic=True)
+        components = encode_fn(description_of(spec)).SerializeToString(deterministic=True)
         add_field(proto, COMPONENTS_FIELD, components)
 
 
@@ -194,9 +195,9 @@ def _expect_own(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec; raises if the class of its values has another spec in this process."""
     given = getattr(getattr(spec.value_type, "__tf_type_spec__", None), "spec_class", type(spec))
     if given is not type(spec):
-        saved = f"{type(spec).__module__}.{type(spec).__qualname__}"
-        at = f"{spec.value_type.__module__}.{spec.value_type.__qualname__}"
-        received = f"{given.__module__}.{given.__qualname__}, registered in this process"
+        saved = full_name(type(spec))
+        at = full_name(spec.value_type)
+        received = f"{full_name(given)}, registered in this process"
         fix = "Load the file in a process that registers this spec."
         raise RegistrationError(at, f"the spec that the file contains, {saved}", received, fix)
     return spec

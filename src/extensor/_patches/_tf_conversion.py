@@ -94,9 +94,9 @@ def _refuse_with_handlers(value: Value, *args: object, **kwargs: object) -> obje
     kind = type(value)
     if is_array(kind) or defines(kind, "__tf_tensor__"):
         return NotImplemented
-    received = f"a {kind.__qualname__}, whose handler is not called"
-    fix = SWITCHED_OFF
-    raise DTypeError(kind.__qualname__, "a tensor, or a value that converts to one", received, fix)
+    name = kind.__qualname__
+    received = f"a {name}, whose handler is not called"
+    raise DTypeError(name, "a tensor, or a value that converts to one", received, SWITCHED_OFF)
 
 
 def _refuse_with_operators(value: Value, *args: object, **kwargs: object) -> object:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, MappingView, Sequence
 
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 
-from extensor._lookup import class_attribute, defines
+from extensor._lookup import class_attribute, defines, full_name
 from extensor._typing import Value
 from extensor.errors import ProtocolError
 
@@ -45,7 +45,7 @@ def is_container(cls: type, attrs: bool = True) -> bool:
 
 def refused(cls: type) -> ProtocolError:
     """Returns the error for an extension type that is a container."""
-    at = f"{cls.__module__}.{cls.__qualname__}"
+    at = full_name(cls)
     expected = "a class whose values are leaves of tf.nest"
     fix = "Write a class that has the container as a field."
     return ProtocolError(at, expected, "a container class, which tf.nest flattens", fix)
