@@ -10,7 +10,7 @@ import itertools
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,7 +20,7 @@ from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, leaves_of
 from extensor._declare.static_data import Code, Part
 from extensor._protocol.casting import cast_components, not_castable
-from extensor._protocol.spec import TypeSpec
+from extensor._protocol.spec import TypeSpec, UnstackableTypeSpec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import with_items
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
@@ -74,7 +74,7 @@ class AnonymousValue:
         return self._spec.shown(self.components)
 
 
-class AnonymousSpec(TypeSpec):
+class AnonymousSpec(UnstackableTypeSpec):
     """The spec of a type whose class is not imported.
 
     Args:
@@ -180,35 +180,14 @@ class AnonymousSpec(TypeSpec):
 
     # Methods that datasets and other APIs that stack values call.
 
-    def _not_stackable(self) -> MissingTypeError:
+    def not_stackable(self) -> MissingTypeError:
+        """Returns the error where values are stacked."""
         return self.missing("the class, which defines how its values stack")
 
-    def _batch(self, batch_size: int | None) -> NoReturn:
-        raise self._not_stackable()
-
-    def _unbatch(self) -> NoReturn:
-        raise self._not_stackable()
-
-    def _to_batched_tensor_list(self, value: AnonymousValue) -> NoReturn:
-        raise self._not_stackable()
-
-    def _expect_boxes(self) -> None:
+    def expect_boxes(self) -> None:
         """Raises where only the class knows how values are put into datasets."""
         if self._boxing == _OWN:
             raise self.missing("the class, which defines how its values are boxed")
-
-    @property
-    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
-        self._expect_boxes()
-        return super()._flat_tensor_specs
-
-    def _to_tensor_list(self, value: AnonymousValue) -> list[tf.Tensor]:
-        self._expect_boxes()
-        return super()._to_tensor_list(value)
-
-    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> AnonymousValue:
-        self._expect_boxes()
-        return super()._from_compatible_tensor_list(tensor_list)
 
 
 class StackableAnonymousSpec(StackableTypeSpec, AnonymousSpec):

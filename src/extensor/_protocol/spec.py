@@ -401,6 +401,40 @@ class TypeSpec(tf.TypeSpec):
 nan_equal_to_itself(TypeSpec)
 
 
+class UnstackableTypeSpec(TypeSpec):
+    """A spec with its own errors for values that do not stack, or cannot be in datasets."""
+
+    @abc.abstractmethod
+    def not_stackable(self) -> Exception:
+        """Returns the error to raise when values are stacked."""
+
+    @abc.abstractmethod
+    def expect_boxes(self) -> None:
+        """Raises an error if values cannot be elements of datasets."""
+
+    def _batch(self, batch_size: int | None) -> tf.TypeSpec:
+        raise self.not_stackable()
+
+    def _unbatch(self) -> tf.TypeSpec:
+        raise self.not_stackable()
+
+    def _to_batched_tensor_list(self, value: Value) -> list[tf.Tensor]:
+        raise self.not_stackable()
+
+    @property
+    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
+        self.expect_boxes()
+        return super()._flat_tensor_specs
+
+    def _to_tensor_list(self, value: Value) -> list[tf.Tensor]:
+        self.expect_boxes()
+        return super()._to_tensor_list(value)
+
+    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> Value:
+        self.expect_boxes()
+        return super()._from_compatible_tensor_list(tensor_list)
+
+
 def deserialized(cls: type[TypeSpec], serialization: Nest) -> TypeSpec:
     """Returns the spec for a class and a serialization. Used by pickle."""
     return cls.deserialize(serialization)
