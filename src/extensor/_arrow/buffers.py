@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import is_large_list, is_large_string
 from extensor._arrow.location import Location
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._memory import (
     aligned_empty,
     array_over,
@@ -136,7 +136,9 @@ def views_of(array: pa.Array, path: Path | Location) -> tuple[Any, Any]:
     for buffer in array.buffers()[1:3]:
         count = 0 if buffer is None else buffer.size // dtype.itemsize
         if buffer is None or count < array.offset + len(array):
-            raise corrupt(path, counted(array.offset + len(array), "lists"), f"a buffer of {count}")
+            raise corrupt(
+                path, count_text(array.offset + len(array), "lists"), f"a buffer of {count}"
+            )
         parts.append(np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize))
     offsets, sizes = parts
     limit = len(array.values)
@@ -216,7 +218,7 @@ def check_fixed_size(array: pa.Array, path: Path) -> None:
     """
     needed = (array.offset + len(array)) * array.type.list_size
     if len(array.values) < needed:
-        raise _invalid(path, counted(needed, "values"), counted(len(array.values), "values"))
+        raise _invalid(path, count_text(needed, "values"), count_text(len(array.values), "values"))
 
 
 def _invalid(path: Path, expected: str, received: str) -> StructureError:

@@ -23,7 +23,7 @@ from extensor._arrow.natural_type import natural_field
 from extensor._arrow.nulls import shown_lists
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
@@ -259,8 +259,8 @@ def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Pa
         if len(column) != count:
             raise StructureError(
                 path / name,
-                counted(count, "values, one for each record"),
-                counted(len(column), "values"),
+                count_text(count, "values, one for each record"),
+                count_text(len(column), "values"),
                 "Give every field one value for each record.",
             )
 

@@ -20,7 +20,7 @@ from extensor._arrow.null_argument import has_auto
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.reader import records_reader, rows_reader
 from extensor._arrow.struct_fields import batch_of
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
@@ -174,8 +174,8 @@ def _columns(data: pa.Table | pa.RecordBatch, records: StructType) -> list[pa.Ar
         if len(column) != data.num_rows:
             raise StructureError(
                 path,
-                counted(data.num_rows, "values, one for each record"),
-                counted(len(column), "values"),
+                count_text(data.num_rows, "values, one for each record"),
+                count_text(len(column), "values"),
                 "The Arrow data is corrupt; validate() gives details.",
             )
     return columns

@@ -17,7 +17,7 @@ from extensor._arrow.null_policy import Fill, variant_of_nulls
 from extensor._arrow.nullable_type import NullableType, array_of_one
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.selection import expect_selectable, taken
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.masked import is_union
@@ -96,7 +96,7 @@ class UnionType(ColumnType):
                 if own.size and (own.min() < 0 or own.max() >= len(rows)):
                     raise _corrupt(
                         path / name,
-                        f"offsets from 0 to {len(rows) - 1}, for {counted(len(rows), 'values')}",
+                        f"offsets from 0 to {len(rows) - 1}, for {count_text(len(rows), 'values')}",
                         f"offsets from {own.min()} to {own.max()}",
                     )
             inner.check(rows, path / name)

@@ -14,7 +14,7 @@ from extensor._arrow.batches import checked_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._dependency import needed
 from extensor._formats.python.documents import records_of_documents, with_key
 from extensor._google import no_access, no_answer, refused
@@ -147,7 +147,7 @@ def write_realtime_database(
             raise _not_stored(f"record {i}", "a record without values")
     node: Any = children if key_field is None else dict(zip(keys, children, strict=True))
     if len(node) < len(children):
-        received = f"{counted(len(node), 'keys')} for {len(children)} records"
+        received = f"{count_text(len(node), 'keys')} for {len(children)} records"
         fix = "Correct the field, or leave out key_field=."
         raise StructureError(str(key_field), "a different key for each record", received, fix)
     with _named_errors(source):

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._keras.lowering import contains, is_extension
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
@@ -59,8 +59,8 @@ class Rows:
         if self.count is None:
             self.count = count
         if count != self.count:
-            expected = counted(self.count, "rows, the number of the first input")
-            received = counted(count, "rows")
+            expected = count_text(self.count, "rows, the number of the first input")
+            received = count_text(count, "rows")
             raise StructureError(f"{at}", expected, received, "Give one value for each row.")
         self._specs.append(spec)
         self._boxes.append(boxes)
@@ -78,7 +78,7 @@ class Rows:
         at = math.floor(self.count * (1.0 - share))
         if not 0 < at < self.count:
             expected = "a share that leaves rows for both training and validation"
-            received = f"{share} of {counted(self.count, 'rows')}"
+            received = f"{share} of {count_text(self.count, 'rows')}"
             fix = "Give another share, or validation_data."
             raise StructureError("validation_split", expected, received, fix)
         return self._part(slice(None, at)), self._part(slice(at, None))

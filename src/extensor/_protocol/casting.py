@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.row_splits import expect_splits_fit
@@ -132,7 +132,7 @@ def cast_components(specs: Nest, components: Nest, path: str, **request: Any) ->
         names = {key: f".{key}" for key in specs}
     elif isinstance(specs, (list, tuple)):
         if not isinstance(components, (list, tuple)) or len(components) != len(specs):
-            raise _other_structure(counted(len(specs), "components"), components, path)
+            raise _other_structure(count_text(len(specs), "components"), components, path)
         names = {i: f"[{i}]" for i in range(len(specs))}
     else:
         return cast_value(specs, components, path, **request)

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
@@ -278,7 +278,7 @@ def _for_each(
         return list(given)
     expected = f"1 item for all, or 1 item for each of the components {names}"
     fix = "Give a dict with the components that need another shape or value than the default."
-    raise StructureError(where, expected, counted(len(given), "items"), fix)
+    raise StructureError(where, expected, count_text(len(given), "items"), fix)
 
 
 def _is_nest(given: object) -> bool:

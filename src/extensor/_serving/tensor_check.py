@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.row_splits import RULES
 from extensor._serving.named_nest import typed_leaves
@@ -147,7 +147,7 @@ class _Checks:
             self._require(rule.holds(splits, count), path, expected)
         lengths = splits[1:] - splits[:-1]
         if row_size is not None:
-            self._require(lengths == row_size, path, f"rows of {counted(row_size, 'values')}")
+            self._require(lengths == row_size, path, f"rows of {count_text(row_size, 'values')}")
         return self._shape(lengths)
 
     def _union(self, spec: Any, value: Value, path: Path) -> tf.Tensor | None:

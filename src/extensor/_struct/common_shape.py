@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.rows import uncut_rows
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import first_difference
@@ -259,7 +259,7 @@ def rows_of_many_lengths(
 
 
 def _elements(count: Any) -> str:
-    return counted(count, "elements")
+    return count_text(count, "elements")
 
 
 def _size(value: Any, axis: int) -> int | None:

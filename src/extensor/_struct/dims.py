@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor.errors import DTypeError, StructureError
 
 Dims = tuple[str | None, ...]
@@ -82,7 +82,7 @@ def checked_dims(dims: Any, rank: int, path: str) -> Dims:
     if len(names) != rank:
         raise StructureError(
             f"{path}: dims",
-            counted(rank, "names, one for each dimension of the records"),
+            count_text(rank, "names, one for each dimension of the records"),
             f"{len(names)}: {names}",
             "Give None for a dimension without a name. The dimensions inside a field belong "
             "to the field.",

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.comparison import with_checks
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._protocol.run_time_check import asserted
 from extensor.errors import DTypeError, StructureError
 
@@ -92,7 +92,7 @@ def splits_of_length(length: Any, nvals: Any, nrows: Any) -> Any:
                 raise _wrong(
                     "uniform_row_length",
                     f"rows that hold all {nvals} values",
-                    counted(count, f"rows of length {length}"),
+                    count_text(count, f"rows of length {length}"),
                 )
             return np.arange(count + 1, dtype=np.int64) * length
     if nrows is None:

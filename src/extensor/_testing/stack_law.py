@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._testing.law import expect, law
 from extensor._testing.subject import Subject, leaves, stacks
@@ -95,7 +95,7 @@ def _unstack(spec: tf.TypeSpec, boxes: list[Any]) -> list[Any]:
 
 
 def _expect_rows(rows: list[Any], received: list[Any], what: str) -> None:
-    expect(len(rows) == len(received), counted(len(rows), "values"), len(received))
+    expect(len(rows) == len(received), count_text(len(rows), "values"), len(received))
     for i, (a, b) in enumerate(zip(rows, received, strict=True)):
         expect_equal(a, b, f"value {i} {what}")
 
@@ -137,7 +137,7 @@ def boxes_have_minimum_rank(subject: Subject) -> None:
         for i, tensor in enumerate(boxes):
             expect(
                 tensor.shape.rank and tensor.shape[0] == len(rows),
-                counted(len(rows), f"rows in boxed tensor {i}"),
+                count_text(len(rows), f"rows in boxed tensor {i}"),
                 f"shape {tensor.shape}",
             )
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._protocol.spec import TypeSpec
 from extensor._testing.variation import generalised, same_numbers, twin, variations
 from extensor.errors import ExtensorError, ProtocolError
@@ -125,7 +125,7 @@ def difference(value: object, other: object) -> str | None:
         return f"a {type(other).__name__}"
     a, b = leaves(value), leaves(other)
     if len(a) != len(b):
-        return counted(len(b), "components")
+        return count_text(len(b), "components")
     for i, (x, y) in enumerate(zip(a, b, strict=True)):
         if x is y:
             continue

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._protocol import nest
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import TypeSpec
@@ -125,7 +125,7 @@ def flatten_agrees(subject: Subject) -> None:
     """A value and its spec flatten to the same number of leaves, and the leaves are compatible."""
     for value, spec in subject.pairs:
         tensors, specs = leaves(value), leaves(spec)
-        expect(len(tensors) == len(specs), counted(len(specs), "tensors"), f"{len(tensors)}")
+        expect(len(tensors) == len(specs), count_text(len(specs), "tensors"), f"{len(tensors)}")
         for i, (a, b) in enumerate(zip(specs, tensors, strict=True)):
             expect(a.is_compatible_with(b), f"tensor {i} to be {a}", f"{b.dtype.name} {b.shape}")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._formats.tfrecord.layout import SEQUENCE, unparsed
 from extensor.errors import DTypeError, StructureError
 
@@ -54,7 +54,9 @@ def inferred(
             features.setdefault(key, _FeatureType(key, find_text)).add(feature, number, name_of)
     if not features and not lists:
         expected = "at least one record with a feature, to find out the schema"
-        received = "no records" if number < 0 else counted(number + 1, "records without features")
+        received = (
+            "no records" if number < 0 else count_text(number + 1, "records without features")
+        )
         raise StructureError("schema", expected, received, "Give schema=.")
     for key in features.keys() & lists.keys():
         expected = "a feature of the context or a feature list"

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._keras.layers.lists import valid_items
 from extensor._keras.layers.time_buckets import TimeBuckets
 from extensor._keras.layers.unions import field_at
@@ -146,8 +146,8 @@ def _normalize(layer: keras.layers.Normalization, path: str, batches: tf.data.Da
 
 def _warn_of_left_out(path: str, nans: int, infinite: int) -> None:
     """Warns of numbers that the statistics do not contain."""
-    found = [f"{counted(nans, 'values')} with NaN"] if nans else []
-    found += [f"{counted(infinite, 'values')} with infinity (in float32)"] if infinite else []
+    found = [f"{count_text(nans, 'values')} with NaN"] if nans else []
+    found += [f"{count_text(infinite, 'values')} with infinity (in float32)"] if infinite else []
     if found:
         warnings.warn(
             f"{path}: {' and '.join(found)} left out of the statistics; the layer takes them for "

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import ListLayer, Lists
 from extensor._typing import Value
@@ -99,8 +99,8 @@ class ListAttention(ListLayer):
             if len(asking.outer) != len(lists.outer):
                 raise StructureError(
                     f"{self.name}, query",
-                    counted(len(lists.outer), "dimensions around the lists, as the items have"),
-                    counted(len(asking.outer), "dimensions"),
+                    count_text(len(lists.outer), "dimensions around the lists, as the items have"),
+                    count_text(len(asking.outer), "dimensions"),
                     "Give one list of vectors for each list of items.",
                 )
             padded, asked = asking.padded()

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.same_rows import with_rows_of
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
@@ -258,7 +258,7 @@ def short_row(position: int, length: int, row: Any, at: Path) -> RowError:
     return RowError(
         at or "index",
         f"position {position} in every row",
-        counted(length, f"elements in {where}"),
+        count_text(length, f"elements in {where}"),
         "Take a slice, such as [:, :1], or select the rows that are long enough first.",
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._counted import counted
+from extensor._count_text import count_text
 from extensor._path import Path, PathLike
 from extensor._struct.index import gather
 from extensor._struct.masked import combined, field, is_masked, records_in
@@ -232,7 +232,9 @@ def without_null(keys: Any, path: PathLike) -> Any:
             return tf.identity(values)
     if not found:
         return values
-    raise NullError(path or "items", "keys that are not null", counted(int(found), "nulls"), _FIX)
+    raise NullError(
+        path or "items", "keys that are not null", count_text(int(found), "nulls"), _FIX
+    )
 
 
 _FIX = (
