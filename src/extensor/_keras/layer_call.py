@@ -96,9 +96,9 @@ class TakesValues:
         graph_args, graph_kwargs = with_value_tensors((args, kwargs))
         outputs = _called_by(self, call, *args, **kwargs)
         set_call_arguments(self, graph_args, graph_kwargs)
-        return (
-            outputs if _returns_value_tensors.get() is self else from_lowered(with_fields(outputs))
-        )
+        if _returns_value_tensors.get() is self:
+            return outputs
+        return from_lowered(with_fields(outputs))
 
     def lowered_arguments(self, arguments: Nest) -> Nest:
         """Returns the arguments of a call as Keras gets them."""
@@ -120,9 +120,9 @@ class TakesValues:
         # Keras may compute the sizes of the outputs, in a graph of its own.
         args, kwargs = map_leaves(_as_keras_tensor, (args, kwargs))
         changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
-        return (
-            layer_call if changed is function else lambda *_, **__: with_floats(changed(*tensors))
-        )
+        if changed is function:
+            return layer_call
+        return lambda *_, **__: with_floats(changed(*tensors))
 
     def _known_specs(self) -> dict[str, Any]:
         """Returns the specs of arguments that are known before the first call, by name."""
@@ -204,12 +204,12 @@ def _is_mask(name: str) -> bool:
 
 
 def wrapper(around: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator of methods.
+    """Returns a decorator of methods, whose methods call a function with the method itself.
 
     Args:
-        around: Takes a method, its object and its arguments. Returns the result. It is a function
-            of a module: cloudpickle copies the method of a class in a notebook with all that it
-            names, and cannot copy a ContextVar.
+        around: Takes the method, its object and its arguments. Returns the result. It must be a
+            function of a module: cloudpickle copies the method of a class in a notebook with all
+            that it names, and cannot copy a ContextVar.
     """
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,7 +18,8 @@ from extensor._arrow.wanted_table import records_of_spec
 from extensor._formats.json.read import read_json
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
-from extensor._serving.named_nest import is_single, signature_leaves, typed_leaves
+from extensor._protocol.named_leaves import items_of
+from extensor._serving.named_nest import signature_leaves, typed_leaves
 from extensor._serving.tensor_name import names_of
 from extensor._struct.cast_request import CastRequest
 from extensor._struct.component import components
@@ -119,7 +120,7 @@ class Layout:
         self._components = {
             (names, one.steps): Component(name, path, part, _sent(one.spec, path, part))
             for name, (path, part), (names, one) in zip(
-                names_of(places, is_single(structure)), places, found, strict=True
+                names_of(places, items_of(structure) is None), places, found, strict=True
             )
         }
 

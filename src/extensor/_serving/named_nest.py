@@ -42,11 +42,6 @@ def signature_leaves(structure: Nest) -> Iterator[tuple[Names, Any]]:
             yield from named_leaves(item, (f"output_{name}",))
 
 
-def is_single(structure: Nest) -> bool:
-    """Returns whether a nest is one leaf, whose name `output_0` is not of the user."""
-    return items_of(structure) is None
-
-
 def _matched(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
     """Yields the values at the leaves of a nest of specs."""
     inner = items_of(structure)
