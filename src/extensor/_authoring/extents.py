@@ -29,7 +29,7 @@ def extents(value: Value, axis: int) -> list[tuple[tf.Tensor, int, int]]:
     return [each for part in _parts(value) for each in extents(part, axis)]
 
 
-def sizes_of(value: Value, axis: int, sizes: GraphSizes) -> set[Size]:
+def known_sizes(value: Value, axis: int, sizes: GraphSizes) -> set[Size]:
     """Returns the size of an axis of a value, as each of its tensors says it."""
     return {plus(sizes.size(tensor, own), number) for tensor, own, number in extents(value, axis)}
 
@@ -71,11 +71,11 @@ def learn_from_records(sizes: GraphSizes) -> None:
 def _learn_rows(value: Value, sizes: GraphSizes) -> None:
     rows = uncut_rows(value) if not isinstance(value, tf.Tensor) else None
     if rows is not None:
-        sizes.learn_rows(rows[1], sizes_of(rows[0], 0, sizes))
+        sizes.learn_rows(rows[1], known_sizes(rows[0], 0, sizes))
         _learn_rows(rows[0], sizes)
     elif _is_records(value):
         for axis in range(value.rank):
-            for size in list(sizes_of(value, axis, sizes))[:1]:
+            for size in list(known_sizes(value, axis, sizes))[:1]:
                 learn(value, axis, size, sizes)
         for part in _parts(value):
             _learn_rows(part, sizes)

@@ -171,17 +171,14 @@ class GraphSizes:
             return self.size(inputs[0], axis)
         if kind in ("Pack", "ExpandDims"):
             new = op.get_attr("axis") if kind == "Pack" else constant(inputs[1])
-            return None if new is None else self._beside(inputs[0], axis, _number(new) % rank)
+            added = None if new is None else _number(new) % rank
+            return None if added in (None, axis) else self.size(inputs[0], axis - (axis > added))
         if kind == "StridedSlice":
             return self._sliced(op, axis)
         if kind == "Range":
             start, delta = constant(inputs[0]), constant(inputs[2])
             return self.number(inputs[1]) if (start, delta) == (0, 1) else None
         return None
-
-    def _beside(self, value: tf.Tensor, axis: int, new: int) -> Size | None:
-        """Returns the size of an axis of a value that got a new axis."""
-        return None if axis == new else self.size(value, axis - (axis > new))
 
     def _broadcast(self, inputs: Sequence[Any], axis: int, rank: int) -> Size | None:
         found: set[Size] = set()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from extensor._authoring.comparison import Comparison, equal_splits, with_checks
-from extensor._authoring.extents import size_at, sizes_of
+from extensor._authoring.extents import known_sizes, size_at
 from extensor._authoring.rows import uncut_rows
 from extensor._protocol.run_time_check import LATER, asserted
 from extensor._typing import Value
@@ -81,7 +81,7 @@ def _checks(
             checks += _equal_splits(splits, rows[1], error)
         value, like, rank, known = own[0], rows[0], rank - 1, 1  # as many items of both
     for axis in range(known, rank):
-        if not sizes_of(value, axis, sizes) & sizes_of(like, axis + outer, sizes):
+        if not known_sizes(value, axis, sizes) & known_sizes(like, axis + outer, sizes):
             if not make:
                 return None
             numbers = size_at(value, axis), size_at(like, axis + outer)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.comparison import Comparison, equal_splits, with_checks
-from extensor._authoring.extents import learn_from_records, sizes_of
+from extensor._authoring.extents import known_sizes, learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
@@ -79,7 +79,7 @@ def _is_known_cut(values: Any, row_splits: Any) -> bool:
     """Returns whether row splits of a graph are those of other records with as many values."""
     sizes = GraphSizes()
     learn_from_records(sizes)
-    return sizes.cuts(row_splits, sizes_of(values, 0, sizes))
+    return sizes.cuts(row_splits, known_sizes(values, 0, sizes))
 
 
 def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from extensor._authoring.comparison import Comparison, equal_splits, with_checks
-from extensor._authoring.extents import extents, learn, size_at, sizes_of
+from extensor._authoring.extents import extents, known_sizes, learn, size_at
 from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
 from extensor._protocol.run_time_check import LATER, asserted
@@ -164,7 +164,7 @@ def _sizes(value: Any, axis: int, comparison: Comparison) -> set[Size]:
     shape = shape_of(value)
     if shape.rank is not None and shape.rank > axis and shape[axis] is not None:
         return {shape[axis]}
-    return sizes_of(value, axis, comparison.sizes)
+    return known_sizes(value, axis, comparison.sizes)
 
 
 def _size(value: Any, axis: int) -> tf.Tensor:

@@ -83,12 +83,6 @@ def can_compose(first: DimensionAlignment, second: DimensionAlignment) -> None:
         )
 
 
-def can_be_cut(values: object) -> bool:
-    """Returns whether values can be cut into rows."""
-    is_tensor = isinstance(values, (tf.Tensor, tf.RaggedTensor))
-    return is_tensor or hasattr(type(values), "__tf_cut_rows__")
-
-
 def values_fit(alignment: DimensionAlignment, values: Values) -> None:
     """Raises an error if the values do not match the source positions."""
     rank, path = alignment.shape.rank, "DimensionAlignment.apply"

@@ -410,7 +410,8 @@ class DimensionAlignment:
 
     def _rows(self, values: check.Values, positions: tf.Tensor, counts: tf.Tensor) -> check.Values:
         """Returns values of pairs as one row for each position; the positions are ascending."""
-        if not check.can_be_cut(values):
+        is_tensor = isinstance(values, (tf.Tensor, tf.RaggedTensor))
+        if not is_tensor and not hasattr(type(values), "__tf_cut_rows__"):
             raise DTypeError(
                 "DimensionAlignment.apply",
                 "a tensor, RaggedTensor or records, which can be split into rows",

@@ -103,7 +103,13 @@ def concat(tensors: list[Any], axis: int) -> CSRSparseTensor:
     whole = tf.concat([first.dense_shape[:axis], [along], first.dense_shape[axis + 1 :]], 0)
     values = tf.concat([tensor.values for tensor in tensors], 0)
     if axis == rank - 1:
-        return _side_by_side(tensors, values, whole, tf.TensorShape(sizes))
+        places: list[tf.Tensor] = []
+        before = tf.constant(0, tf.int64)
+        for tensor in tensors:
+            columns = tf.cast(tensor.columns, tf.int64) + before
+            places.append(row_numbers(tensor) * whole[-1] + columns)
+            before += tensor.dense_shape[-1]
+        return _from_places(first, tf.concat(places, 0), values, whole, tf.TensorShape(sizes))
     dtype = first.row_splits.dtype
     ends = [tf.cast(tensor.row_splits[1:], dtype) for tensor in tensors]
     counts = [tf.size(tensor.columns, dtype) for tensor in tensors]
@@ -124,18 +130,6 @@ def _concat_sizes(sizes: list[Any] | None, shape: tf.TensorShape, axis: int) -> 
         else:
             joined.append(other if size is None else size)
     return joined
-
-
-def _side_by_side(
-    tensors: list[Any], values: tf.Tensor, sizes: tf.Tensor, shape: tf.TensorShape
-) -> CSRSparseTensor:
-    places: list[Any] = []
-    before = tf.constant(0, tf.int64)
-    for tensor in tensors:
-        columns = tf.cast(tensor.columns, tf.int64) + before
-        places.append(row_numbers(tensor) * sizes[-1] + columns)
-        before += tensor.dense_shape[-1]
-    return _from_places(tensors[0], tf.concat(places, 0), values, sizes, shape)
 
 
 def columns_at(

@@ -131,7 +131,10 @@ def _product(matrix: _Matrix, transpose: bool) -> Callable[[tf.Tensor, tf.Tensor
             if transpose:
                 rows, columns = columns, rows
             of_values = tf.gather(upstream, rows) * tf.math.conj(tf.gather(dense, columns))
-            other = matrix if not values.dtype.is_complex else _without_variant(matrix)
+            other = matrix
+            if values.dtype.is_complex:  # the variant is of the values that are not conjugated
+                other = object.__new__(_Matrix)
+                other.__dict__.update(matrix.__dict__, variant=None, products={})
             of_dense = _times(other, tf.math.conj(values), upstream, not transpose)
             return tf.reduce_sum(of_values, 1), of_dense
 
@@ -139,12 +142,6 @@ def _product(matrix: _Matrix, transpose: bool) -> Callable[[tf.Tensor, tf.Tensor
         return _run(matrix, tf.stop_gradient(values), tf.stop_gradient(dense), transpose), gradient
 
     return multiplied
-
-
-def _without_variant(matrix: _Matrix) -> _Matrix:
-    copy = object.__new__(_Matrix)
-    copy.__dict__.update(matrix.__dict__, variant=None, products={})
-    return copy
 
 
 def _run(matrix: _Matrix, values: tf.Tensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:

@@ -163,9 +163,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             order[dots:dots] = [i for i in range(len(self.axes)) if i not in order]
         return tf.transpose(self, order)
 
-    def isel(
-        self, indexers: Mapping[str, Any] | None = None, /, **others: index.Indexer
-    ) -> LabeledTensor:
+    def isel(self, indexers: Mapping[str, Any] | None = None, /, **others: Any) -> LabeledTensor:
         """Returns the part at the given positions along the given axes.
 
         Args:

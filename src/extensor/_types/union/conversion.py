@@ -50,7 +50,9 @@ def from_values(values: Any, spec: UnionSpec | None = None) -> Any:
     if is_null.any():
         all_codes = np.full(len(values), len(variants), np.int8)
         all_codes[~is_null] = codes
-        codes, variants[NULL] = all_codes, null_rows(int(is_null.sum()))
+        count = int(is_null.sum())
+        codes = all_codes
+        variants[NULL] = MaskedTensor.of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
     return codes, variants
 
 
@@ -66,15 +68,6 @@ def _name_of(rows: Any) -> str:
     return (
         dtype.name if dtype in (tf.string, tf.bool) else "complex" if dtype.is_complex else "float"
     )
-
-
-def null_rows(count: int | tf.Tensor) -> MaskedTensor:
-    """Returns the rows of the variant of None: numbers that are all not valid.
-
-    Args:
-        count: The number of rows.
-    """
-    return MaskedTensor.of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
 
 
 def is_null_rows(rows: Rows) -> bool:
