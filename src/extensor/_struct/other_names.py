@@ -71,11 +71,9 @@ OF_MODULE = {
     "from_pydict": 'xt.DenseStructuredTensor([2], {"name": values})',
     "from_pylist": 'xt.struct.constant([{"name": 1}])',
     "group_by": 'xt.struct.group_by(records, (), by="name")',
-    "read_csv": "xt.from_arrow(pyarrow.csv.read_csv(path))",
     "table": "xt.from_arrow(table)",
     "to_dict": "records.to_py()",
     "to_polars": "polars.from_arrow(xt.to_arrow(records))",
-    "write_csv": "pyarrow.csv.write_csv(xt.to_arrow(records), path)",
 }
 """What to write for a name that `extensor` does not have; `table` may be a polars DataFrame."""
 
