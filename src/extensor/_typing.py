@@ -56,6 +56,9 @@ Nest = Any
 TensorLike = tf.Tensor | tf.Variable | np.ndarray[Any, Any] | np.generic | complex | Sequence[Any]
 """A tensor, or what `tf.convert_to_tensor` makes one of: arrays, numbers, strings, and lists."""
 
+FieldValue = tf.Tensor | tf.Variable | tf.RaggedTensor | tf.experimental.ExtensionType
+"""The value of a field: a tensor, a RaggedTensor, records, or a value of any extension type."""
+
 DTypeLike = tf.DType | np.dtype[Any] | type | str
 """A dtype, or what `tf.as_dtype` makes one of."""
 

@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 import extensor as xt
-from extensor._arrow.empty import empty_batch
-from extensor._arrow.nulls import nulls_of
+from extensor._arrow.nulls import empty_batch, nulls_of
 
 RUNS = pa.run_end_encoded(pa.int32(), pa.int64())
 UNION = pa.dense_union([pa.field("a", pa.int64()), pa.field("b", pa.list_(RUNS))])

@@ -73,7 +73,7 @@ LISTS = [[1.0, 2.0], None, [], [3.0]]
 def test_null_lists_without_values_are_read_without_a_copy(start, large, monkeypatch):
     kind = pa.large_list if large else pa.list_
     table = pa.table({"x": pa.array(LISTS, kind(pa.float64()))[start:]})
-    refuse(monkeypatch, nulls, "filtered")
+    refuse(monkeypatch, nulls, "filter_lists")
     found = xt.from_arrow(table, nulls="mask")
     assert found.to_py() == [{"x": row} for row in LISTS[start:]]
     checks = []

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from extensor._arrow.arrow_type import (
-    holds,
+    contains_type,
     inner_fields,
     may_be_empty,
     with_inner_fields,
@@ -320,7 +320,7 @@ def records(draw, schema: pa.Schema, max_rows: int = 5, nulls: bool = False):
     """Records of a schema in any form that `from_arrow` takes, with or without nulls inside."""
     record = pa.struct(list(schema))
     # Arrow does not join chunks of dictionaries with nulls, nor decode them in all types.
-    most = 1 if nulls and holds(record, pa.types.is_dictionary) else 3
+    most = 1 if nulls and contains_type(record, pa.types.is_dictionary) else 3
     counts = draw(st.lists(st.integers(0, max_rows), min_size=1, max_size=most))
     chunks = [draw(arrays(record, n, nulls)) for n in counts]
     form = draw(st.sampled_from(["batch", "table", "struct array", "chunked array"]))

@@ -112,9 +112,9 @@ def test_they_are_gathered_and_reshaped(case, data):
     assert gathered.to_py() == [plain[i] for i in places]
     flat, rows = value.values, [record for row in plain for record in row]
     if rows:
-        split = reshape.split(flat, [1, len(rows)])
+        split = reshape.split_outer(flat, [1, len(rows)])
         assert split.to_py() == [rows]
-        assert reshape.merged(split, [1, len(rows)]).to_py() == rows
+        assert reshape.merge_outer(split, [1, len(rows)]).to_py() == rows
         nested = ragged([[len(rows) - 1, 0], [], [0]])
         assert index.gather(flat, nested).to_py() == [[rows[-1], rows[0]], [], [rows[0]]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -55,17 +55,17 @@ def is_list(arrow_type: pa.DataType) -> bool:
 
 def may_be_empty(arrow_type: pa.DataType) -> bool:
     """Returns whether the type, decoded, is a map or a list of any length."""
-    arrow_type = decoded(arrow_type)
+    arrow_type = decoded_type(arrow_type)
     is_fixed = pa.types.is_fixed_size_list(arrow_type)
     return pa.types.is_map(arrow_type) or (is_list(arrow_type) and not is_fixed)
 
 
-def decoded(arrow_type: pa.DataType) -> pa.DataType:
+def decoded_type(arrow_type: pa.DataType) -> pa.DataType:
     """Returns the type of the values of an extension type, of a dictionary or of runs.
 
-    >>> from extensor._arrow.arrow_type import decoded
+    >>> from extensor._arrow.arrow_type import decoded_type
     >>> import pyarrow as pa
-    >>> decoded(pa.dictionary(pa.int8(), pa.string()))
+    >>> decoded_type(pa.dictionary(pa.int8(), pa.string()))
     DataType(string)
     """
     while True:
@@ -179,10 +179,10 @@ def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
     return map_types(arrow_type, lambda t: t.value_type if pa.types.is_dictionary(t) else None)
 
 
-def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+def contains_type(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
     """Returns whether `is_kind` is true of a type or of a type inside it."""
     fields = inner_fields(arrow_type)
-    return is_kind(arrow_type) or any(holds(field.type, is_kind) for field in fields)
+    return is_kind(arrow_type) or any(contains_type(field.type, is_kind) for field in fields)
 
 
 def holds_records(arrow_type: pa.DataType) -> bool:
@@ -197,7 +197,7 @@ def holds_records(arrow_type: pa.DataType) -> bool:
     return True
 
 
-def names_of(fields: Any, path: Path) -> list[str]:
+def names_of(fields: Iterable[pa.Field], path: Path) -> list[str]:
     """Returns the names of the fields of an Arrow schema or struct.
 
     Raises:
@@ -222,6 +222,21 @@ def names_of(fields: Any, path: Path) -> list[str]:
             "Rename one of the fields, such as by Table.rename_columns.",
         )
     return names
+
+
+def invalid(path: object, expected: str, received: str) -> StructureError:
+    """Returns the error for buffers that Arrow does not allow."""
+    return StructureError(
+        path,
+        expected,
+        received,
+        "Fix the program that wrote these buffers; extensor read nothing from them.",
+    )
+
+
+def rejected(path: object, error: Exception) -> StructureError:
+    """Returns the error for an array that Arrow's own validation rejects."""
+    return invalid(path, "a valid Arrow array", f"an array that Arrow rejects ({error})")
 
 
 def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:

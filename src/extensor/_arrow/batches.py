@@ -24,10 +24,10 @@ def batches_of(records: object, function: str) -> Iterator[StructuredTensor]:
     if isinstance(records, StructuredTensor) or not isinstance(records, Iterable):
         records = [records]
     for batch in records:
-        yield checked_batch(batch, function)
+        yield expect_batch(batch, function)
 
 
-def count_of(records: object) -> int | None:
+def num_records_of(records: object) -> int | None:
     """Returns the number of records that a function writes, or None if it is not known."""
     if isinstance(records, StructuredTensor) and records.rank == 1:
         return records.shape[0]
@@ -100,7 +100,7 @@ def tables_of_size(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.
         yield pa.Table.from_batches(pending)
 
 
-def checked_batch(records: object, function: str) -> StructuredTensor:
+def expect_batch(records: object, function: str) -> StructuredTensor:
     """Returns records; raises DTypeError if they are not a StructuredTensor of rank 1."""
     kind = type(records).__name__
     if isinstance(records, StructuredTensor):

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import is_large_list, is_large_string
+from extensor._arrow.arrow_type import invalid, is_large_list, is_large_string
 from extensor._arrow.location import Location
 from extensor._count_text import count_text
 from extensor._memory import (
@@ -158,7 +158,7 @@ def corrupt(path: Path | Location, expected: str, received: str) -> StructureErr
 
 
 def row_splits_in(
-    array: pa.Array, offsets: Any, dtype: tf.DType, path: Path | Location
+    array: pa.Array, offsets: np.ndarray[Any, Any], dtype: tf.DType, path: Path | Location
 ) -> tf.Tensor:
     """Returns the offsets of a list array as row splits, which begin with 0.
 
@@ -175,7 +175,7 @@ def row_splits_in(
     return splits_in(offsets, dtype, path)
 
 
-def splits_in(offsets: Any, dtype: tf.DType, path: Path | Location) -> tf.Tensor:
+def splits_in(offsets: np.ndarray[Any, Any], dtype: tf.DType, path: Path | Location) -> tf.Tensor:
     """Returns offsets that are a NumPy array as row splits, which begin with 0. Copies.
 
     Raises:
@@ -206,7 +206,7 @@ def check_start(array: pa.Array, path: Path) -> None:
             process.
     """
     if array.offset < 0:
-        raise _invalid(path, "an array offset of 0 or more", f"offset {array.offset}")
+        raise invalid(path, "an array offset of 0 or more", f"offset {array.offset}")
 
 
 def check_fixed_size(array: pa.Array, path: Path) -> None:
@@ -218,16 +218,7 @@ def check_fixed_size(array: pa.Array, path: Path) -> None:
     """
     needed = (array.offset + len(array)) * array.type.list_size
     if len(array.values) < needed:
-        raise _invalid(path, count_text(needed, "values"), count_text(len(array.values), "values"))
-
-
-def _invalid(path: Path, expected: str, received: str) -> StructureError:
-    return StructureError(
-        path,
-        expected,
-        received,
-        "Fix the program that wrote these buffers; extensor read nothing from them.",
-    )
+        raise invalid(path, count_text(needed, "values"), count_text(len(array.values), "values"))
 
 
 def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
@@ -305,7 +296,7 @@ def _is_wide(index_type: pa.DataType) -> bool:
     return index_type.bit_width == 64 or index_type == pa.uint32()
 
 
-def _cut_from_blobs(view: memoryview, offsets: Any, total: int) -> tf.Tensor:
+def _cut_from_blobs(view: memoryview, offsets: np.ndarray[Any, Any], total: int) -> tf.Tensor:
     """Returns strings cut from several blobs; all blobs have the same number of strings."""
     count = len(offsets) - 1
     width = -(-count * _BLOB // total)  # strings in a blob

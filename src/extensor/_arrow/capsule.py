@@ -11,7 +11,7 @@ from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError
 
 
-def array_capsules(records: StructuredTensor, requested_schema: Any = None) -> tuple[Any, Any]:
+def array_capsules(records: StructuredTensor, requested_schema: object = None) -> tuple[Any, Any]:
     """Returns records as the capsules of `__arrow_c_array__`.
 
     Raises:
@@ -21,7 +21,7 @@ def array_capsules(records: StructuredTensor, requested_schema: Any = None) -> t
     return _exported(records).__arrow_c_array__(requested_schema)
 
 
-def stream_capsule(records: StructuredTensor, requested_schema: Any = None) -> Any:
+def stream_capsule(records: StructuredTensor, requested_schema: object = None) -> object:
     """Returns records as the capsule of `__arrow_c_stream__`: a stream of one batch.
 
     Raises:
@@ -33,7 +33,7 @@ def stream_capsule(records: StructuredTensor, requested_schema: Any = None) -> A
     return pa.chunked_array([array]).__arrow_c_stream__(requested_schema)
 
 
-def _exported(records: StructuredTensor) -> Any:
+def _exported(records: StructuredTensor) -> pa.RecordBatch | pa.Array:
     if records.rank == 0:
         raise DTypeError(
             "Arrow PyCapsule export",

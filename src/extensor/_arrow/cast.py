@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded, inner_fields, is_string
+from extensor._arrow.arrow_type import decoded_type, inner_fields, is_string
 from extensor._path import Path
-from extensor._struct.meaning import are_apart, meaning_of, not_the_same
+from extensor._struct.meaning import are_apart, different_meanings, meaning_of
 from extensor.errors import DTypeError
 
 
 def cast_column(
-    column: Any, arrow: pa.DataType, path: Path, fix: str, is_typed: bool = True
-) -> Any:
+    column: pa.Array | pa.ChunkedArray,
+    arrow: pa.DataType,
+    path: Path,
+    fix: str,
+    is_typed: bool = True,
+) -> pa.Array | pa.ChunkedArray:
     """Returns a column as another Arrow type, by Arrow's safe cast.
 
     Args:
@@ -57,8 +60,8 @@ def _expect_meaning(want: pa.DataType, have: pa.DataType, path: Path) -> None:
     """
     meanings = meaning_of(want), meaning_of(have)
     if are_apart(*meanings):
-        raise not_the_same(*meanings, path)
-    want, have = decoded(want), decoded(have)
+        raise different_meanings(*meanings, path)
+    want, have = decoded_type(want), decoded_type(have)
     wanted, found = inner_fields(want), inner_fields(have)
     if pa.types.is_struct(want) and pa.types.is_struct(have):
         types = {field.name: field.type for field in found}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 
@@ -55,7 +54,7 @@ def pruned_schema(schema: pa.Schema, chosen: list[tuple[str, ...]]) -> pa.Schema
     return pa.schema(_pruned_fields(columns, chosen), metadata=schema.metadata)
 
 
-def _pruned_fields(fields: Any, chosen: list[tuple[str, ...]]) -> list[pa.Field]:
+def _pruned_fields(fields: Iterable[pa.Field], chosen: list[tuple[str, ...]]) -> list[pa.Field]:
     by_name: dict[str, list[tuple[str, ...]]] = {}
     for path in chosen:
         by_name.setdefault(path[0], []).append(path[1:])
@@ -75,7 +74,7 @@ def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataTy
     return map_types(arrow, of_struct)
 
 
-def leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+def leaf_paths(fields: Iterable[pa.Field], outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Returns the path of each leaf column as names; a file stores leaf columns one by one."""
     return [leaf for field in fields for leaf in _leaves_of(field.type, (*outer, field.name))]
 

@@ -11,15 +11,16 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import decoded, holds
+from extensor._arrow.arrow_type import contains_type, decoded_type, rejected
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
-from extensor._arrow.nulls import is_valid, nulls_of, refuse_nulls, with_nulls
+from extensor._arrow.nulls import nulls_of, refuse_nulls, valid_bits, with_nulls
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, StructureError
+from extensor._typing import FieldValue
+from extensor.errors import DTypeError
 
 Inner = tuple["ColumnType", pa.Array, Location]
 """A column inside another one: its type, the column, and its location."""
@@ -77,12 +78,7 @@ class ColumnType(abc.ABC):
             array.validate()
             self.check(array, path)
         except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-            raise StructureError(
-                path,
-                "a valid Arrow array",
-                f"an array that Arrow rejects ({error})",
-                "Fix the program that wrote these buffers; extensor read nothing from them.",
-            ) from error
+            raise rejected(path, error) from error
         return array
 
     def check(self, array: pa.Array, path: Path) -> None:
@@ -94,7 +90,7 @@ class ColumnType(abc.ABC):
         if array.offset < 0:
             buffers.check_start(array, path)
 
-    def read(self, array: pa.Array, location: Location) -> Any:
+    def read(self, array: pa.Array, location: Location) -> FieldValue:
         """Returns a validated column as the value of a field.
 
         Raises:
@@ -105,7 +101,7 @@ class ColumnType(abc.ABC):
             refuse_nulls(array, location)
         return self.read_hidden(array, location)
 
-    def read_hidden(self, array: pa.Array, location: Location) -> Any:
+    def read_hidden(self, array: pa.Array, location: Location) -> FieldValue:
         """Returns a validated column as the value of a field; all its nulls are hidden."""
         return self._read(array, location)
 
@@ -114,7 +110,7 @@ class ColumnType(abc.ABC):
 
         Some types have no validity bitmap of their own, such as dictionaries whose values are null.
         """
-        return is_valid(array)
+        return valid_bits(array)
 
     def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
         """Returns the columns inside a validated column; all its nulls are hidden at its location.
@@ -124,13 +120,13 @@ class ColumnType(abc.ABC):
         return ()
 
     @abc.abstractmethod
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         """Returns a column as the value of a field. Values that are null may be anything.
 
         Hidden lists become empty lists.
         """
 
-    def write(self, value: Any, path: Path) -> pa.Array:
+    def write(self, value: FieldValue, path: Path) -> pa.Array:
         """Returns the value of a field as a column of this type.
 
         Raises:
@@ -145,10 +141,10 @@ class ColumnType(abc.ABC):
             return self._write_masked(value, path)
         return self._write(value, path)
 
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+    def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
         """Returns a MaskedTensor with a mask of rank 1 as a column with nulls."""
         values, valid = value.values, value.mask.numpy()
-        if not valid.any() and holds(self.arrow, pa.types.is_null):
+        if not valid.any() and contains_type(self.arrow, pa.types.is_null):
             return nulls_of(self.arrow, len(valid))  # hidden items have values in tensors
         if isinstance(values, tf.Tensor) and not valid.all():
             values = self._without_invalid(values, value.mask)
@@ -164,9 +160,9 @@ class ColumnType(abc.ABC):
 
     def _without_invalid(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Returns values in which those that are not valid fit this type too."""
-        arrow = decoded(self.arrow)
+        arrow = decoded_type(self.arrow)
         while pa.types.is_fixed_size_list(arrow):
-            arrow = decoded(arrow.value_type)
+            arrow = decoded_type(arrow.value_type)
         if values.dtype == tf.string:
             zero = b"\0" * (arrow.byte_width if pa.types.is_fixed_size_binary(arrow) else 0)
         elif natural_flat_type(values.dtype, Path()) == arrow:
@@ -175,11 +171,11 @@ class ColumnType(abc.ABC):
             zero = tf.zeros([], values.dtype)
         return tf.where(over_rows(mask, values), values, zero)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         """Returns numbers or booleans cast to this type by Arrow. Other values raise."""
         return self._cast_numbers(value, self.arrow, path)
 
-    def _cast_numbers(self, value: Any, target: pa.DataType, path: Path) -> pa.Array:
+    def _cast_numbers(self, value: FieldValue, target: pa.DataType, path: Path) -> pa.Array:
         """Returns numbers or booleans as an Arrow array, by Arrow's safe cast.
 
         Floats may lose precision. Raises if an integer changes, or a finite float overflows.
@@ -201,7 +197,7 @@ class ColumnType(abc.ABC):
             raise self.not_convertible(value, path)
         return result
 
-    def not_convertible(self, value: Any, path: Path) -> DTypeError:
+    def not_convertible(self, value: FieldValue, path: Path) -> DTypeError:
         """Returns the error for a value that does not convert to this type."""
         return DTypeError(
             path,
@@ -232,7 +228,7 @@ class WrapperType(ColumnType):
         inner = arrow.storage_type if is_extension else arrow.value_type
         return cls(arrow, inner_type(inner, path))
 
-    def spec(self, count: int | None, location: Location) -> Any:
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of the values."""
         return self.values.spec(count, location)
 
@@ -267,17 +263,17 @@ def over_rows(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return tf.reshape(mask, [-1, *[1] * (values.shape.rank - 1)])
 
 
-def is_flat(value: Any) -> bool:
+def is_flat(value: FieldValue) -> bool:
     """Returns whether a value is a tensor of rank 1."""
     return isinstance(value, tf.Tensor) and value.shape.rank == 1
 
 
-def is_rectangular(value: Any) -> bool:
+def is_rectangular(value: FieldValue) -> bool:
     """Returns whether a value has a second dimension that is not ragged."""
     return uncut_rows(value) is None and len(value.shape) > 1
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: FieldValue) -> str:
     if is_masked(value):
         return f"masked {_value_text(value.values)}"
     if hasattr(value, "row_splits"):

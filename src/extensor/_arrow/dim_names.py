@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
+import tensorflow as tf
 
 from extensor._struct.dims import Dims
+from extensor._typing import FieldValue
 
 _KEY = b"extensor:dim"
 
@@ -28,7 +28,7 @@ def item_dim(arrow: pa.DataType) -> str | None:
     return None if pa.types.is_map(arrow) else dim_of(arrow.value_field)
 
 
-def with_dim(field: Any, name: str | None) -> Any:
+def with_dim(field: pa.Field | pa.Schema, name: str | None) -> pa.Field | pa.Schema:
     """Returns a field or schema with a name of its dimension; None removes the name."""
     if name == dim_of(field):
         return field
@@ -38,7 +38,7 @@ def with_dim(field: Any, name: str | None) -> Any:
     return field.with_metadata(metadata) if metadata else field.remove_metadata()
 
 
-def with_item_dim(value: Any, name: str | None) -> Any:
+def with_item_dim(value: FieldValue | tf.TypeSpec, name: str | None) -> FieldValue | tf.TypeSpec:
     """Returns lists of records, or their spec, with a name for the dimension of the items."""
     if name is None or not hasattr(value, "_with_dims"):
         return value

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import decoded, is_string, is_string_view
+from extensor._arrow.arrow_type import decoded_type, is_string, is_string_view
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType
 from extensor._arrow.location import Location
-from extensor._arrow.nulls import is_valid, nulls_of
-from extensor._arrow.selection import taken
+from extensor._arrow.nulls import nulls_of, valid_bits
+from extensor._arrow.selection import take_places
 from extensor._path import Path
+from extensor._typing import FieldValue
 
 
 class EncodedType(WrapperType):
@@ -23,7 +24,7 @@ class EncodedType(WrapperType):
 
     def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
         """Returns the decoded values, if they may have columns inside."""
-        if not pa.types.is_nested(decoded(self.arrow)):
+        if not pa.types.is_nested(decoded_type(self.arrow)):
             return ()
         return [(self.values, self._decoded(array), location)]
 
@@ -31,10 +32,10 @@ class EncodedType(WrapperType):
     def _decoded(self, array: pa.Array) -> pa.Array:
         """Returns the value of each element. Those of nulls may be anything."""
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return self.values.read(self._decoded(array), location)
 
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+    def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
         return self._write(value, path)  # the values have the nulls
 
 
@@ -82,13 +83,13 @@ class DictionaryType(EncodedType):
         """Returns which indices are not null, and do not point to a null in the dictionary."""
         if not pa.types.is_dictionary(array.type):
             return self.values.valid(array)
-        own, words = is_valid(array.indices), self.values.valid(array.dictionary)
+        own, words = valid_bits(array.indices), self.values.valid(array.dictionary)
         if words is None:
             return own
         pointed = words[array.indices.fill_null(0).to_numpy()]
         return pointed if own is None else pointed & own
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         is_encoded = pa.types.is_dictionary(array.type)
         if is_encoded and is_string(self.arrow.value_type) and not array.dictionary.null_count:
             words = self.values.read(array.dictionary, location.alone())
@@ -101,9 +102,9 @@ class DictionaryType(EncodedType):
         # After decoding, a null is found only if an index points to it. Null indices are hidden.
         if not len(array.dictionary):
             return nulls_of(array.dictionary.type, len(array))
-        return taken(array.dictionary, array.indices.fill_null(0).to_numpy())
+        return take_places(array.dictionary, array.indices.fill_null(0).to_numpy())
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         values = self.values.write(value, path)
         words = self._vocabulary
         if words is None or words.type != values.type:
@@ -132,7 +133,7 @@ def _encoded(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
     index_of = np.where(is_new, known + np.cumsum(is_new) - 1, first)
     index_of = np.append(index_of, 0)  # for nulls, if there is no code
     indices = pa.array(index_of[numbers[known:]], mask=~valid[known:])
-    return pa.concat_arrays([words, taken(joined, first[is_new])]), indices
+    return pa.concat_arrays([words, take_places(joined, first[is_new])]), indices
 
 
 class RunEndEncodedType(EncodedType):
@@ -155,9 +156,9 @@ class RunEndEncodedType(EncodedType):
     def _decoded(self, array: pa.Array) -> pa.Array:
         if not pa.types.is_run_end_encoded(array.type):
             return array
-        return taken(array.values, _runs(array))
+        return take_places(array.values, _runs(array))
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         values = self.values.write(value, path)
         ends = _run_ends(values)
         try:
@@ -165,7 +166,7 @@ class RunEndEncodedType(EncodedType):
         except pa.ArrowInvalid as error:  # more values than the type can count
             raise self.not_convertible(value, path) from error
         starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
-        kept = taken(values, starts)
+        kept = take_places(values, starts)
         return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=self.arrow)
 
 
@@ -175,7 +176,7 @@ def _runs(array: pa.Array) -> np.ndarray[Any, Any]:
     return np.searchsorted(array.run_ends.to_numpy(), elements, side="right")
 
 
-def _run_ends(values: pa.Array) -> Any:
+def _run_ends(values: pa.Array) -> np.ndarray[Any, Any]:
     """Returns the end of each run of equal values."""
     keys = comparable(values)
     if keys is None:

@@ -13,6 +13,7 @@ from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_flat
 from extensor._arrow.location import Location
 from extensor._path import Path
 from extensor._struct.masked import is_masked
+from extensor._typing import FieldValue
 
 
 class ExtensionStorageType(WrapperType):
@@ -39,18 +40,18 @@ class ExtensionStorageType(WrapperType):
         """Returns the storage of a column; the column itself if it was decoded already."""
         return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return self.values.read(self._values_of(array), location)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         stored = self.values.write(self._stored(value, path), path)
         return pa.ExtensionArray.from_storage(self.arrow, stored)
 
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+    def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
         stored = type(value).of_parts(self._stored(value.values, path), value.mask)
         return pa.ExtensionArray.from_storage(self.arrow, self.values.write(stored, path))
 
-    def _stored(self, value: Any, path: Path) -> Any:
+    def _stored(self, value: FieldValue, path: Path) -> FieldValue:
         """Returns a value as its storage writes it."""
         return value
 
@@ -62,10 +63,10 @@ class Bool8Type(ExtensionStorageType):
         """Returns the spec of a vector of booleans."""
         return tf.TensorSpec([count], tf.bool)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return tf.cast(super()._read(array, location), tf.bool)
 
-    def _stored(self, value: Any, path: Path) -> Any:
+    def _stored(self, value: FieldValue, path: Path) -> FieldValue:
         return tf.cast(value, tf.int8) if is_flat(value) and value.dtype == tf.bool else value
 
 
@@ -86,12 +87,12 @@ class FixedShapeTensorType(ExtensionStorageType):
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of tensors of this shape."""
 
-        def reshaped(storage: Any) -> tf.TypeSpec:
+        def reshaped(storage: tf.TypeSpec) -> tf.TypeSpec:
             return tf.TensorSpec([count, *self._shape], storage.dtype)
 
         return _each_part(super().spec(count, location), reshaped)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         def reshaped(values: tf.Tensor) -> tf.Tensor:
             values = tf.reshape(values, [len(array), *self.arrow.shape])
             if self._order == sorted(self._order):
@@ -100,10 +101,10 @@ class FixedShapeTensorType(ExtensionStorageType):
 
         return _each_part(super()._read(array, location), reshaped)
 
-    def _stored(self, value: Any, path: Path) -> Any:
+    def _stored(self, value: FieldValue, path: Path) -> FieldValue:
         return _each_part(value, lambda part: self._flat(part, path))
 
-    def _flat(self, value: Any, path: Path) -> tf.Tensor:
+    def _flat(self, value: FieldValue, path: Path) -> tf.Tensor:
         if not isinstance(value, tf.Tensor) or value.shape[1:].as_list() != self._shape:
             raise self.not_convertible(value, path)
         if self._order != sorted(self._order):
@@ -111,7 +112,9 @@ class FixedShapeTensorType(ExtensionStorageType):
         return tf.reshape(value, [value.shape[0], self.arrow.storage_type.list_size])
 
 
-def _each_part(value: Any, change: Callable[[Any], Any]) -> Any:
+def _each_part(
+    value: FieldValue | tf.TypeSpec, change: Callable[[Any], Any]
+) -> FieldValue | tf.TypeSpec:
     """Returns a function of a tensor or spec; for masked items, of their values and their mask."""
     if not is_masked(value):
         return change(value)

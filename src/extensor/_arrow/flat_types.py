@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import tensorflow as tf
 
@@ -14,6 +12,7 @@ from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import NUMBERS, is_all_null
 from extensor._path import Path
+from extensor._typing import FieldValue
 
 
 class NumberType(ColumnType):
@@ -28,7 +27,7 @@ class NumberType(ColumnType):
         """Returns the spec of a vector of the same layout."""
         return tf.TensorSpec([count], self.dtype)
 
-    def write(self, value: Any, path: Path) -> pa.Array:
+    def write(self, value: FieldValue, path: Path) -> pa.Array:
         """Returns the value of a field as a column, most values without a copy."""
         is_same = isinstance(value, tf.Tensor) and value.dtype == self.dtype
         if is_same and value.shape.rank == 1:
@@ -39,7 +38,7 @@ class NumberType(ColumnType):
         """Returns a vector with the memory layout of this type as a column."""
         return buffers.numbers_out(value, self.arrow)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return buffers.numbers_in(array, self.dtype)
 
 
@@ -53,17 +52,17 @@ class NullType(ColumnType):
         """Returns the spec of a vector of float32."""
         return tf.TensorSpec([count], tf.float32)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         if array.type == self.arrow:
             return tf.zeros([len(array)], tf.float32)
         return buffers.numbers_in(array, tf.float32)  # a value in place of nulls
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if is_flat(value) and value.shape[0] == 0:
             return pa.nulls(0)
         raise self.not_convertible(value, path)
 
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+    def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
         if is_all_null(value):
             return pa.nulls(int(value.shape[0]))
         raise self.not_convertible(value, path)
@@ -76,7 +75,7 @@ class BooleanType(ColumnType):
         """Returns the spec of a vector of booleans."""
         return tf.TensorSpec([count], tf.bool)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return buffers.booleans_in(array)
 
 
@@ -98,12 +97,12 @@ class StringType(ColumnType):
         if pa.types.is_dictionary(array.type):
             DictionaryType(array.type, self).check(array, path)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         if pa.types.is_dictionary(array.type):
             return DictionaryType(array.type, self).read(array, location)
         return buffers.strings_in(array, location)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if is_flat(value) and value.dtype == tf.string:
             return self._write_strings(value, path)
         return super()._write(value, path)
@@ -120,7 +119,7 @@ class StringViewType(StringType):
         super().check(array, path)
         array.validate(full=True)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return buffers.strings_in(array.cast(self._with_offsets()), location)
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
@@ -133,7 +132,7 @@ class StringViewType(StringType):
 class FixedSizeBinaryType(StringType):
     """Bytes of one length, converted through bytes with offsets."""
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return buffers.strings_in(array.cast(pa.large_binary()), location)
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
@@ -150,5 +149,5 @@ class UnreadType(ColumnType):
         """Raises UnsupportedTypeError."""
         raise unsupported(self.arrow, location.path)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         raise unsupported(self.arrow, location.path)

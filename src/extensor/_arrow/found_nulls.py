@@ -15,6 +15,7 @@ from extensor._arrow.null_argument import as_code, by_path, masking, with_masks
 from extensor._arrow.null_policy import REST, Fill, is_auto, is_error, text_of
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.union_types import UnionType
+from extensor._typing import NullsLike
 from extensor.errors import NullError
 
 _MANY = 50  # fields that an error names
@@ -77,7 +78,7 @@ def found_nulls(described: ColumnType, array: pa.Array, location: Location) -> I
         yield from found_nulls(inner, column, at)
 
 
-def settled(nulls: Any, found: Iterable[FoundNulls]) -> Any:
+def with_masks_for_auto(nulls: NullsLike | None, found: Iterable[FoundNulls]) -> NullsLike:
     """Returns the argument `nulls` with "mask" for each field under "auto" that has nulls.
 
     Args:
@@ -89,7 +90,7 @@ def settled(nulls: Any, found: Iterable[FoundNulls]) -> Any:
 
 
 def refused_nulls(
-    error: NullError, nulls: Any, found: Iterable[FoundNulls], is_part: bool = False
+    error: NullError, nulls: NullsLike | None, found: Iterable[FoundNulls], is_part: bool = False
 ) -> NullError:
     """Returns the error for nulls, which lists all fields whose nulls are errors.
 
@@ -124,12 +125,16 @@ def with_list(
     fields = f"Fields with nulls: {', '.join(texts[:_MANY])}{others}. " if len(texts) > 1 else ""
     chosen = with_masks(nulls, list(counts)[:_MANY])
     if others and is_error(by_path(nulls).get(REST)):
-        chosen = {**chosen, REST: "mask" if is_part else "auto"}
+        chosen = {**by_path(chosen), REST: "mask" if is_part else "auto"}
     lead = (error.fix or "").partition(_CHOOSE)[0]
-    return NullError(error.path, error.expected, error.received, f"{lead}{fields}{choose(chosen)}")
+    return NullError(
+        error.path, error.expected, error.received, f"{lead}{fields}{choice_text(chosen)}"
+    )
 
 
-def not_in_spec(error: NullError, nulls: Any, found: Iterable[FoundNulls]) -> NullError:
+def not_in_spec(
+    error: NullError, nulls: NullsLike | None, found: Iterable[FoundNulls]
+) -> NullError:
     """Returns the error for nulls of fields that have no mask in the spec that the caller gave.
 
     Args:
@@ -164,7 +169,7 @@ def _filler(arrow: pa.DataType) -> Any:
     return Fill(0) if t.is_integer(arrow) or t.is_floating(arrow) else None
 
 
-def choose(nulls: Any) -> str:
+def choice_text(nulls: NullsLike | None) -> str:
     """Returns the end of an error for a null, with an argument `nulls` to paste."""
     return _CHOOSE + as_code(nulls)
 

@@ -6,8 +6,6 @@ records keep.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
@@ -18,6 +16,7 @@ from extensor._arrow.flat_types import NumberType
 from extensor._arrow.location import Location
 from extensor._memory import array_over
 from extensor._path import Path
+from extensor._typing import FieldValue
 
 
 class TimeType(NumberType):
@@ -28,7 +27,7 @@ class TimeType(NumberType):
         """int32 or int64, of the width of the Arrow type."""
         return tf.int32 if self.arrow.bit_width == 32 else tf.int64
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if not is_flat(value) or not value.dtype.is_integer:
             return super()._write(value, path)
         if value.dtype == self.dtype:
@@ -48,15 +47,15 @@ class SmallDecimalType(TimeType):
         """int64, the dtype of all decimals of at most 18 digits."""
         return tf.int64
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         if self.arrow.bit_width == 64:
             return super()._read(array, location)
         return tf.cast(buffers.numbers_in(array, tf.int32), tf.int64)
 
-    def _write_same(self, value: Any, path: Path) -> pa.Array:
+    def _write_same(self, value: FieldValue, path: Path) -> pa.Array:
         return self._write(value, path)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if self.arrow.bit_width == 64 or not is_flat(value) or not value.dtype.is_integer:
             array = super()._write(value, path)
         else:
@@ -84,7 +83,7 @@ class LargeDecimalType(ColumnType):
         """Returns the spec of integers, or of rows of 2 or 4 integers."""
         return tf.TensorSpec([count] if self._is_narrow else [count, self._limbs], tf.int64)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         rows = buffers.rows_in(array, self._limbs)
         if not self._is_narrow:
             return rows
@@ -95,7 +94,7 @@ class LargeDecimalType(ColumnType):
             raise buffers.corrupt(location.path, f"decimals of {digits} digits", "more digits")
         return tf.convert_to_tensor(np.ascontiguousarray(numbers[:, 0]))
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if is_flat(value) and value.dtype.is_integer and value.dtype != tf.uint64:
             low = array_over(value).astype(np.int64)[:, np.newaxis]
             rows = np.concatenate([low, np.repeat(low >> 63, self._limbs - 1, axis=1)], axis=1)
@@ -107,7 +106,7 @@ class LargeDecimalType(ColumnType):
         result = pa.Array.from_buffers(self.arrow, int(value.shape[0]), [None, buffer])
         return checked_digits(result, self, value, path)
 
-    def _is_rows(self, value: Any) -> bool:
+    def _is_rows(self, value: FieldValue) -> bool:
         return (
             isinstance(value, tf.Tensor)
             and value.dtype == tf.int64
@@ -125,7 +124,7 @@ class IntervalType(ColumnType):
         """Returns the spec of rows of three integers."""
         return tf.TensorSpec([count, 3], tf.int64)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         if len(array) == 0:
             return tf.zeros([0, 3], tf.int64)
         buffer, start = array.buffers()[1], array.offset * self._LAYOUT.itemsize
@@ -133,7 +132,7 @@ class IntervalType(ColumnType):
         names = self._LAYOUT.names or ()
         return tf.convert_to_tensor(np.stack([parts[n].astype(np.int64) for n in names], axis=1))
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         is_rows = isinstance(value, tf.Tensor) and value.shape.rank == 2 and value.shape[1] == 3
         if not is_rows or value.dtype != tf.int64:
             raise self.not_convertible(value, path)
@@ -147,7 +146,9 @@ class IntervalType(ColumnType):
         return pa.Array.from_buffers(self.arrow, len(numbers), [None, buffer])
 
 
-def checked_digits(array: pa.Array, described: ColumnType, value: Any, path: Path) -> pa.Array:
+def checked_digits(
+    array: pa.Array, described: ColumnType, value: FieldValue, path: Path
+) -> pa.Array:
     """Returns an array of decimals as it is, after checking their digits.
 
     Raises:

@@ -13,7 +13,7 @@ from extensor._arrow import buffers
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
 from extensor._arrow.nested_types import ListType
-from extensor._arrow.selection import expect_selectable, taken
+from extensor._arrow.selection import expect_selectable, take_places
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor.errors import NullError
@@ -40,10 +40,12 @@ class ListViewType(ListType):
         else:
             expect_selectable(array.values, location)
             places = np.repeat(offsets - splits[:-1], sizes) + np.arange(total)
-            values = taken(array.values, places)
+            values = take_places(array.values, places)
         return values, row_splits, location.below(splits)
 
-    def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:
+    def _of_offsets(
+        self, inner: pa.Array, offsets: np.ndarray[Any, Any] | tf.Tensor, count: int
+    ) -> pa.Array:
         if isinstance(offsets, tf.Tensor):
             offsets = array_over(offsets)
         parts = [None, pa.py_buffer(offsets), pa.py_buffer(np.diff(offsets))]
@@ -61,7 +63,9 @@ class MapType(ListType):
         entries = [arrow.key_field.with_name("key"), arrow.item_field.with_name("value")]
         return cls(arrow, inner_type(pa.struct(entries), path))
 
-    def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:
+    def _of_offsets(
+        self, inner: pa.Array, offsets: np.ndarray[Any, Any] | tf.Tensor, count: int
+    ) -> pa.Array:
         keys = inner.field(0)
         if keys.null_count:  # Arrow would abort the process
             raise NullError(

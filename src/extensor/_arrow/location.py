@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._arrow.masks import Masks
 from extensor._path import Path, quoted
+from extensor._typing import DTypeLike
 from extensor.errors import DTypeError
 
 
@@ -33,9 +34,9 @@ class Location:
         path: Path | None,
         splits: tf.DType,
         parent: Location | None = None,
-        offsets: Any = None,
+        offsets: np.ndarray[Any, Any] | None = None,
         size: int = 0,
-        hidden: Any = None,
+        hidden: np.ndarray[Any, Any] | None = None,
         name: str | None = None,
     ) -> None:
         self.hidden = hidden
@@ -66,7 +67,7 @@ class Location:
         """Returns the location of a field of records."""
         return Location(None, self.splits, self, hidden=self.hidden, name=name)
 
-    def hiding(self, nulls: Any) -> Location:
+    def hiding(self, nulls: np.ndarray[Any, Any]) -> Location:
         """Returns this location with more hidden elements."""
         hidden = nulls if self.hidden is None else nulls | self.hidden
         return Location(None, self.splits, self, hidden=hidden)
@@ -95,9 +96,9 @@ class Location:
             return (*names, self._name), 0
         return names, items + (self.offsets is not None or bool(self.size))
 
-    def below(self, offsets: Any = None, size: int = 0) -> Location:
+    def below(self, offsets: np.ndarray[Any, Any] | None = None, size: int = 0) -> Location:
         """Returns the location of the values of a list, given its offsets or its fixed size."""
-        # Hidden lists of any length are empty (`nulls.without_hidden`), so they hide nothing.
+        # Hidden lists of any length are empty (`nulls.empty_hidden_lists`), so they hide nothing.
         hidden = np.repeat(self.hidden, size) if size and self.hidden is not None else None
         return Location(None, self.splits, self, offsets, size, hidden)
 
@@ -110,15 +111,15 @@ class Location:
         return element if self.parent is None else self.parent.record(element)
 
 
-def splits_dtype(dtype: Any) -> tf.DType:
+def splits_dtype(dtype: DTypeLike) -> tf.DType:
     """Returns the argument `row_splits_dtype` as a DType.
 
     Raises:
         DTypeError: If the dtype is neither int64 nor int32 (also a TypeError).
     """
-    dtype = tf.dtypes.as_dtype(dtype)
-    if dtype not in (tf.int64, tf.int32):
+    found = tf.dtypes.as_dtype(dtype)
+    if found not in (tf.int64, tf.int32):
         raise DTypeError(
-            "row_splits_dtype", "tf.int64 or tf.int32", dtype.name, "Leave it out for int64."
+            "row_splits_dtype", "tf.int64 or tf.int32", found.name, "Leave it out for int64."
         )
-    return dtype
+    return found

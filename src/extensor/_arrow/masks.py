@@ -19,7 +19,7 @@ _FEW = 64  # elements of a mask; making a tensor of them takes longer than findi
 _MANY = 1 << 17
 
 
-def unpacked(bits: pa.Buffer | bytes, offset: int, count: int) -> np.ndarray[Any, Any]:
+def unpack_bits(bits: pa.Buffer | bytes, offset: int, count: int) -> np.ndarray[Any, Any]:
     """Returns so many bits from an offset on as booleans."""
     if count > _MANY:
         keep_freed_memory()
@@ -67,7 +67,7 @@ class Masks:
         return functools.partial(self._of_bits, own, offset, len(array))
 
     def _of_bits(self, bits: bytes | None, offset: int, count: int) -> tf.Tensor:
-        return self.of(None if bits is None else unpacked(bits, offset, count), count)
+        return self.of(None if bits is None else unpack_bits(bits, offset, count), count)
 
 
 def _all_true(count: int) -> tf.Tensor:

@@ -20,6 +20,7 @@ from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 from extensor.errors import UnsupportedTypeError
 
 NUMBERS: dict[pa.DataType, tf.DType] = {
@@ -40,13 +41,10 @@ NUMBERS: dict[pa.DataType, tf.DType] = {
 NATURAL_NUMBERS = {dtype: arrow for arrow, dtype in NUMBERS.items()}
 """The Arrow type of each dtype of numbers that Arrow has."""
 
-_FLAT = NATURAL_NUMBERS | {
-    tf.bool: pa.bool_(),
-    tf.string: pa.string(),
-}
+_FLAT = NATURAL_NUMBERS | {tf.bool: pa.bool_(), tf.string: pa.string()}
 
 
-def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
+def natural_type(value: FieldValue, path: Path, rank: int = 1) -> pa.DataType:
     """Returns the Arrow type of the elements of a field's value.
 
     A field that came from Arrow has the type that it came with, as long as its dtype and structure
@@ -94,7 +92,9 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
     return natural_flat_type(value.dtype, path)
 
 
-def natural_field(records: Any, name: str, value: Any, path: Path, rank: int = 1) -> pa.Field:
+def natural_field(
+    records: StructuredTensor, name: str, value: FieldValue, path: Path, rank: int = 1
+) -> pa.Field:
     """Returns the Arrow field of a field of records, as `natural_type` describes it.
 
     Args:
@@ -118,13 +118,13 @@ def natural_field(records: Any, name: str, value: Any, path: Path, rank: int = 1
     return natural
 
 
-def _item(arrow: pa.DataType, value: Any, axis: int) -> Any:
+def _item(arrow: pa.DataType, value: FieldValue, axis: int) -> pa.DataType | pa.Field:
     """Returns the type of items, or a field with the name of their dimension."""
     dims = value._dims if isinstance(value, StructuredTensor) else ()
     return with_dim(pa.field("item", arrow), dims[axis]) if dims else arrow
 
 
-def _kept_field(kept: ArrowType, natural: pa.Field, value: Any) -> pa.Field:
+def _kept_field(kept: ArrowType, natural: pa.Field, value: FieldValue) -> pa.Field:
     """Returns the field that a value came with. The fields of its structs are those of the value.
 
     Args:
@@ -139,7 +139,7 @@ def _kept_field(kept: ArrowType, natural: pa.Field, value: Any) -> pa.Field:
     return kept.field.with_type(arrow).with_nullable(kept.field.nullable or not is_plain)
 
 
-def _kept_type(kept: pa.DataType, natural: pa.DataType, value: Any) -> pa.DataType:
+def _kept_type(kept: pa.DataType, natural: pa.DataType, value: FieldValue) -> pa.DataType:
     """Returns the type that a value came with, or its default type where it does not fit.
 
     Args:
@@ -190,7 +190,7 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, value: Any) -> pa.DataTy
     return natural if t.is_nested(natural) or t.is_nested(kept) else kept
 
 
-def _union_in(value: Any) -> Any:
+def _union_in(value: FieldValue) -> FieldValue:
     """Returns the union below masks and ragged dimensions."""
     while not is_union(value):
         rows = uncut_rows(value)
@@ -198,7 +198,7 @@ def _union_in(value: Any) -> Any:
     return value
 
 
-def _merged(kept: pa.Field, natural: pa.Field, value: Any) -> pa.Field:
+def _merged(kept: pa.Field, natural: pa.Field, value: FieldValue) -> pa.Field:
     """Returns the field inside a list or map that a value came with."""
     field = kept.with_type(_kept_type(kept.type, natural.type, value))
     return with_dim(field, dim_of(natural))
@@ -211,7 +211,7 @@ def _sizes(natural: pa.DataType) -> list[int]:
     return [natural.list_size, *_sizes(natural.value_type)]
 
 
-def _natural_union(value: Any, path: Path) -> pa.DataType:
+def _natural_union(value: FieldValue, path: Path) -> pa.DataType:
     """Returns the type of the rows of a union: dense."""
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.union.conversion import NULL, is_null_rows
@@ -225,7 +225,7 @@ def _natural_union(value: Any, path: Path) -> pa.DataType:
     return pa.dense_union(fields)
 
 
-def is_all_null(value: Any) -> bool:
+def is_all_null(value: FieldValue) -> bool:
     """Returns whether each row of a masked value is null; an empty list is not."""
     while is_masked(value):
         if value.mask.shape.rank == 1 and not array_over(value.mask).any():
@@ -234,7 +234,7 @@ def is_all_null(value: Any) -> bool:
     return False
 
 
-def holds_no_values(value: Any) -> bool:
+def holds_no_values(value: FieldValue) -> bool:
     """Returns whether all values are masked, or there are none."""
     while True:
         if is_masked(value):
@@ -250,7 +250,7 @@ def holds_no_values(value: Any) -> bool:
             return isinstance(value, tf.Tensor) and 0 in value.shape
 
 
-def _has_numbers(value: Any) -> bool:
+def _has_numbers(value: FieldValue) -> bool:
     """Returns whether tensors have values, and are not part of a graph."""
     return all(hasattr(part, "numpy") for part in tf.nest.flatten(value, expand_composites=True))
 
@@ -271,7 +271,7 @@ def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:
     )
 
 
-def expect_writable(value: Any, path: Path) -> None:
+def expect_writable(value: FieldValue, path: Path) -> None:
     """Raises unless a value is a tensor, a ragged value or records.
 
     Raises:

@@ -14,21 +14,21 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_fields
+from extensor._arrow.arrow_type import contains_type, is_large_list, names_of, without_fields
 from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
-from extensor._arrow.nulls import shown_lists
+from extensor._arrow.nulls import with_hidden_lists_empty
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
 from extensor._count_text import count_text
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
-from extensor._struct.arrow_types import ArrowType, ArrowTypes, beside, fits, form_of
-from extensor._struct.common_shape import merged_shape
+from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of, meaning_beside, type_fits
+from extensor._struct.common_shape import merge_shape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.dims import Dims
@@ -37,10 +37,12 @@ from extensor._struct.meaning import meaning_of
 from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.reshape import merged, split
+from extensor._struct.reshape import merge_outer, split_outer
 from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import stacked, unstacked
+from extensor._typing import FieldValue
 from extensor.errors import FieldError, StructureError
 
 _STRING = 24  # bytes of a string in a tensor; longer ones than 22 have more memory elsewhere
@@ -72,7 +74,7 @@ class StructType(ColumnType):
     def _encoded(self) -> list[tuple[int, str]]:
         """The number and name of each field with a dictionary."""
         fields = enumerate(self.fields.items())
-        return [(i, n) for i, (n, f) in fields if holds(f.arrow, pa.types.is_dictionary)]
+        return [(i, n) for i, (n, f) in fields if contains_type(f.arrow, pa.types.is_dictionary)]
 
     @functools.cached_property
     def paths(self) -> list[Path]:
@@ -81,11 +83,7 @@ class StructType(ColumnType):
 
     @classmethod
     def of(
-        cls,
-        arrow: pa.DataType,
-        path: Path,
-        inner_type: Callable[..., ColumnType],
-        dims: Dims = (),
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType], dims: Dims = ()
     ) -> StructType:
         """Returns the type. Raises if two fields have the same name."""
         fields = arrow.fields
@@ -166,7 +164,7 @@ class StructType(ColumnType):
                 found[name] = types[name]._replace(words=words)
         return {**types, **found} if found else types
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if not isinstance(value, DenseStructuredTensor) or value.rank != 1:
             return super()._write(value, path)
         self._expect_fields(value.field_names(), path)
@@ -196,7 +194,7 @@ class StructType(ColumnType):
 
 
 def write_fields(
-    records: Any,
+    records: StructuredTensor,
     types: Sequence[tuple[str, ColumnType]],
     path: Path,
     type_of: Callable[[pa.DataType, Path], ColumnType] | None = None,
@@ -228,20 +226,22 @@ def write_fields(
     return convert_columns(lambda i: calls[i](), len(calls), sizes)
 
 
-def _means_other(kept: ArrowType, value: Any, arrow: pa.DataType) -> bool:
+def _means_other(kept: ArrowType, value: FieldValue, arrow: pa.DataType) -> bool:
     """Returns whether the numbers of a field have a meaning, which is not that of a type."""
     if kept.field.type == arrow:
         return False
     want = meaning_of(arrow)
-    return beside(kept.meaning, kept, want) not in (None, want) and fits(kept, value, 1)
+    return meaning_beside(kept.meaning, kept, want) not in (None, want) and type_fits(
+        kept, value, 1
+    )
 
 
-def _changed(own: ColumnType, value: Any, arrow: pa.DataType, path: Path) -> pa.Array:
+def _changed(own: ColumnType, value: FieldValue, arrow: pa.DataType, path: Path) -> pa.Array:
     """Returns a field, written as its own type and cast to another one."""
     return cast_column(own.write(value, path), arrow, path, "Correct schema=.")
 
 
-def _size_of_strings(value: Any) -> int:
+def _size_of_strings(value: FieldValue) -> int:
     """Returns how many bytes the strings of a value take in TensorFlow, without long ones."""
     tensors = tf.nest.flatten(value, expand_composites=True)
     return sum(_STRING * t.shape.num_elements() for t in tensors if t.dtype == tf.string)
@@ -288,14 +288,14 @@ class ListType(WrapperType):
         values, _, below = self._uncut(array, location)
         return [(self.values, values, below)]
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return self._rows(*self._uncut(array, location))
 
     def _uncut(self, array: pa.Array, location: Location) -> tuple[pa.Array, tf.Tensor, Location]:
         """Returns the values of all lists, the row splits, and the location of the values."""
         offsets = buffers.offsets_of(array, location)
         if array.null_count or location.hidden is not None:
-            shown = shown_lists(array, offsets, location)
+            shown = with_hidden_lists_empty(array, offsets, location)
             if shown is not array:
                 array, offsets = shown, buffers.offsets_of(shown, location)
         first, last = int(offsets[0]), int(offsets[-1])
@@ -304,30 +304,45 @@ class ListType(WrapperType):
         starts = offsets - first if first else offsets
         return values, row_splits, location.below(starts)
 
-    def _rows(self, values: pa.Array, row_splits: tf.Tensor, location: Location) -> Any:
+    def _rows(self, values: pa.Array, row_splits: tf.Tensor, location: Location) -> FieldValue:
         """Returns the values of all lists, cut into rows."""
         inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
             return with_item_dim(RaggedStructuredTensor._of_parts(inner, row_splits), self._dim)
         return cut(inner, row_splits, location)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         rows = uncut_rows(value)
         if rows is not None:
             values, row_splits = rows
+            splits = array_over(row_splits)
+            self._expect_lengths(splits, path)
             inner = self.values.write(values, path)
-            check_row_splits(array_over(row_splits), len(inner), str(path))
+            check_row_splits(splits, len(inner), str(path))
             return self._cut(inner, row_splits, path)
         if not is_rectangular(value):
             return super()._write(value, path)
         if isinstance(value, DenseStructuredTensor):
             # Records made in a graph may have fields with rows of different lengths.
-            merged_shape(value.shape, {}, value._columns, path)
+            merge_shape(value.shape, {}, value._columns, path)
         nrows, size = _outer_two(value)
-        inner = self.values.write(merged(value, [nrows, size]), path)
+        self._expect_size(size, path)
+        inner = self.values.write(merge_outer(value, [nrows, size]), path)
+        return self._cut_evenly(inner, nrows, size, path)
+
+    def _expect_lengths(self, splits: np.ndarray[Any, Any], path: Path) -> None:
+        """Raises StructureError if lists of this type cannot have the lengths of rows."""
+
+    def _expect_size(self, size: int, path: Path) -> None:
+        """Raises StructureError if lists of this type cannot have a size."""
+
+    def _cut_evenly(self, inner: pa.Array, nrows: int, size: int, path: Path) -> pa.Array:
+        """Returns values cut into lists of one size."""
         return self._cut(inner, np.arange(nrows + 1) * size, path)
 
-    def _cut(self, inner: pa.Array, splits: Any, path: Path) -> pa.Array:
+    def _cut(
+        self, inner: pa.Array, splits: np.ndarray[Any, Any] | tf.Tensor, path: Path
+    ) -> pa.Array:
         """Returns values cut into lists, by row splits that fit: a tensor or an array."""
         width = np.int64 if is_large_list(self.arrow) else np.int32
         if splits.dtype != width:
@@ -342,7 +357,9 @@ class ListType(WrapperType):
             splits = numbers.astype(width)
         return self._of_offsets(inner, splits, int(splits.shape[0]) - 1)
 
-    def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:
+    def _of_offsets(
+        self, inner: pa.Array, offsets: np.ndarray[Any, Any] | tf.Tensor, count: int
+    ) -> pa.Array:
         """Returns values cut into lists, by offsets of the width of this type."""
         buffer = (
             buffers.buffer_of(offsets) if isinstance(offsets, tf.Tensor) else pa.py_buffer(offsets)
@@ -371,38 +388,13 @@ class FixedSizeListType(ListType):
         values = array.values.slice(array.offset * size, len(array) * size)
         return [(self.values, values, location.below(size=size))]
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         described, values, below = self.inner(array, location)[0]
         inner = described.read(values, below)
-        return with_item_dim(split(inner, [len(array), self.arrow.list_size]), self._dim)
+        return with_item_dim(split_outer(inner, [len(array), self.arrow.list_size]), self._dim)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
-        rows = uncut_rows(value)
-        if rows is not None:
-            splits = rows[1].numpy()
-            self._expect_size(np.diff(splits), path)
-            inner = self.values.write(rows[0], path)
-            check_row_splits(splits, len(inner), str(path))
-            return self._of_values(inner, len(splits) - 1)
-        if not is_rectangular(value):
-            return super()._write(value, path)
-        if isinstance(value, DenseStructuredTensor):
-            # Records made in a graph may have fields with rows of different lengths.
-            merged_shape(value.shape, {}, value._columns, path)
-        nrows, size = _outer_two(value)
-        if size != self.arrow.list_size:
-            raise StructureError(
-                path,
-                f"lists of {self.arrow.list_size}, the size in the schema",
-                f"lists of {size}",
-                "Change the schema.",
-            )
-        return self._of_values(self.values.write(merged(value, [nrows, size]), path), nrows)
-
-    def _of_values(self, inner: pa.Array, count: int) -> pa.Array:
-        return pa.Array.from_buffers(self.arrow, count, [None], children=[inner])
-
-    def _expect_size(self, lengths: np.ndarray[Any, Any], path: Path) -> None:
+    def _expect_lengths(self, splits: np.ndarray[Any, Any], path: Path) -> None:
+        lengths = np.diff(splits)
         wrong = lengths != self.arrow.list_size
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -413,14 +405,31 @@ class FixedSizeListType(ListType):
                 "Give schema= with a list type for this field.",
             )
 
+    def _expect_size(self, size: int, path: Path) -> None:
+        if size != self.arrow.list_size:
+            raise StructureError(
+                path,
+                f"lists of {self.arrow.list_size}, the size in the schema",
+                f"lists of {size}",
+                "Change the schema.",
+            )
 
-def _outer_two(value: Any) -> list[int]:
+    def _cut(
+        self, inner: pa.Array, splits: np.ndarray[Any, Any] | tf.Tensor, path: Path
+    ) -> pa.Array:
+        return self._cut_evenly(inner, int(splits.shape[0]) - 1, self.arrow.list_size, path)
+
+    def _cut_evenly(self, inner: pa.Array, nrows: int, size: int, path: Path) -> pa.Array:
+        return pa.Array.from_buffers(self.arrow, nrows, [None], children=[inner])
+
+
+def _outer_two(value: FieldValue) -> list[int]:
     """Returns the first two sizes of a value, which hold also if its static shape lacks them."""
     sizes = value.shape[:2]
     return sizes.as_list() if sizes.is_fully_defined() else outer_sizes(value, 2).numpy().tolist()
 
 
-def cut_spec(values: Any, nrows: int | None, splits: tf.DType) -> Any:
+def cut_spec(values: tf.TypeSpec, nrows: int | None, splits: tf.DType) -> tf.TypeSpec:
     """Returns the spec of values that are cut into rows of any length."""
     shape = tf.TensorShape([nrows, None]).concatenate(values.shape[1:])
     if isinstance(values, StructuredTensorSpec):
@@ -434,19 +443,15 @@ def cut_spec(values: Any, nrows: int | None, splits: tf.DType) -> Any:
     return tf.RaggedTensorSpec(shape, values.dtype, ragged_rank, splits)
 
 
-def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
+def split_spec(values: tf.TypeSpec, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
     """Returns the spec of values with the first dimension split into `nrows` rows of `size`."""
-    shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
     if isinstance(values, RaggedStructuredTensorSpec):
         return cut_spec(values._any_length(), nrows, splits)
     if isinstance(values, DenseStructuredTensorSpec):
+        shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
         fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}
         return DenseStructuredTensorSpec(shape, fields, values._metadata.types)
-    if isinstance(values, tf.RaggedTensorSpec):
-        return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
-    if hasattr(type(values), "__tf_cut_rows__"):
-        return values.unstacked().stacked(size).stacked(nrows)
     if is_masked(values):
         parts = (split_spec(part, nrows, size, splits) for part in (values.values, values.mask))
         return type(values)(*parts)
-    return tf.TensorSpec(shape, values.dtype)
+    return stacked(stacked(unstacked(values), size), nrows)

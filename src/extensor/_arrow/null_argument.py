@@ -6,19 +6,20 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from extensor._arrow.null_policy import REST, is_auto, is_error, place_of
+from extensor._typing import FieldValue, NullsLike
 
 
-def by_path(nulls: Any) -> Mapping[Any, Any]:
+def by_path(nulls: NullsLike | None) -> Mapping[Any, Any]:
     """Returns the policies by path; one for all fields has the key `*`."""
     return nulls if isinstance(nulls, Mapping) else {REST: nulls}
 
 
-def has_auto(nulls: Any) -> bool:
+def has_auto(nulls: NullsLike | None) -> bool:
     """Returns whether a policy in the argument is "auto"."""
     return any(map(is_auto, by_path(nulls).values()))
 
 
-def masking(nulls: Any, rest: str = "mask") -> Any:
+def masking(nulls: NullsLike | None, rest: str = "mask") -> NullsLike | None:
     """Returns the argument with another policy for "auto".
 
     Args:
@@ -30,7 +31,7 @@ def masking(nulls: Any, rest: str = "mask") -> Any:
     return {path: rest if is_auto(each) else each for path, each in by_path(nulls).items()}
 
 
-def with_masks(nulls: Any, masked: Collection[str]) -> Any:
+def with_masks(nulls: NullsLike | None, masked: Collection[str]) -> NullsLike:
     """Returns the argument with "mask" for some paths, in place of the policies that they have.
 
     >>> from extensor._arrow.null_argument import with_masks
@@ -47,7 +48,7 @@ def with_masks(nulls: Any, masked: Collection[str]) -> Any:
     return {**kept, **{(REST,) if path == REST else path: "mask" for path in masked}}
 
 
-def with_masks_in_auto(nulls: Any, masked: Iterable[str]) -> Any:
+def with_masks_in_auto(nulls: NullsLike | None, masked: Iterable[str]) -> NullsLike:
     """Returns the argument with "mask" for those of some paths whose policy is "auto".
 
     The other fields under "auto" have the policy "error".
@@ -59,7 +60,7 @@ def with_masks_in_auto(nulls: Any, masked: Iterable[str]) -> Any:
     return with_masks(masking(nulls, "error"), chosen)
 
 
-def as_code(nulls: Any) -> str:
+def as_code(nulls: NullsLike | None) -> str:
     """Returns the argument as code, without the policies that are the default.
 
     >>> import extensor as xt
@@ -73,7 +74,7 @@ def as_code(nulls: Any) -> str:
     return "nulls={" + ", ".join(f"{_code(k)}: {_code(v)}" for k, v in kept.items()) + "}"
 
 
-def _code(value: Any) -> str:
+def _code(value: FieldValue) -> str:
     text = repr(value)
     if not isinstance(value, str) or text != f"'{value}'" or '"' in value:
         return text

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded, inner_fields, is_encoded, is_list, may_be_empty
+from extensor._arrow.arrow_type import decoded_type, inner_fields, is_encoded, is_list, may_be_empty
 from extensor._path import Path, PathLike, quoted
+from extensor._typing import NullsLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
 _WORDS = ("error", "mask", "auto", "empty")
@@ -28,11 +29,15 @@ class Fill:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __repr__(self) -> str:
         return f"xt.fill({self.value!r})"
+
+
+Policy = str | Fill
+"""A policy that was checked: "error", "mask", "auto", "empty", or a value."""
 
 
 def fill(value: object) -> Fill:
@@ -60,7 +65,7 @@ class Nulls:
         DTypeError, StructureError, PathError: If `nulls` is not a policy, or not policies by path.
     """
 
-    def __init__(self, nulls: Any) -> None:
+    def __init__(self, nulls: NullsLike | None) -> None:
         self._by_place: dict[Place, Any] = {}
         self._default: Any = "error"
         self._seen: dict[Place, None] = {}
@@ -68,7 +73,7 @@ class Nulls:
         if not isinstance(nulls, Mapping):
             self._default = _policy(nulls, "nulls")
             return
-        for path, policy in cast("Mapping[Any, Any]", nulls).items():
+        for path, policy in nulls.items():
             if path == REST:
                 self._default = _policy(policy, "nulls")
             else:
@@ -80,11 +85,11 @@ class Nulls:
         """Whether every null is an error."""
         return self._default == "error" and not self._by_place
 
-    def chosen(self, text: str) -> Any:
+    def chosen(self, text: str) -> Policy:
         """Returns the policy that was chosen for a path, or for all, whatever its type."""
         return self._by_place.get(place_of(text), self._default)
 
-    def of_variants(self, union: Place, arrow: pa.DataType) -> Any:
+    def of_variants(self, union: Place, arrow: pa.DataType) -> Policy:
         """Returns the policy of variants without one, in a union, which has no nulls of its own.
 
         If the nulls of the union have one variant, the other variants have none: see
@@ -93,7 +98,7 @@ class Nulls:
         policy = self._by_place.get(union, self._default)
         return policy if variant_of_nulls(policy, arrow) is None else "error"
 
-    def at(self, place: Place, arrow: pa.DataType, default: Any = None) -> Any:
+    def at(self, place: Place, arrow: pa.DataType, default: Policy | None = None) -> Policy:
         """Returns the policy of a place: "error", "mask", "auto", "empty" or a Fill.
 
         Args:
@@ -114,17 +119,17 @@ class Nulls:
             policy = self._by_place[place]
             _expect_fit(policy, arrow, text_of(place))
             return policy
-        default = self._default if default is None else default
-        if default in _OF_ANY_TYPE:
-            return default
+        policy = self._default if default is None else default
+        if policy in _OF_ANY_TYPE:
+            return policy
         try:
-            _expect_fit(default, arrow, text_of(place))
+            _expect_fit(policy, arrow, text_of(place))
         except (DTypeError, FieldError):
-            if not _fits_items(default, arrow):
+            if not _fits_items(policy, arrow):
                 return "error"  # a default applies where it fits
-            default = "empty"
+            policy = "empty"
         self._is_used = True
-        return default
+        return policy
 
     def expect_all_seen(self) -> None:
         """Raises if there is a policy that applies nowhere.
@@ -141,7 +146,7 @@ class Nulls:
             raise _does_not_fit("*", fields, f"no such field, for nulls={self._default!r}")
 
 
-def policies_of(nulls: Any, columns: Iterable[PathLike]) -> Any:
+def policies_of(nulls: NullsLike | None, columns: Iterable[PathLike]) -> Any:
     """Returns the argument `nulls` without the policies of fields that are not read.
 
     Args:
@@ -152,7 +157,7 @@ def policies_of(nulls: Any, columns: Iterable[PathLike]) -> Any:
         return nulls
     read = [Path.of(column).names for column in columns]
 
-    def kept(path: Any, policy: Any) -> Any:
+    def kept(path: PathLike, policy: object) -> Any:
         """Returns the policy of a path without fields that are not read; None if it is not read."""
         if path == REST:
             return policy
@@ -169,12 +174,12 @@ def policies_of(nulls: Any, columns: Iterable[PathLike]) -> Any:
     return {path: policy for path, policy in found.items() if policy is not None}
 
 
-def is_auto(policy: Any) -> bool:
+def is_auto(policy: object) -> bool:
     """Returns whether a policy is "auto": a field is masked if it has nulls."""
     return isinstance(policy, str) and policy == "auto"
 
 
-def is_error(policy: Any) -> bool:
+def is_error(policy: object) -> bool:
     """Returns whether a policy is "error", the default."""
     return policy is None or (isinstance(policy, str) and policy == "error")
 
@@ -184,7 +189,7 @@ def text_of(place: Place) -> str:
     return str(Path(*place[0])) + "[*]" * place[1]
 
 
-def place_of(path: Any) -> Place:
+def place_of(path: PathLike) -> Place:
     """Returns the place of a path in the argument `nulls`."""
     if not isinstance(path, str):
         return Path.of(path).names, 0
@@ -194,7 +199,7 @@ def place_of(path: Any) -> Place:
     return Path.parse(stem).names, (len(path) - len(stem)) // 3
 
 
-def _policy(policy: Any, where: str) -> Any:
+def _policy(policy: object, where: str) -> Policy:
     if policy is None:
         return "error"
     if not isinstance(policy, str):
@@ -238,7 +243,7 @@ def _no_place(text: str, places: list[str]) -> FieldError:
     )
 
 
-def variant_of_nulls(policy: Any, union: pa.DataType) -> int | None:
+def variant_of_nulls(policy: object, union: pa.DataType) -> int | None:
     """Returns the number of the variant that all nulls of a union are read into, or None.
 
     Under "mask" and "auto" it is the variant of nulls, if there is one; else each variant keeps its
@@ -264,7 +269,7 @@ def variant_of_nulls(policy: Any, union: pa.DataType) -> int | None:
 # Whether a policy fits a type.
 
 
-def _expect_fit(policy: Any, arrow: pa.DataType, where: str) -> None:
+def _expect_fit(policy: object, arrow: pa.DataType, where: str) -> None:
     if policy == "empty" and not _holds_empty(arrow):
         raise _does_not_fit(where, f"a list, for nulls={policy!r}", f"Arrow type {arrow}")
     if isinstance(policy, Fill):
@@ -278,13 +283,13 @@ def _holds_empty(arrow: pa.DataType) -> bool:
     return may_be_empty(arrow)
 
 
-def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
+def _expect_value(value: object, arrow: pa.DataType, where: str) -> None:
     """Raises unless a Python value converts to an Arrow type without loss."""
     if pa.types.is_union(arrow):
         _expect_variant(value, arrow, where)
         return
     is_bool8 = isinstance(arrow, pa.BaseExtensionType) and arrow == pa.bool8()
-    arrow = pa.bool_() if is_bool8 else decoded(arrow)
+    arrow = pa.bool_() if is_bool8 else decoded_type(arrow)
     if pa.types.is_null(arrow):
         arrow = pa.float32()  # as `NullType` reads it
     if pa.types.is_struct(arrow):
@@ -299,11 +304,11 @@ def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
         raise _does_not_fit(where, f"a value of Arrow type {arrow}", reprlib.repr(value))
 
 
-def _fits_items(policy: Any, arrow: pa.DataType) -> bool:
+def _fits_items(policy: object, arrow: pa.DataType) -> bool:
     """Returns whether a policy fits the items of lists, at any depth: then a null list is empty."""
-    if not isinstance(policy, Fill) or not may_be_empty(arrow) or not is_list(decoded(arrow)):
+    if not isinstance(policy, Fill) or not may_be_empty(arrow) or not is_list(decoded_type(arrow)):
         return False
-    items = decoded(arrow).value_type
+    items = decoded_type(arrow).value_type
     try:
         _expect_fit(policy, items, "*")
     except (DTypeError, FieldError):
@@ -311,7 +316,7 @@ def _fits_items(policy: Any, arrow: pa.DataType) -> bool:
     return True
 
 
-def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
+def _expect_variant(value: object, arrow: pa.DataType, where: str) -> None:
     for field in inner_fields(arrow):
         try:
             _expect_value(value, field.type, where)
@@ -321,7 +326,7 @@ def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
     raise _does_not_fit(where, f"a value of Arrow type {arrow}", repr(value))
 
 
-def _expect_record(value: Any, arrow: pa.DataType, where: str) -> None:
+def _expect_record(value: object, arrow: pa.DataType, where: str) -> None:
     names = [field.name for field in arrow.fields]
     if not isinstance(value, Mapping):
         raise _does_not_fit(
@@ -339,7 +344,7 @@ def _expect_record(value: Any, arrow: pa.DataType, where: str) -> None:
         _expect_value(record[field.name], field.type, f"{where}.{quoted(field.name)}")
 
 
-def _expect_list(value: Any, arrow: pa.DataType, where: str) -> None:
+def _expect_list(value: object, arrow: pa.DataType, where: str) -> None:
     size = arrow.list_size if pa.types.is_fixed_size_list(arrow) else None
     if not isinstance(value, (list, tuple)) or size not in (None, len(cast("Any", value))):
         expected = "a list" if size is None else f"a list of {size}"
@@ -386,7 +391,7 @@ class PlacedNulls:
         self,
         nulls: Nulls,
         place: Place = ((), 0),
-        default: Any = None,
+        default: Policy | None = None,
         is_encoding: bool = False,
     ) -> None:
         self.nulls = nulls
@@ -394,7 +399,7 @@ class PlacedNulls:
         self._default = default
         self._is_encoding = is_encoding
 
-    def policy(self, arrow: pa.DataType) -> Any:
+    def policy(self, arrow: pa.DataType) -> Policy:
         """Returns the policy for nulls of a type at this place."""
         # The type around values that are encoded has read their nulls.
         if self._is_encoding:

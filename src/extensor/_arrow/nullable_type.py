@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import decoded, is_string
+from extensor._arrow.arrow_type import decoded_type, is_string
 from extensor._arrow.column_type import ColumnType, Inner, over_rows
 from extensor._arrow.location import Location
 from extensor._arrow.null_policy import Fill, is_auto, needs_data
-from extensor._arrow.selection import expect_selectable, taken
+from extensor._arrow.selection import expect_selectable, take_places
 from extensor._path import Path
+from extensor._typing import FieldValue
 
 
 class NullableType(ColumnType):
@@ -25,7 +26,7 @@ class NullableType(ColumnType):
         policy: "mask", "empty" or a Fill; see `null_policy`. "auto" only counts the nulls.
     """
 
-    def __init__(self, values: ColumnType, policy: Any) -> None:
+    def __init__(self, values: ColumnType, policy: object) -> None:
         super().__init__(values.arrow)
         self.values = values
         self.policy = policy
@@ -40,7 +41,7 @@ class NullableType(ColumnType):
 
             self._masked_type = MaskedTensor
 
-    def spec(self, count: int | None, location: Location) -> Any:
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of the values; under "mask", of a MaskedTensor of them."""
         if is_auto(self.policy):
             raise needs_data(location.text())
@@ -73,7 +74,7 @@ class NullableType(ColumnType):
         """Returns the columns inside the values."""
         return self.values.inner(array, location)
 
-    def read(self, array: pa.Array, location: Location) -> Any:
+    def read(self, array: pa.Array, location: Location) -> FieldValue:
         """Returns a validated column; no null of it is an error."""
         ignores_nulls = self._ignores_nulls(array, location)
         if ignores_nulls and self.policy in ("mask", "empty"):
@@ -90,7 +91,7 @@ class NullableType(ColumnType):
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
         filling = array_of_one(self.policy.value, self.arrow)
-        if pa.types.is_nested(decoded(self.arrow)):
+        if pa.types.is_nested(decoded_type(self.arrow)):
             return self.values.read(_filled(array, valid, filling, location.path), location)
         value = self.values.read(filling, location.alone())
         values = self.values.read_hidden(array, inside)
@@ -108,19 +109,21 @@ class NullableType(ColumnType):
             return location.hidden is None
         return self._is_string and array.type == self.arrow  # and not a dictionary
 
-    def write(self, value: Any, path: Path) -> pa.Array:
+    def write(self, value: FieldValue, path: Path) -> pa.Array:
         """Returns the value of a field, masked or not, as a column."""
         return self.values.write(value, path)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return self.read(array, location)
 
 
-def _filled(array: pa.Array, valid: Any, filling: pa.Array, path: Path) -> pa.Array:
+def _filled(
+    array: pa.Array, valid: np.ndarray[Any, Any], filling: pa.Array, path: Path
+) -> pa.Array:
     """Returns an array with an array of one value in place of nulls."""
     expect_selectable(array, path)
     places = np.where(valid, np.arange(len(array)), len(array))
-    return taken(pa.concat_arrays([array, filling]), places)
+    return take_places(pa.concat_arrays([array, filling]), places)
 
 
 def array_of_one(value: Any, arrow: pa.DataType) -> pa.Array:

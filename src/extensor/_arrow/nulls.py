@@ -20,20 +20,20 @@ from extensor._arrow.arrow_type import (
     may_be_empty,
 )
 from extensor._arrow.location import Location
-from extensor._arrow.masks import unpacked
-from extensor._arrow.selection import expect_selectable, filtered
+from extensor._arrow.masks import unpack_bits
+from extensor._arrow.selection import expect_selectable, filter_lists
 from extensor._path import Path
 from extensor.errors import NullError
 
 
-def is_valid(array: pa.Array) -> np.ndarray[Any, Any] | None:
+def valid_bits(array: pa.Array) -> np.ndarray[Any, Any] | None:
     """Returns which elements are not null, as booleans; None if no element is null."""
     nulls = array.null_count
     if not nulls:
         return None
     if nulls == len(array):  # also an array of Arrow's null type, which has no bits
         return np.zeros(nulls, np.bool_)
-    return unpacked(array.buffers()[0], array.offset, len(array))
+    return unpack_bits(array.buffers()[0], array.offset, len(array))
 
 
 def refuse_nulls(array: pa.Array, location: Location) -> None:
@@ -43,7 +43,7 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
         NullError: If there is a null; the error names the path and the first record with a null
             (also a ValueError).
     """
-    valid = is_valid(array)
+    valid = valid_bits(array)
     if valid is None:
         return
     nulls = ~valid if location.hidden is None else ~(valid | location.hidden)
@@ -61,7 +61,7 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
     )
 
 
-def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
+def with_nulls(array: pa.Array, valid: np.ndarray[Any, Any], path: Path) -> pa.Array:
     """Returns an array with nulls where `valid` is False; null lists are empty.
 
     Args:
@@ -77,7 +77,7 @@ def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
     elif is_view(array.type):
         return _view_with_nulls(array, valid)
     elif may_be_empty(array.type):  # Parquet stores no values in null lists
-        array = without_hidden(array, buffers.offsets_of(array, path), ~valid, path)
+        array = empty_hidden_lists(array, buffers.offsets_of(array, path), ~valid, path)
         children = [array.values]
     elif pa.types.is_struct(array.type):
         children = [array.field(i) for i in range(array.type.num_fields)]
@@ -86,7 +86,7 @@ def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), own, children=children or None)
 
 
-def _view_with_nulls(array: pa.Array, valid: Any) -> pa.Array:
+def _view_with_nulls(array: pa.Array, valid: np.ndarray[Any, Any]) -> pa.Array:
     """Returns list views with nulls; null lists are empty, and their values stay."""
     offsets, sizes = array.buffers()[1:3]
     width = np.int64 if is_large_list(array.type) else np.int32
@@ -95,11 +95,13 @@ def _view_with_nulls(array: pa.Array, valid: Any) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), own, children=[array.values])
 
 
-def _bits(valid: Any) -> pa.Buffer:
+def _bits(valid: np.ndarray[Any, Any]) -> pa.Buffer:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def shown_lists(array: pa.Array, offsets: Any, location: Location) -> pa.Array:
+def with_hidden_lists_empty(
+    array: pa.Array, offsets: np.ndarray[Any, Any], location: Location
+) -> pa.Array:
     """Returns an array of lists in which lists that are null, or below a null, are empty.
 
     Args:
@@ -117,11 +119,11 @@ def shown_lists(array: pa.Array, offsets: Any, location: Location) -> pa.Array:
     if hidden is None:
         if not array.null_count or _nulls_are_empty(array, offsets):
             return array
-        hidden = ~unpacked(array.buffers()[0], array.offset, len(array))
-    return without_hidden(array, offsets, hidden, location)
+        hidden = ~unpack_bits(array.buffers()[0], array.offset, len(array))
+    return empty_hidden_lists(array, offsets, hidden, location)
 
 
-def _nulls_are_empty(array: pa.Array, offsets: Any) -> bool:
+def _nulls_are_empty(array: pa.Array, offsets: np.ndarray[Any, Any]) -> bool:
     """Returns whether no null list has values; False also if finding out takes unpacked bits."""
     if array.offset % 8:
         return False
@@ -130,7 +132,12 @@ def _nulls_are_empty(array: pa.Array, offsets: Any) -> bool:
     return not (filled & ~valid).any()
 
 
-def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path | Location) -> pa.Array:
+def empty_hidden_lists(
+    array: pa.Array,
+    offsets: np.ndarray[Any, Any],
+    hidden: np.ndarray[Any, Any],
+    path: Path | Location,
+) -> pa.Array:
     """Returns an array of lists in which each hidden list is empty.
 
     Args:
@@ -152,7 +159,7 @@ def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path | Loca
     hidden_lengths = lengths * hidden
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
     expect_selectable(values, path)
-    kept = filtered(values, (offsets - offsets[0])[:-1], lengths, ~hidden)
+    kept = filter_lists(values, (offsets - offsets[0])[:-1], lengths, ~hidden)
     starts = np.zeros(len(offsets), offsets.dtype)
     np.cumsum(lengths - hidden_lengths, out=starts[1:])
     return pa.Array.from_buffers(
@@ -194,6 +201,17 @@ def nulls_of(arrow: pa.DataType, count: int) -> pa.Array:
         buffers, sizes = [_no_bits(count), zeros, *([zeros] if is_view(arrow) else [])], [0]
     children = [nulls_of(inner, size) for inner, size in zip(types, sizes, strict=True)]
     return pa.Array.from_buffers(arrow, count, buffers, children=children)
+
+
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """Returns a batch of no records: Arrow makes none of types with runs or unions inside.
+
+    >>> import pyarrow as pa
+    >>> from extensor._arrow.nulls import empty_batch
+    >>> len(empty_batch(pa.schema({"x": pa.dense_union([pa.field("y", pa.int64())])})))
+    0
+    """
+    return pa.RecordBatch.from_arrays([nulls_of(each.type, 0) for each in schema], schema=schema)
 
 
 def _no_bits(count: int) -> pa.Buffer | None:

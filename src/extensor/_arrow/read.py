@@ -13,7 +13,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
-from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, settled
+from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, with_masks_for_auto
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_argument import has_auto
@@ -25,21 +25,16 @@ from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf._tf_eager import read_eagerly
-from extensor.errors import (
-    DTypeError,
-    FormatError,
-    NullError,
-    StructureError,
-    UnsupportedTypeError,
-)
+from extensor._typing import DTypeLike, NullsLike
+from extensor.errors import DTypeError, FormatError, NullError, StructureError, UnsupportedTypeError
 
 
 @refuse_deep_nesting("from_arrow")
 @read_eagerly
 def read_records(
-    data: Any,
-    row_splits_dtype: Any = tf.int64,
-    nulls: Any = "error",
+    data: object,
+    row_splits_dtype: DTypeLike = tf.int64,
+    nulls: NullsLike | None = "error",
     schema: pa.Schema | None = None,
     is_part: bool = False,
 ) -> StructuredTensor:
@@ -123,7 +118,7 @@ def _imported(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
 def _converted(
     data: Any,
     splits: tf.DType,
-    nulls: Any,
+    nulls: NullsLike | None,
     schema: pa.Schema | None = None,
     is_part: bool = False,
 ) -> StructuredTensor:
@@ -137,7 +132,7 @@ def _converted(
         column = _one_chunk(data, rows, Path())
         found = functools.partial(found_nulls, rows, column, Location(Path(), splits))
         if has_auto(nulls):
-            rows = rows_reader(data.type, settled(nulls, found()))
+            rows = rows_reader(data.type, with_masks_for_auto(nulls, found()))
         with _refusing(nulls, found, is_part):
             return rows.read(column, Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -147,14 +142,14 @@ def _converted(
     columns = _columns(data, records)
     found = functools.partial(_found_in, records, columns, splits)
     if has_auto(nulls):
-        records = records_reader(schema, settled(nulls, found()))
+        records = records_reader(schema, with_masks_for_auto(nulls, found()))
     with _refusing(nulls, found, is_part):
         return records.read_columns(columns, data.num_rows, Location(Path(), splits))
 
 
 @contextlib.contextmanager
 def _refusing(
-    nulls: Any, found: Callable[[], Iterator[FoundNulls]], is_part: bool
+    nulls: NullsLike | None, found: Callable[[], Iterator[FoundNulls]], is_part: bool
 ) -> Generator[None]:
     """Adds all fields with nulls to the error for a null."""
     try:
@@ -190,7 +185,7 @@ def _found_in(
         yield from found_nulls(field, column, location.field(name))
 
 
-def nulls_in_table(table: pa.Table, nulls: Any) -> list[FoundNulls]:
+def nulls_in_table(table: pa.Table, nulls: NullsLike | None) -> list[FoundNulls]:
     """Returns the nulls of the fields of a table; see `found_nulls`.
 
     Args:
@@ -201,7 +196,7 @@ def nulls_in_table(table: pa.Table, nulls: Any) -> list[FoundNulls]:
     return list(_found_in(records, _columns(table, records), tf.int64))
 
 
-def _expect_no_objects(data: Any) -> None:
+def _expect_no_objects(data: object) -> None:
     """Raises if a DataFrame of polars has Python objects: it exports their addresses."""
     if type(data).__module__.partition(".")[0] != "polars":
         return
@@ -232,7 +227,7 @@ def _no_records(received: str) -> DTypeError:
     )
 
 
-def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
+def _one_chunk(array: pa.Array | pa.ChunkedArray, described: ColumnType, path: Path) -> pa.Array:
     """Returns a column as one validated array.
 
     Validates chunks before joining them, because joining reads by their offsets.

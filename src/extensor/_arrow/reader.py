@@ -6,7 +6,7 @@ import copy
 import datetime
 import decimal
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pyarrow as pa
@@ -17,7 +17,8 @@ from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_policy import Fill
 from extensor._arrow.type_table import column_type, described_nulls, inner_types
 from extensor._path import Path
-from extensor._struct.dims import named
+from extensor._struct.dims import to_dims
+from extensor._typing import NullsLike
 
 _PLAIN = (
     *(int, float, bool, str, bytes, type(None), decimal.Decimal),
@@ -25,7 +26,7 @@ _PLAIN = (
 )
 
 
-def records_reader(schema: pa.Schema, nulls: Any) -> StructType:
+def records_reader(schema: pa.Schema, nulls: NullsLike | None) -> StructType:
     """Returns the type of records of a schema, with the policies for nulls.
 
     Args:
@@ -35,20 +36,23 @@ def records_reader(schema: pa.Schema, nulls: Any) -> StructType:
     Raises:
         UnsupportedTypeError, StructureError, FieldError, DTypeError: As in `from_arrow`.
     """
+    return _reader(schema, nulls, _records_reader)
+
+
+def rows_reader(arrow: pa.DataType, nulls: NullsLike | None) -> ColumnType:
+    """Returns the type of a column of records, or of lists of records; see `records_reader`."""
+    return _reader(pa.schema([pa.field("", arrow)]), nulls, _rows_reader)
+
+
+def _reader(
+    schema: pa.Schema, nulls: NullsLike | None, make: Callable[[pa.Schema, Any], Any]
+) -> Any:
+    """Returns what a function makes of a schema and policies; the last ones are kept."""
     try:
         key = _Key(schema, nulls)
     except (_NotPlainError, TypeError, pa.ArrowException, UnicodeDecodeError):
-        return _made(schema, nulls)
-    return _kept(key)
-
-
-def rows_reader(arrow: pa.DataType, nulls: Any) -> ColumnType:
-    """Returns the type of a column of records, or of lists of records; see `records_reader`."""
-    try:
-        key = _Key(pa.schema([pa.field("", arrow)]), nulls)
-    except (_NotPlainError, TypeError, pa.ArrowException, UnicodeDecodeError):
-        return _rows_made(arrow, nulls)
-    return _rows_kept(key)
+        return make(schema, nulls)
+    return _kept(key, make)
 
 
 class _NotPlainError(Exception):
@@ -60,7 +64,7 @@ class _Key:
 
     __slots__ = ("_hash", "_policies", "_text", "nulls", "schema")
 
-    def __init__(self, schema: pa.Schema, nulls: Any) -> None:
+    def __init__(self, schema: pa.Schema, nulls: NullsLike | None) -> None:
         self.schema = schema
         self.nulls = nulls
         self._text = schema.serialize().to_pybytes()  # metadata is not in the equality of schemas
@@ -79,7 +83,7 @@ class _Key:
         )
 
 
-def _key_of(nulls: Any) -> Any:
+def _key_of(nulls: object) -> Any:
     """Returns a policy as a value that hashes, and that differs for 1, 1.0 and True.
 
     Raises:
@@ -95,35 +99,30 @@ def _key_of(nulls: Any) -> Any:
     if isinstance(nulls, Path):
         return nulls
     if type(nulls) in (list, tuple):
-        return type(nulls), tuple(map(_key_of, nulls))
+        return type(nulls), tuple(map(_key_of, cast("list[Any]", nulls)))
     if type(nulls) in _PLAIN:
         return type(nulls), repr(nulls)
     raise _NotPlainError
 
 
-@functools.lru_cache(64)
-def _rows_kept(key: _Key) -> ColumnType:
-    return _rows_made(key.schema.field(0).type, copy.deepcopy(key.nulls))
+@functools.lru_cache(128)
+def _kept(key: _Key, make: Callable[[pa.Schema, Any], Any]) -> Any:
+    # Copied, because lists and dicts in it may change.
+    return make(key.schema, copy.deepcopy(key.nulls))
 
 
-def _rows_made(arrow: pa.DataType, nulls: Any) -> ColumnType:
+def _rows_reader(schema: pa.Schema, nulls: NullsLike | None) -> ColumnType:
     policies = described_nulls(nulls)
-    rows = column_type(arrow, Path(), policies)
+    rows = column_type(schema.field(0).type, Path(), policies)
     if policies is not None:
         policies.nulls.expect_all_seen()
     return rows
 
 
-@functools.lru_cache(64)
-def _kept(key: _Key) -> StructType:
-    # Copied, because lists and dicts in it may change.
-    return _made(key.schema, copy.deepcopy(key.nulls))
-
-
-def _made(schema: pa.Schema, nulls: Any) -> StructType:
+def _records_reader(schema: pa.Schema, nulls: NullsLike | None) -> StructType:
     policies = described_nulls(nulls)
     arrow = pa.struct(list(schema))
-    dims = named([dim_of(schema)])
+    dims = to_dims([dim_of(schema)])
     records = StructType.of(arrow, Path(), inner_types(arrow, Path(), policies), dims)
     if policies is not None:
         policies.nulls.expect_all_seen()

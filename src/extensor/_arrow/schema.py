@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
@@ -29,7 +28,7 @@ def spec_from_schema(
     schema: pa.Schema,
     nrows: int | None = None,
     row_splits_dtype: tf.DType = tf.int64,
-    nulls: NullsLike = "error",
+    nulls: NullsLike | None = "error",
 ) -> DenseStructuredTensorSpec:
     """Returns the spec of the StructuredTensor that `from_arrow` returns for data of a schema.
 
@@ -107,7 +106,7 @@ def masks_of_spec(spec: StructuredTensorSpec) -> dict[str, str]:
     return dict.fromkeys(_masked_places(spec, Path(), 0), "mask")
 
 
-def _masked_places(spec: Any, at: Path, rank: int) -> Iterator[str]:
+def _masked_places(spec: tf.TypeSpec, at: Path, rank: int) -> Iterator[str]:
     """Yields the place of each mask below a path, as `nulls` names it.
 
     Args:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import rejected
 from extensor._arrow.location import Location
 from extensor._path import Path
-from extensor.errors import StructureError
 
 
 def expect_selectable(array: pa.Array, path: Path | Location) -> None:
@@ -21,15 +21,10 @@ def expect_selectable(array: pa.Array, path: Path | Location) -> None:
     try:
         array.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        raise StructureError(
-            path,
-            "a valid Arrow array",
-            f"an array that Arrow rejects ({error})",
-            "Fix the program that wrote these buffers; extensor read nothing from them.",
-        ) from error
+        raise rejected(path, error) from error
 
 
-def taken(array: pa.Array, places: np.ndarray[Any, Any]) -> pa.Array:
+def take_places(array: pa.Array, places: np.ndarray[Any, Any]) -> pa.Array:
     """Returns the elements of an array at given places."""
     try:
         return array.take(pa.array(places))
@@ -38,7 +33,12 @@ def taken(array: pa.Array, places: np.ndarray[Any, Any]) -> pa.Array:
         return pa.concat_arrays([array.slice(0, 0), *spans])
 
 
-def filtered(array: pa.Array, starts: Any, lengths: Any, kept: Any) -> pa.Array:
+def filter_lists(
+    array: pa.Array,
+    starts: np.ndarray[Any, Any],
+    lengths: np.ndarray[Any, Any],
+    kept: np.ndarray[Any, Any],
+) -> pa.Array:
     """Returns the values of some lists.
 
     Args:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import masks_of_spec, schema_from_spec
 from extensor._arrow.write import to_arrow
@@ -20,8 +20,11 @@ from extensor._path import Path
 from extensor._struct.difference import flat_spec
 from extensor._struct.inside import map_inside
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.reshape import split
+from extensor._struct.reshape import split_outer
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
 pc: Any = pyarrow.compute
 
@@ -143,7 +146,7 @@ def _with_times(array: pa.Array, want: pa.DataType, path: Path) -> pa.Array:
     return pa.Array.from_buffers(made, len(array), array.buffers()[:count], children=children)
 
 
-def records_with_times(records: Any, spec: Any) -> Any:
+def records_with_times(records: StructuredTensor, spec: tf.TypeSpec) -> StructuredTensor:
     """Returns records with their text as times, at any depth, where a spec has times.
 
     Args:
@@ -153,13 +156,13 @@ def records_with_times(records: Any, spec: Any) -> Any:
     Raises:
         DTypeError: As `times_of_text`; or if the text is part of a graph (also a TypeError).
     """
-    return _replaced(records, schema_from_spec(flat_spec(spec)))
+    return _times_in_records(records, schema_from_spec(flat_spec(spec)))
 
 
-def _replaced(records: Any, wanted: pa.Schema) -> Any:
+def _times_in_records(records: StructuredTensor, wanted: pa.Schema) -> StructuredTensor:
     if isinstance(records, RaggedStructuredTensor):
-        return map_inside(records, lambda values, _: _replaced(values, wanted))
-    times = [field.name for field in wanted if holds(field.type, is_time)]
+        return map_inside(records, lambda values, _: _times_in_records(values, wanted))
+    times = [field.name for field in wanted if contains_type(field.type, is_time)]
     names = [name for name in records.field_names() if name in times]
     own = schema_from_spec(flat_spec(records.__tf_type_spec__()))
     names = [name for name in names if not own.field(name).type.equals(wanted.field(name).type)]
@@ -176,5 +179,5 @@ def _replaced(records: Any, wanted: pa.Schema) -> Any:
     splits = next(iter(records.__tf_type_spec__()._row_splits_dtypes()), tf.int64)
     made = read_records(found, splits, masks_of_spec(flat.__tf_type_spec__()))
     if records.rank != 1:
-        made = made[0] if not records.rank else split(made, records.shape.as_list())
+        made = made[0] if not records.rank else split_outer(made, records.shape.as_list())
     return records.with_updates({name: made[name] for name in names})

@@ -6,18 +6,14 @@ in the table from Arrow to a tensor and back.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.encoded_types import DictionaryType, RunEndEncodedType
-from extensor._arrow.extension_types import (
-    Bool8Type,
-    ExtensionStorageType,
-    FixedShapeTensorType,
-)
+from extensor._arrow.extension_types import Bool8Type, ExtensionStorageType, FixedShapeTensorType
 from extensor._arrow.flat_types import (
     BooleanType,
     FixedSizeBinaryType,
@@ -27,12 +23,7 @@ from extensor._arrow.flat_types import (
     StringViewType,
     UnreadType,
 )
-from extensor._arrow.integer_types import (
-    IntervalType,
-    LargeDecimalType,
-    SmallDecimalType,
-    TimeType,
-)
+from extensor._arrow.integer_types import IntervalType, LargeDecimalType, SmallDecimalType, TimeType
 from extensor._arrow.list_types import ListViewType, MapType
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.nested_types import FixedSizeListType, ListType, StructType
@@ -40,9 +31,10 @@ from extensor._arrow.null_policy import Nulls, PlacedNulls
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.union_types import UnionType
 from extensor._path import Path
+from extensor._typing import NullsLike
 
 
-def _union(make: Any) -> pa.DataType:
+def _union(make: Callable[..., pa.DataType]) -> pa.DataType:
     return make([pa.field("number", pa.int8()), pa.field("text", pa.string())])
 
 
@@ -79,7 +71,7 @@ TABLE: dict[type[ColumnType], tuple[pa.DataType, ...]] = {
 }
 
 
-def _key(arrow: pa.DataType) -> Any:
+def _key(arrow: pa.DataType) -> str | int:
     """Returns what the table is searched by: the name of an extension type, or the type's id."""
     return arrow.extension_name if isinstance(arrow, pa.BaseExtensionType) else arrow.id
 
@@ -109,14 +101,16 @@ def column_type(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None = None
     return found if policy == "error" else NullableType(found, policy)
 
 
-def inner_types(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None) -> Any:
+def inner_types(
+    arrow: pa.DataType, path: Path, nulls: PlacedNulls | None
+) -> Callable[..., ColumnType]:
     """Returns the function that returns the ColumnTypes of the types inside a type."""
     if nulls is None:
         return column_type
     return lambda inner, at: column_type(inner, at, nulls.inside(arrow, path, at))
 
 
-def described_nulls(nulls: Any) -> PlacedNulls | None:
+def described_nulls(nulls: NullsLike | None) -> PlacedNulls | None:
     """Returns the argument `nulls` of functions that read Arrow data, seen from the root."""
     policies = Nulls(nulls)
     return None if policies.are_errors else PlacedNulls(policies)
@@ -131,7 +125,9 @@ def target_type(arrow: pa.DataType, path: Path) -> ColumnType:
     return _described(arrow, path, target_type) or UnreadType(arrow)
 
 
-def _described(arrow: pa.DataType, path: Path, inner_type: Any) -> ColumnType | None:
+def _described(
+    arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+) -> ColumnType | None:
     described = _BY_KEY.get(_key(arrow))
     if described is None and isinstance(arrow, pa.BaseExtensionType):
         described = ExtensionStorageType

@@ -9,19 +9,20 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import inner_fields, names_of
+from extensor._arrow.arrow_type import inner_fields, invalid, names_of
 from extensor._arrow.column_type import ColumnType, Inner
 from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
 from extensor._arrow.null_policy import Fill, variant_of_nulls
 from extensor._arrow.nullable_type import NullableType, array_of_one
 from extensor._arrow.nulls import nulls_of
-from extensor._arrow.selection import expect_selectable, taken
+from extensor._arrow.selection import expect_selectable, take_places
 from extensor._count_text import count_text
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.masked import is_union
-from extensor.errors import FieldError, StructureError
+from extensor._typing import FieldValue
+from extensor.errors import FieldError
 
 
 class UnionType(ColumnType):
@@ -40,7 +41,7 @@ class UnionType(ColumnType):
         arrow: pa.DataType,
         variants: dict[str, ColumnType],
         target: tuple[int, pa.Array] | None = None,
-        policy: Any = "error",
+        policy: object = "error",
     ) -> None:
         super().__init__(arrow)
         self._target = target
@@ -59,7 +60,7 @@ class UnionType(ColumnType):
         types = [NullableType(t, "mask") if isinstance(t, NullType) else t for t in types]
         return cls(arrow, dict(zip(names, types, strict=True)))
 
-    def with_nulls(self, policy: Any) -> UnionType:
+    def with_nulls(self, policy: object) -> UnionType:
         """Returns the type with a policy for the nulls of variants that have none."""
         number = variant_of_nulls(policy, self.arrow)
         if number is None:
@@ -83,7 +84,7 @@ class UnionType(ColumnType):
         positions = self._positions(array, path)
         if positions.size and positions.min() < 0:
             first = int(np.argmax(positions < 0))
-            raise _corrupt(
+            raise invalid(
                 path,
                 f"type codes {', '.join(map(str, self.arrow.type_codes))}",
                 f"code {self._codes(array, path)[first]} in record {first}",
@@ -94,7 +95,7 @@ class UnionType(ColumnType):
             if offsets is not None:
                 own = offsets[positions == i]
                 if own.size and (own.min() < 0 or own.max() >= len(rows)):
-                    raise _corrupt(
+                    raise invalid(
                         path / name,
                         f"offsets from 0 to {len(rows) - 1}, for {count_text(len(rows), 'values')}",
                         f"offsets from {own.min()} to {own.max()}",
@@ -121,11 +122,13 @@ class UnionType(ColumnType):
             places = records if offsets is None else offsets[records]
             rows = array.field(i)
             if len(places) != len(rows) or not np.array_equal(places, np.arange(len(rows))):
-                rows = taken(rows, places)
+                rows = take_places(rows, places)
             found.append((records, rows))
         return found
 
-    def _without_nulls(self, parts: list[tuple[Any, pa.Array]], path: Path) -> Any:
+    def _without_nulls(
+        self, parts: list[tuple[Any, pa.Array]], path: Path
+    ) -> list[tuple[Any, pa.Array]]:
         """Returns the records and values of each variant, with all nulls in their variant."""
         if self._target is None:
             return parts
@@ -140,14 +143,14 @@ class UnionType(ColumnType):
             valid = None if has_policy or is_target else variant.valid(rows)
             if valid is not None:
                 moved.append(records[~valid])
-                parts[i] = records[valid], taken(rows, np.flatnonzero(valid))
+                parts[i] = records[valid], take_places(rows, np.flatnonzero(valid))
         if moved:
             records, rows = parts[number]
             every = np.concatenate([records, *moved])
             order = np.argsort(every, kind="stable")
             expect_selectable(rows, path)
             places = np.minimum(np.arange(len(every)), len(rows))[order]
-            parts[number] = every[order], taken(pa.concat_arrays([rows, value]), places)
+            parts[number] = every[order], take_places(pa.concat_arrays([rows, value]), places)
         return parts
 
     def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
@@ -167,7 +170,7 @@ class UnionType(ColumnType):
             at = Location(None, location.splits, location, ends, hidden=below, name=name)
             yield records, inner, rows, at
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _read(self, array: pa.Array, location: Location) -> FieldValue:
         from extensor._types.union.value import UnionTensor
 
         variants: list[Any] = []
@@ -192,7 +195,7 @@ class UnionType(ColumnType):
         )
         return table[self._codes(array, path).view(np.uint8)]
 
-    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+    def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
         # A union has no nulls of its own: a row that is not valid is null in its variant.
         union, valid = value.values, array_over(value.mask)
         if not is_union(union) or union.shape.rank != 1:
@@ -204,7 +207,7 @@ class UnionType(ColumnType):
             variants[name] = rows if mask.all() else type(value).combined(rows, tf.constant(mask))
         return self._write(type(union).of_parts(union.codes, variants, union.names), path)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+    def _write(self, value: FieldValue, path: Path) -> pa.Array:
         from extensor._types.union.rows import position_in_variant
 
         if not is_union(value) or value.shape.rank != 1:
@@ -238,11 +241,13 @@ class UnionType(ColumnType):
         return pa.Array.from_buffers(self.arrow, len(own), buffers, children=children)
 
 
-def _spread(rows: pa.Array, places: Any, is_other: Any) -> pa.Array:
+def _spread(
+    rows: pa.Array, places: np.ndarray[Any, Any], is_other: np.ndarray[Any, Any]
+) -> pa.Array:
     """Returns the rows of a variant at the places of all records, with any value elsewhere."""
     if not len(rows):
         return nulls_of(rows.type, len(places))
-    return taken(rows, np.where(is_other, 0, places))
+    return take_places(rows, np.where(is_other, 0, places))
 
 
 def _ends(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -251,22 +256,15 @@ def _ends(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.searchsorted(records, np.arange(size))
 
 
-def _numbers(array: pa.Array, which: int, dtype: Any, path: Path) -> np.ndarray[Any, Any]:
+def _numbers(
+    array: pa.Array, which: int, dtype: type[np.generic], path: Path
+) -> np.ndarray[Any, Any]:
     """Returns the codes or offsets of a union, without those before and after a slice."""
     buffer: Any = array.buffers()[which]
     end = array.offset + len(array)
     size = 0 if buffer is None else buffer.size // np.dtype(dtype).itemsize
     if size < end:
-        raise _corrupt(path, f"{end} codes and offsets", f"{size}")
+        raise invalid(path, f"{end} codes and offsets", f"{size}")
     if buffer is None or not len(array):
         return np.zeros([0], dtype)
     return np.frombuffer(buffer, dtype, end)[array.offset :]
-
-
-def _corrupt(path: Path, expected: str, received: str) -> StructureError:
-    return StructureError(
-        path,
-        expected,
-        received,
-        "Fix the program that wrote these buffers; extensor read nothing from them.",
-    )

@@ -31,6 +31,7 @@ from extensor._struct.difference import differences
 from extensor._struct.masked import is_nullable
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FieldError, NullError
 
 
@@ -58,9 +59,9 @@ class WantedTable:
     def __init__(
         self,
         columns: Iterable[PathLike] | None = None,
-        schema: Any = None,
-        nulls: Any = None,
-        row_splits_dtype: Any = None,
+        schema: SchemaLike | None = None,
+        nulls: NullsLike | None = None,
+        row_splits_dtype: DTypeLike | None = None,
     ) -> None:
         # An iterator has its items once.
         if isinstance(columns, Iterable) and not isinstance(columns, (str, bytes, Path)):
@@ -87,7 +88,9 @@ class WantedTable:
         self.schema: pa.Schema | None = None if schema is None else self.pruned(schema)
         """The Arrow schema of the records, or None if it follows from the source."""
 
-    def _nulls_of_spec(self, spec: StructuredTensorSpec, schema: pa.Schema, nulls: Any) -> Any:
+    def _nulls_of_spec(
+        self, spec: StructuredTensorSpec, schema: pa.Schema, nulls: NullsLike | None
+    ) -> NullsLike:
         """Returns the policies for nulls; the spec says what None and "auto" mask."""
         if nulls is not None and not has_auto(nulls):
             return nulls
@@ -176,7 +179,7 @@ class WantedTable:
             raise not_in_spec(error, self.nulls, nulls_in_table(table, self.nulls)) from None
         return self.cast(records)
 
-    def cast(self, records: Any) -> StructuredTensor:
+    def cast(self, records: StructuredTensor) -> StructuredTensor:
         """Returns records of the wanted schema as records of the spec that the caller gave."""
         if self._spec is None or self.columns is not None:
             return records
@@ -184,7 +187,7 @@ class WantedTable:
 
 
 def records_of_spec(
-    data: Any, spec: StructuredTensorSpec, request: CastRequest
+    data: ArrowData, spec: StructuredTensorSpec, request: CastRequest
 ) -> StructuredTensor:
     """Returns a table or record batch as records of a spec, by a cast without loss.
 

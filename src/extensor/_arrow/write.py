@@ -102,7 +102,7 @@ def to_arrow(
     )
 
 
-def _natural_batch(records: Any) -> pa.RecordBatch:
+def _natural_batch(records: StructuredTensor) -> pa.RecordBatch:
     """Returns records of rank 1 as a batch of their natural types.
 
     Finds the type of each field and writes it in one pass, because of records with many fields.

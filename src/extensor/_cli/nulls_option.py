@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded, inner_fields, is_list, is_string
+from extensor._arrow.arrow_type import decoded_type, inner_fields, is_list, is_string
 from extensor._arrow.null_policy import fill
 from extensor._path import quoted
 
@@ -48,7 +48,7 @@ def fill_of(text: str, schema: pa.Schema) -> tuple[str, Any]:
     path, equal, value = text.partition("=")
     if not equal or not path:
         raise click.BadParameter(f"{text!r} is not PATH=VALUE.", param_hint="--nulls")
-    types = {path: decoded(field.type) for path, field in paths_in(schema)}
+    types = {path: decoded_type(field.type) for path, field in paths_in(schema)}
     if path not in types:
         raise click.BadParameter(
             f"there is no path {path!r}, but {', '.join(types)}.", param_hint="--nulls"
@@ -71,7 +71,7 @@ def fill_of(text: str, schema: pa.Schema) -> tuple[str, Any]:
 
 def option_for(path: str, schema: pa.Schema) -> str:
     """Returns the option with an example of a value for the nulls of a path."""
-    types = {at: decoded(field.type) for at, field in paths_in(schema)}
+    types = {at: decoded_type(field.type) for at, field in paths_in(schema)}
     return f"--nulls {shlex.quote(f'{path}={_example(types.get(path, pa.null()))}')}"
 
 
@@ -93,7 +93,7 @@ def _example(arrow: pa.DataType) -> str:
 
 
 def _plain_example(arrow: pa.DataType) -> Any:
-    arrow = decoded(arrow)
+    arrow = decoded_type(arrow)
     if pa.types.is_struct(arrow):
         return {field.name: _plain_example(field.type) for field in arrow.fields}
     if pa.types.is_boolean(arrow):

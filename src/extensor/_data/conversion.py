@@ -35,7 +35,7 @@ class Conversion:
         self.spec = spec_from_schema(schema, static, splits, nulls)
         """The spec of a batch."""
         self.splits = splits
-        self.nulls = nulls
+        self.nulls: NullsLike = nulls
 
     def batches(
         self, table: pa.Table, size: int, first: int, place: Callable[[int], str] | None = None

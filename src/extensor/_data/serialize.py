@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from extensor._arrow.found_nulls import settled
+from extensor._arrow.found_nulls import with_masks_for_auto
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import Fill, fill
 from extensor._arrow.wanted_table import WantedTable
@@ -40,7 +40,7 @@ def feed_of_files(
     """
     nulls = wanted.nulls
     if has_auto(nulls):
-        nulls = settled(nulls, source.nulls(nulls))
+        nulls = with_masks_for_auto(nulls, source.nulls(nulls))
     plan = Plan(source, passes)
     paths = [file.inner if file.is_local else file.path for file in source.files]
     arguments = [wanted.columns, wanted.schema, nulls, wanted.row_splits_dtype]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.empty import empty_batch
+from extensor._arrow.nulls import empty_batch
 from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import holds, is_list, is_string
+from extensor._arrow.arrow_type import contains_type, is_list, is_string
 from extensor._describe.sketches import Numbers, Words
 from extensor._path import quoted
 from extensor._struct.display.schema import printable
@@ -228,7 +228,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 def _children(array: pa.StructArray) -> list[pa.Array]:
     """Returns the fields of records, null where the record is null."""
-    if not array.null_count or not holds(array.type, pa.types.is_union):
+    if not array.null_count or not contains_type(array.type, pa.types.is_union):
         return array.flatten()
     # `flatten` aborts the process where a union is below a null. A union has no nulls of its own.
     plain = array.is_valid()

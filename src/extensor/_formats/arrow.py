@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from extensor._arrow.batches import (
     batches_of,
-    count_of,
+    num_records_of,
     schema_text,
     with_one_schema,
     with_progress,
@@ -328,7 +328,7 @@ def write_arrow(
     fix = "Leave it out for None."
     expect_one_of(("lz4", "zstd", None), compression, "write_arrow: compression", fix)
     batches = batches_of(records, "write_arrow")
-    with progress_bar("write_arrow", progress, count_of(records)) as advance:
+    with progress_bar("write_arrow", progress, num_records_of(records)) as advance:
         found = (to_arrow(batch, schema) for batch in with_progress(batches, advance))
         write(found, path, compression)
 

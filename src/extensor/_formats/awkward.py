@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
 from extensor._arrow.read import table_of
 from extensor._arrow.schema import masks_of_spec
 from extensor._arrow.wanted_table import WantedTable
@@ -148,7 +148,7 @@ def to_awkward(
     ak = needed("awkward", "awkward", "to_awkward")
     data = to_arrow(records, schema)
     array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-    if holds(array.type, pa.types.is_map):
+    if contains_type(array.type, pa.types.is_map):
         data = to_arrow(records, _without_maps(array.type))
     if isinstance(data, pa.Scalar):
         fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_encoded
-from extensor._arrow.batches import checked_batch
+from extensor._arrow.batches import expect_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
@@ -134,7 +134,7 @@ def write_realtime_database(
         UnsupportedTypeError: If JSON has no values of a type, such as bytes (also a TypeError).
     """
     needed("firebase_admin.db", "firebase", "write_realtime_database")
-    checked_batch(records, "write_realtime_database")
+    expect_batch(records, "write_realtime_database")
     source = str(reference.path)
     rows = to_arrow(records, schema)
     for field in rows.schema:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from extensor._arrow.batches import (
     batches_of,
-    count_of,
+    num_records_of,
     tables_of_size,
     with_one_schema,
     with_progress,
@@ -174,7 +174,7 @@ def write_database(
         fix = "Quote a name that contains a dot: '\"a.b\"'."
         raise StructureError("table", "the name of a table, or schema.table", repr(table), fix)
     with (
-        progress_bar("write_database", progress, count_of(records)) as advance,
+        progress_bar("write_database", progress, num_records_of(records)) as advance,
         _connected(connection) as opened,
         _named(f"table {Path(*names)}"),
     ):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import holds, inner_fields, is_large_list, with_inner_fields
+from extensor._arrow.arrow_type import contains_type, inner_fields, is_large_list, with_inner_fields
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import needs_data
 from extensor._arrow.schema import schema_from_spec
@@ -191,7 +191,7 @@ class ArrowFunction:
         assert self._wanted.schema is not None
         schema = natural if self._schema is None else self._schema
         if self._schema is None and not any(
-            holds(field.type, is_large_list) for field in self._wanted.schema
+            contains_type(field.type, is_large_list) for field in self._wanted.schema
         ):
             schema = pa.schema(map(_narrow, natural))
         twice = {field.name for field in self._keep or ()} & set(schema.names)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import map_schema, map_types, without_dictionaries
-from extensor._arrow.empty import empty_batch
+from extensor._arrow.nulls import empty_batch
 from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
 from extensor._formats import arrow

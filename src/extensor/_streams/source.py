@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
-from extensor._arrow.empty import empty_batch
 from extensor._arrow.found_nulls import FoundNulls
 from extensor._arrow.null_argument import by_path
 from extensor._arrow.null_policy import REST, is_auto, place_of, policies_of
+from extensor._arrow.nulls import empty_batch
 from extensor._arrow.read import nulls_in_table
 from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable

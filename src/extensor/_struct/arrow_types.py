@@ -19,7 +19,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._struct.meaning import WHOLE, Meaning, are_decimals, is_integer, meaning_of
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
+from extensor._typing import FieldValue
 
 
 class ArrowType(NamedTuple):
@@ -48,7 +49,7 @@ NONE: ArrowTypes = MappingProxyType({})
 """The Arrow types of records that did not come from Arrow."""
 
 
-def selected(types: ArrowTypes, names: Iterable[str]) -> ArrowTypes:
+def select_types(types: ArrowTypes, names: Iterable[str]) -> ArrowTypes:
     """Returns the Arrow types of the given fields."""
     return {name: types[name] for name in names if name in types} if types else NONE
 
@@ -61,7 +62,7 @@ def are_equal(types: Sequence[ArrowTypes]) -> bool:
     return all(each == plain[0] for each in plain)
 
 
-def meanings(types: ArrowTypes, fields: Mapping[str, Any], rank: int) -> dict[str, Any]:
+def meanings_of_fields(types: ArrowTypes, fields: Mapping[str, Any], rank: int) -> dict[str, Any]:
     """Returns the meaning of the numbers of each field that has one, sorted by name.
 
     Args:
@@ -74,11 +75,11 @@ def meanings(types: ArrowTypes, fields: Mapping[str, Any], rank: int) -> dict[st
         for name in sorted(types)
         if types[name].meaning is not None
         and name in fields
-        and fits(types[name], fields[name], rank)
+        and type_fits(types[name], fields[name], rank)
     }
 
 
-def beside(own: Meaning, kept: ArrowType | None, other: Meaning) -> Meaning:
+def meaning_beside(own: Meaning, kept: ArrowType | None, other: Meaning) -> Meaning:
     """Returns the meaning of the numbers of a field that meet those of another field.
 
     Beside decimals, integers of Arrow and of Python are decimals of scale 0. Tensors without an
@@ -94,18 +95,18 @@ def beside(own: Meaning, kept: ArrowType | None, other: Meaning) -> Meaning:
     return own
 
 
-def fits(kept: ArrowType, value_or_spec: Any, rank: int) -> bool:
+def type_fits(kept: ArrowType, value_or_spec: FieldValue | tf.TypeSpec, rank: int) -> bool:
     """Returns whether an Arrow type is that of a field of this dtype and rank."""
     dtype, inner = form_of(value_or_spec, rank)
     return kept.form[0] == dtype and (inner is None or kept.form[1] == inner)
 
 
-def joined(own: ArrowTypes, other: ArrowTypes) -> ArrowTypes:
+def merge_types(own: ArrowTypes, other: ArrowTypes) -> ArrowTypes:
     """Returns the Arrow types of both; where both have one, the first."""
     return {**other, **own} if own and other else own or other
 
 
-def form_of(value_or_spec: Any, rank: int) -> tuple[Any, int | None]:
+def form_of(value_or_spec: FieldValue | tf.TypeSpec, rank: int) -> tuple[Any, int | None]:
     """Returns the dtype and the inner rank of a field. An Arrow type depends on both.
 
     Args:
@@ -117,7 +118,7 @@ def form_of(value_or_spec: Any, rank: int) -> tuple[Any, int | None]:
     return dtype, None if inner is None else inner - rank
 
 
-def after_updates(
+def types_after_updates(
     types: ArrowTypes, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
 ) -> ArrowTypes:
     """Returns the Arrow types without those of fields whose dtype or structure changed.
@@ -136,14 +137,14 @@ def after_updates(
     return {n: kept for n, kept in types.items() if n not in changed} if changed else types
 
 
-def _structure(value: Any) -> Any:
+def _structure(value: FieldValue) -> object:
     kind = tf.Tensor if isinstance(value, tf.Variable) else type(value)
     if isinstance(value, tf.Tensor):  # of a graph or not
         kind = tf.Tensor
-    return kind if not isinstance(value, Records) else Records, form_of(value, 0)
+    return kind if not isinstance(value, RecordsBase) else RecordsBase, form_of(value, 0)
 
 
-def saved(types: ArrowTypes) -> tuple[tuple[str, str], ...]:
+def types_to_text(types: ArrowTypes) -> tuple[tuple[str, str], ...]:
     """Returns Arrow types as text, for a SavedModel. The words of dictionaries are left out."""
     return tuple(
         (name, base64.b64encode(pa.schema([kept.field]).serialize()).decode("ascii"))
@@ -151,8 +152,10 @@ def saved(types: ArrowTypes) -> tuple[tuple[str, str], ...]:
     )
 
 
-def loaded(pairs: Any, specs: Mapping[str, Any], rank: int) -> ArrowTypes:
-    """Returns the Arrow types that `saved` wrote, for fields with these specs."""
+def types_from_text(
+    pairs: Iterable[tuple[str, str]], specs: Mapping[str, Any], rank: int
+) -> ArrowTypes:
+    """Returns the Arrow types that `types_to_text` wrote, for fields with these specs."""
     return {name: ArrowType(_field(text), form_of(specs[name], rank)) for name, text in pairs}
 
 

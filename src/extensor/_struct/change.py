@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,31 +12,35 @@ from extensor._memory import array_over
 from extensor._path import PathLike
 from extensor._struct import index
 from extensor._struct.inside import map_inside
-from extensor._struct.masked import is_masked, is_union
+from extensor._struct.masked import is_masked, is_union, under_masks
 from extensor._struct.meaning import (
     WHOLE,
     Meaning,
     are_decimals,
-    changes,
-    common,
+    can_change,
+    common_meaning,
+    different_meanings,
     factor_of,
-    not_the_same,
 )
 from extensor._struct.row_splits import outer_sizes
 from extensor._tf import stacked, unstacked
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
 
 @functools.cache
-def holds(want: tf.DType, have: tf.DType) -> bool:
+def holds_dtype(want: tf.DType, have: tf.DType) -> bool:
     """Returns whether a dtype holds the numbers of another one, as NumPy's safe cast.
 
     int64 becomes float64; an integer that float64 does not hold is found when it is cast.
 
-    >>> from extensor._struct.change import holds
+    >>> from extensor._struct.change import holds_dtype
     >>> import tensorflow as tf
-    >>> holds(tf.float64, tf.int32), holds(tf.float32, tf.int32), holds(tf.int32, tf.bool)
-    (True, False, False)
+    >>> [holds_dtype(want, tf.int32) for want in (tf.float64, tf.float32)]
+    [True, False]
     """
     if want == have:
         return True
@@ -44,7 +48,9 @@ def holds(want: tf.DType, have: tf.DType) -> bool:
     return numbers and bool(np.can_cast(have.as_numpy_dtype, want.as_numpy_dtype))
 
 
-def fits(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> bool:
+def changes_without_loss(
+    want: tf.TypeSpec, have: tf.TypeSpec, meanings: tuple[Meaning, Meaning]
+) -> bool:
     """Returns whether the numbers of a field change to those of another field without loss.
 
     Args:
@@ -54,15 +60,15 @@ def fits(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> bool:
     """
     dtypes = dtype_of(want), dtype_of(have)
     if None in dtypes:
-        return changes(*meanings)
+        return can_change(*meanings)
     if meanings[0] is None and meanings[1] is not None:  # a decimal of 1.5 is no 15
         is_number = are_decimals(meanings[1]) and meanings[1] != WHOLE
         return dtypes[0] == dtypes[1] and not is_number
     has_units = meanings[0] is not None and meanings[1] is not None
-    return changes(*meanings) and (has_units or holds(*dtypes))
+    return can_change(*meanings) and (has_units or holds_dtype(*dtypes))
 
 
-def target(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning]) -> int | None:
+def wider_of_two(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning]) -> int | None:
     """Returns which of two fields holds the numbers of both: 0 or 1; None if neither does.
 
     Args:
@@ -71,16 +77,16 @@ def target(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning]) -> int | N
     """
     order: tuple[int, ...] = (0, 1)
     if meanings[0] != meanings[1]:
-        found, want = common(*meanings)
+        found, want = common_meaning(*meanings)
         order = (meanings.index(want),) if found else ()
     for want in order:
         have = 1 - want
-        if fits(specs[want], specs[have], (meanings[want], meanings[have])):
+        if changes_without_loss(specs[want], specs[have], (meanings[want], meanings[have])):
             return want
     return None
 
 
-def needs_change(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> bool:
+def needs_change(want: tf.TypeSpec, have: tf.TypeSpec, meanings: tuple[Meaning, Meaning]) -> bool:
     """Returns whether the numbers of a field have another unit or dtype than wanted."""
     if None not in meanings and meanings[0] != meanings[1]:
         return True
@@ -88,17 +94,18 @@ def needs_change(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> boo
     return None not in dtypes and dtypes[0] != dtypes[1]
 
 
-def dtype_of(value_or_spec: Any) -> tf.DType | None:
+def dtype_of(value_or_spec: FieldValue | tf.TypeSpec) -> tf.DType | None:
     """Returns the dtype of tensors, also ragged or masked; None for values of other types."""
-    while is_masked(value_or_spec):
-        value_or_spec = value_or_spec.values
-    return value_or_spec.dtype if isinstance(value_or_spec, _TENSORS) else None
+    inner = under_masks(value_or_spec)
+    return inner.dtype if isinstance(inner, _TENSORS) else None
 
 
 _TENSORS = (tf.Tensor, tf.Variable, tf.RaggedTensor, tf.TensorSpec, tf.RaggedTensorSpec)
 
 
-def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike) -> Any:
+def change_numbers(
+    value: FieldValue, want: Meaning, have: Meaning, spec: tf.TypeSpec, path: PathLike
+) -> FieldValue:
     """Returns a field's value with its numbers changed to another meaning and dtype.
 
     Args:
@@ -112,12 +119,13 @@ def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike)
         DTypeError: If the change loses information, or a number does not fit. In a graph, numbers
             are not checked (also a TypeError).
     """
-    if not changes(want, have):
-        raise not_the_same(want, have, path)
+    meanings: tuple[Any, Any] = (want, have)
+    if not can_change(want, have):
+        raise different_meanings(want, have, path)
     if is_union(value):
-        wanted, had = _by_variant(want), _by_variant(have)
+        wanted, had = (dict[str, Any](each or ()) for each in meanings)
         variants = {
-            name: changed(rows, wanted.get(name), had.get(name), spec.variants[name], path)
+            name: change_numbers(rows, wanted.get(name), had.get(name), spec.variants[name], path)
             if _is_changed(spec.variants[name], rows)
             else rows
             for name, rows in value.variants.items()
@@ -125,13 +133,13 @@ def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike)
         return value.of_parts(value.codes, variants, value.names)
     spec = spec.values if is_masked(spec) else spec
     if is_masked(value) or isinstance(value, tf.RaggedTensor):
-        return map_inside(value, lambda part, _: changed(part, want, have, spec, path))
+        return map_inside(value, lambda part, _: change_numbers(part, want, have, spec, path))
     if want is None or have is None or want == have:
         return _with_dtype(value, spec.dtype, path)
     return _with_unit(value, want, have, spec.dtype, path)
 
 
-def _with_dtype(value: Any, dtype: tf.DType, path: PathLike) -> Any:
+def _with_dtype(value: FieldValue, dtype: tf.DType, path: PathLike) -> tf.Tensor:
     if value.dtype == dtype:
         return value
     cast = tf.cast(value, dtype)
@@ -147,17 +155,15 @@ def _with_dtype(value: Any, dtype: tf.DType, path: PathLike) -> Any:
     return cast
 
 
-def _is_changed(want: Any, have: Any) -> bool:
+def _is_changed(want: tf.TypeSpec, have: FieldValue | tf.TypeSpec) -> bool:
     """Returns whether the rows of a variant may be changed: they are numbers of a fitting dtype."""
     dtypes = dtype_of(want), dtype_of(have)
-    return None not in dtypes and holds(*dtypes)
+    return None not in dtypes and holds_dtype(*dtypes)
 
 
-def _by_variant(meaning: Any) -> dict[str, Any]:
-    return dict(meaning or ())
-
-
-def _with_unit(value: Any, want: Any, have: Any, dtype: tf.DType, path: PathLike) -> Any:
+def _with_unit(
+    value: FieldValue, want: Any, have: Any, dtype: tf.DType, path: PathLike
+) -> tf.Tensor:
     """Returns a tensor with its integers changed from one unit to another one."""
     factor = factor_of(want, have)
     days = 0 if factor else want.size // have.size
@@ -176,14 +182,14 @@ def _with_unit(value: Any, want: Any, have: Any, dtype: tf.DType, path: PathLike
     return wide if dtype == tf.int64 else tf.cast(wide, dtype)
 
 
-def retyped(spec: Any, like: Any) -> Any:
+def with_dtype_of(spec: tf.TypeSpec, like: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of a field with the dtype of another spec of the same kind."""
     like = like.values if is_masked(like) else like
     if is_masked(spec):
-        return type(spec)(retyped(spec.values, like), spec.mask)
+        return type(spec)(with_dtype_of(spec.values, like), spec.mask)
     if is_union(spec):
         variants = {
-            name: retyped(spec.variants[name], like.variants[name])
+            name: with_dtype_of(spec.variants[name], like.variants[name])
             if name in like.names and _is_changed(like.variants[name], spec.variants[name])
             else spec.variants[name]
             for name in spec.names
@@ -194,7 +200,7 @@ def retyped(spec: Any, like: Any) -> Any:
     return tf.TensorSpec(spec.shape, like.dtype)
 
 
-def nulls_of(spec: Any, records: Any) -> Any:
+def null_field(spec: tf.TypeSpec, records: StructuredTensor) -> FieldValue:
     """Returns a field of records in which all values are null.
 
     Args:

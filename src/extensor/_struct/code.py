@@ -11,7 +11,7 @@ import tensorflow as tf
 _TYPES = "extensor._types."
 
 
-def code_of(spec: Any) -> str:
+def code_of(spec: tf.TypeSpec) -> str:
     """Returns an expression that makes a spec. For other libraries' specs, their repr.
 
     >>> from extensor._struct.code import code_of
@@ -37,7 +37,7 @@ def code_of(spec: Any) -> str:
     return repr(spec)
 
 
-def shape_code(shape: Any) -> str:
+def shape_code(shape: tf.TensorShape) -> str:
     """Returns an expression for a shape: `[2, None]`, or `None` for an unknown rank."""
     return "None" if shape.rank is None else repr(shape.as_list())
 
@@ -47,7 +47,7 @@ def dtype_code(dtype: tf.DType) -> str:
     return f"tf.{dtype.name}" if hasattr(tf, dtype.name) else f"tf.as_dtype({dtype.name!r})"
 
 
-def _code_of_type(spec: Any) -> str:
+def _code_of_type(spec: tf.TypeSpec) -> str:
     """Returns an expression for the spec of a type of `xt.types`, from its attributes."""
     names = inspect.signature(type(spec)).parameters
     arguments = {name: getattr(spec, name) for name in names if hasattr(spec, name)}
@@ -63,7 +63,7 @@ def _code_of_type(spec: Any) -> str:
     return f"xt.types.{spec.value_type.__name__}.Spec({', '.join(pairs)})"
 
 
-def _code(value: Any) -> str:
+def _code(value: object) -> str:
     if isinstance(value, tf.TypeSpec):
         return code_of(value)
     if isinstance(value, tf.TensorShape):

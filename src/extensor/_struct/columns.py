@@ -17,6 +17,7 @@ from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.box_ragged import ragged_of_parts
 from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._tf import unstacked
+from extensor._typing import FieldValue
 from extensor.errors import ProtocolError
 
 
@@ -35,7 +36,7 @@ class Cuts(NamedTuple):
     nrows: int | None
     row_splits_dtype: tf.DType
 
-    def of(self, column: Any) -> Any:
+    def of(self, column: tf.TypeSpec) -> tf.TypeSpec:
         """Returns the spec of a column that is cut into these rows."""
         if is_cut_by_type(column):
             for left in reversed(range(self.levels)):
@@ -70,18 +71,18 @@ class Columns:
         """
         return [column for part in self._parts for column in part._column_specs(rows)]
 
-    def _to_columns(self, value: Any) -> list[Any]:
+    def _to_columns(self, value: FieldValue) -> list[Any]:
         """Returns the columns of a value."""
         pairs = zip(self._parts, tf.nest.flatten(self.to_components(value)), strict=True)
         return [column for part, component in pairs for column in part._to_columns(component)]
 
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
+    def _from_columns(self, columns: Iterator[Any]) -> FieldValue:
         """Returns the value of the next columns. Consumes these columns."""
         components = [part._from_columns(columns) for part in self._parts]
         return self.from_components(tf.nest.pack_sequence_as(self.component_specs, components))
 
 
-def columns_of(spec: Any, path: Path) -> Columns:
+def columns_of(spec: tf.TypeSpec, path: Path) -> Columns:
     """Returns what has the rows of a field.
 
     Args:
@@ -95,7 +96,7 @@ def columns_of(spec: Any, path: Path) -> Columns:
     return _Components(spec, path) if stacks_by_components(spec) else _Boxes(spec, path)
 
 
-def is_cut_by_type(spec: Any) -> bool:
+def is_cut_by_type(spec: tf.TypeSpec) -> bool:
     """Returns whether the spec of a field describes its values after they are cut into rows.
 
     Its method `__tf_cut_rows__(num_rows, row_splits_dtype)` returns the spec of the result of
@@ -107,7 +108,7 @@ def is_cut_by_type(spec: Any) -> bool:
 class _OneColumn(Columns):
     """A value that is a column: a RaggedTensor, or a value whose type cuts it into rows."""
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: tf.TypeSpec) -> None:
         self._spec = spec
 
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
@@ -116,17 +117,17 @@ class _OneColumn(Columns):
             column = unstacked(column.__tf_cut_rows__(None, tf.int64))
         return [column if rows is None else rows.of(column)]
 
-    def _to_columns(self, value: Any) -> list[Any]:
+    def _to_columns(self, value: FieldValue) -> list[Any]:
         return [value]
 
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
+    def _from_columns(self, columns: Iterator[Any]) -> FieldValue:
         return ragged_of_parts(self._spec, next(columns))
 
 
 class _Components(Columns):
     """A value whose components have its rows."""
 
-    def __init__(self, spec: Any, path: Path) -> None:
+    def __init__(self, spec: tf.TypeSpec, path: Path) -> None:
         self.component_specs = spec.component_specs
         self.to_components, self.from_components = spec.to_components, spec.from_components
         self._parts = [columns_of(part, path) for part in tf.nest.flatten(spec.component_specs)]
@@ -135,7 +136,7 @@ class _Components(Columns):
 class _Boxes(Columns):
     """A value whose boxes are plain tensors that have its rows, such as a tensor."""
 
-    def __init__(self, spec: Any, path: Path) -> None:
+    def __init__(self, spec: tf.TypeSpec, path: Path) -> None:
         self._spec, self._path = spec, path
 
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
@@ -150,8 +151,8 @@ class _Boxes(Columns):
         columns = [tf.RaggedTensorSpec(tensor.shape, tensor.dtype, 0) for tensor in boxes]
         return columns if rows is None else list(map(rows.of, columns))
 
-    def _to_columns(self, value: Any) -> list[Any]:
+    def _to_columns(self, value: FieldValue) -> list[Any]:
         return box(self._spec, value, 1)
 
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
+    def _from_columns(self, columns: Iterator[Any]) -> FieldValue:
         return unbox(self._spec, [next(columns) for _ in boxed_specs(self._spec, 1)])

@@ -16,26 +16,27 @@ from extensor._protocol.row_splits import first_difference
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.field import shape_of
+from extensor._struct.masked import is_masked
 from extensor._struct.parts import row_parts
-from extensor._tf import CompositeTensor
+from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import StructureError
 
 
-def known_rank(shape: Any, owner: str) -> tf.TensorShape:
+def shape_of_known_rank(shape: ShapeLike, owner: str) -> tf.TensorShape:
     """Returns a shape as a TensorShape of known rank.
 
     Raises:
         StructureError: If the rank is unknown (also a ValueError).
     """
-    shape = tf.TensorShape(shape)
-    if shape.rank is None:
+    static = tf.TensorShape(shape)
+    if static.rank is None:
         raise StructureError(
             f"{owner}.shape",
             "a shape of known rank",
             "shape <unknown>",
             "Write None for a dimension of unknown size, such as [None] for a batch.",
         )
-    return shape
+    return static
 
 
 def common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorShape:
@@ -45,10 +46,10 @@ def common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorS
         StructureError: If the fields do not have the same rows, or rows of different lengths (also
             a ValueError).
     """
-    return merged_shape(shape, {}, fields, Path())
+    return merge_shape(shape, {}, fields, Path())
 
 
-def merged_shape(
+def merge_shape(
     shape: tf.TensorShape, kept: Mapping[str, Any], added: Mapping[str, Any], at: Path
 ) -> tf.TensorShape:
     """Returns `shape`, the shape of records, merged with the outer dimensions of fields.
@@ -83,7 +84,7 @@ def merged_shape(
     return found
 
 
-def _outer_sizes(value: Any, rank: int) -> list[int | None] | None:
+def _outer_sizes(value: FieldValue, rank: int) -> list[int | None] | None:
     """Returns the first sizes of a tensor, or the number of rows of a RaggedTensor; else None.
 
     The shape of a RaggedTensor is created again each time that it is read, which is slow.
@@ -96,7 +97,7 @@ def _outer_sizes(value: Any, rank: int) -> list[int | None] | None:
     return None
 
 
-def _outer_shapes(value: Any, rank: int) -> list[tf.TensorShape]:
+def _outer_shapes(value: FieldValue, rank: int) -> list[tf.TensorShape]:
     """Returns the shape of a value; of a type without a shape, the outer sizes of its parts."""
     shape = shape_of(value)
     if shape.rank is not None or isinstance(value, tf.Tensor) or is_symbolic(value):
@@ -111,14 +112,9 @@ def _outer_shapes(value: Any, rank: int) -> list[tf.TensorShape]:
     return [each[:rank] for each in inner if (each.rank or 0) >= rank]
 
 
-def _expect_mask_of_records(value: Any, rank: int, path: Path) -> None:
+def _expect_mask_of_records(value: FieldValue, rank: int, path: Path) -> None:
     """Raises StructureError if a mask has fewer dimensions than the records that get it."""
-    if isinstance(value, tf.Tensor) or not isinstance(value, CompositeTensor):
-        return
-    # Imported here, because `import extensor` stays fast without the module.
-    from extensor._types.masked.value import MaskedTensor
-
-    while isinstance(value, MaskedTensor):
+    while not isinstance(value, tf.Tensor) and is_masked(value):
         mask = shape_of(value.mask)
         if mask.rank is not None and mask.rank < rank:
             raise StructureError(
@@ -201,7 +197,7 @@ def _with_rows(
         if size is not None:
             of_fields = [n for n, v in (*kept.items(), *added.items())
                          if n != name and _size(v, axis) == size]  # fmt: skip
-            whose = length_of(of_fields[0] if of_fields else None, shape, size)
+            whose = length_text(of_fields[0] if of_fields else None, shape, size)
             _expect_rows(lengths, size, whose, path)
         elif seen:
             other = next(iter(seen))
@@ -225,21 +221,23 @@ _RAGGED_FIX = (
 )
 
 
-def _expect_rows(lengths: Any, expected: Any, whose: str, path: Path) -> None:
+def _expect_rows(
+    lengths: np.ndarray[Any, Any], expected: np.ndarray[Any, Any] | int, whose: str, path: Path
+) -> None:
     """Raises StructureError unless the lengths of rows are the expected ones."""
     row = first_difference(lengths, expected)
     if row is not None:
         raise other_rows(path, whose, row, lengths[row])
 
 
-def length_of(name: str | None, shape: tf.TensorShape, size: Any) -> str:
+def length_text(name: str | None, shape: tf.TensorShape, size: int | str) -> str:
     """Returns words for the length of rows that a field has, or the shape of records."""
     if name is None:
         return f"the shape {shape} says ({_elements(size)})"
     return f"those of {Path(name)} ({_elements(size)})"
 
 
-def other_rows(path: Path, whose: str, row: Any, length: Any) -> StructureError:
+def other_rows(path: Path, whose: str, row: int | str | None, length: int | str) -> StructureError:
     """Returns the error for a row of a field whose length is not that of other rows."""
     return StructureError(
         path, f"rows as long as {whose}", f"row {row} of {_elements(length)}", _RAGGED_FIX
@@ -247,7 +245,11 @@ def other_rows(path: Path, whose: str, row: Any, length: Any) -> StructureError:
 
 
 def rows_of_many_lengths(
-    path: Path, shape: Any, first: Any, row: Any, length: Any
+    path: Path,
+    shape: tf.TensorShape | str,
+    first: int | str,
+    row: int | str | None,
+    length: int | str,
 ) -> StructureError:
     """Returns the error for a field whose rows differ in length, in dense records."""
     return StructureError(
@@ -258,16 +260,16 @@ def rows_of_many_lengths(
     )
 
 
-def _elements(count: Any) -> str:
+def _elements(count: int | str) -> str:
     return count_text(count, "elements")
 
 
-def _size(value: Any, axis: int) -> int | None:
+def _size(value: FieldValue, axis: int) -> int | None:
     shape = shape_of(value)
     return shape[axis] if shape.rank is not None and shape.rank > axis else None
 
 
-def row_splits_at(value: Any, axis: int) -> Any:
+def row_splits_at(value: FieldValue, axis: int) -> tf.Tensor | None:
     """Returns the row splits of one dimension of a value, or None if it is not ragged there."""
     rows = uncut_rows(value) if axis else None
     for _ in range(axis - 1):

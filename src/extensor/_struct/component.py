@@ -100,7 +100,7 @@ class ComponentTensor:
 
 
 def components(
-    spec: Any, opens: Callable[[Any], bool] = lambda spec: True
+    spec: tf.TypeSpec, opens: Callable[[Any], bool] = lambda spec: True
 ) -> Iterator[ComponentTensor]:
     """Yields the component tensors of a spec, in the order of `tf.nest`.
 
@@ -111,7 +111,9 @@ def components(
     yield from _components(spec, (), opens)
 
 
-def _components(spec: Any, steps: Steps, opens: Callable[[Any], bool]) -> Iterator[ComponentTensor]:
+def _components(
+    spec: tf.TypeSpec, steps: Steps, opens: Callable[[Any], bool]
+) -> Iterator[ComponentTensor]:
     if isinstance(spec, (tf.TensorSpec, VariableSpec)):
         yield ComponentTensor(steps, spec)
     elif opens(spec):
@@ -122,7 +124,7 @@ def _components(spec: Any, steps: Steps, opens: Callable[[Any], bool]) -> Iterat
             yield ComponentTensor((*steps, Step(OPAQUE, keys=(str(i),))), one)
 
 
-def steps_below(spec: Any) -> list[tuple[Steps, Any]]:
+def steps_below(spec: tf.TypeSpec) -> list[tuple[Steps, Any]]:
     """Returns the specs of a value's components, each with the steps to it."""
     if isinstance(spec, RaggedRowSpec):
         return [((), spec.values_spec)]
@@ -136,7 +138,7 @@ def steps_below(spec: Any) -> list[tuple[Steps, Any]]:
     return [((step,), one) for step, one in _named_steps(spec, specs)]
 
 
-def _named_steps(spec: Any, specs: Any) -> Iterator[tuple[Step, Any]]:
+def _named_steps(spec: tf.TypeSpec, specs: Any) -> Iterator[tuple[Step, Any]]:
     """Yields the component specs of a value that is not lists, each with its step."""
     if isinstance(spec, DenseStructuredTensorSpec):
         names = [Step("", (name,), (name,)) for name in sorted(spec.field_specs)]
@@ -156,7 +158,7 @@ def _named_steps(spec: Any, specs: Any) -> Iterator[tuple[Step, Any]]:
             yield step._replace(keys=(str(i),)), one
 
 
-def _unkeyed_steps(spec: Any, specs: Any) -> Iterator[tuple[Step, Any]]:
+def _unkeyed_steps(spec: tf.TypeSpec, specs: Any) -> Iterator[tuple[Step, Any]]:
     """Yields the component specs that are in a tuple, each with its step without keys."""
     if isinstance(spec, tf.SparseTensorSpec):
         yield from zip(map(Step, ("indices", "values", "dense_shape")), specs, strict=True)

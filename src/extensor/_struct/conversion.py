@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from extensor._path import Path
 from extensor._struct import masked, to_python
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Conversions(Records):
+class Conversions(RecordsBase):
     """The methods of a StructuredTensor that return its records in another form."""
 
     __slots__ = ()
@@ -118,13 +118,13 @@ class Conversions(Records):
         to_python.expect_values(self, "numpy")
         return {name: masked.as_numpy(self[name]) for name in self.field_names()}
 
-    def __arrow_c_array__(self: Any, requested_schema: Any = None) -> tuple[Any, Any]:
+    def __arrow_c_array__(self: Any, requested_schema: object = None) -> tuple[Any, Any]:
         """Returns the records as capsules of the Arrow PyCapsule interface."""
         from extensor._arrow.capsule import array_capsules
 
         return array_capsules(self, requested_schema)
 
-    def __arrow_c_stream__(self: Any, requested_schema: Any = None) -> Any:
+    def __arrow_c_stream__(self: Any, requested_schema: object = None) -> object:
         """Returns the records as a capsule of an Arrow stream of one batch."""
         from extensor._arrow.capsule import stream_capsule
 

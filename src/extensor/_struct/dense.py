@@ -15,8 +15,15 @@ from extensor._authoring.extents import remember
 from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
 from extensor._struct import arrow_types, index, masked, reshape
-from extensor._struct.common_shape import common_shape, known_rank, merged_shape
-from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
+from extensor._struct.common_shape import common_shape, merge_shape, shape_of_known_rank
+from extensor._struct.dims import (
+    Axes,
+    Dims,
+    axes_after_gather,
+    checked_dims,
+    dims_of_field,
+    to_dims,
+)
 from extensor._struct.field import (
     as_field,
     expect_fields,
@@ -27,12 +34,11 @@ from extensor._struct.field import (
 )
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.row_partition import splits_of
-from extensor._struct.row_splits import outer_sizes
-from extensor._struct.same_sizes import compared
-from extensor._struct.spec import StructuredTensorSpec, no_such_field, of_any_count
+from extensor._struct.row_splits import first_sizes, outer_sizes
+from extensor._struct.same_sizes import with_size_checks
+from extensor._struct.spec import StructuredTensorSpec, no_such_field, with_any_count
 from extensor._struct.tensor import StructuredTensor
-from extensor._typing import ShapeLike, TensorLike
+from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import ProtocolError, StructureError
 
 _set = object.__setattr__
@@ -84,7 +90,7 @@ class DenseStructuredTensor(StructuredTensor):
         dims: str | Sequence[str | None] | None = None,
         validate: bool = True,
     ) -> None:
-        static = known_rank(shape, type(self).__name__)
+        static = shape_of_known_rank(shape, type(self).__name__)
         expect_fields(fields, f"{type(self).__name__}.fields", "values", "titles")
         kept = {
             name: value if isinstance(value, tf.Tensor) else as_field(value, Path(name))
@@ -112,9 +118,9 @@ class DenseStructuredTensor(StructuredTensor):
         self,
         rank: int,
         fields: dict[str, Any],
-        counter: Any,
-        hint: Any,
-        shape: Any,
+        counter: tf.Tensor | None,
+        hint: StructuredTensorSpec | None,
+        shape: tf.TensorShape | None,
         extra: Metadata,
     ) -> None:
         _set(self, "_rank", rank)
@@ -131,8 +137,8 @@ class DenseStructuredTensor(StructuredTensor):
         cls,
         rank: int,
         fields: dict[str, Any],
-        counter: Any = None,
-        hint: Any = None,
+        counter: tf.Tensor | None = None,
+        hint: StructuredTensorSpec | None = None,
         metadata: Metadata = NONE,
         shape: tf.TensorShape | None = None,
     ) -> DenseStructuredTensor:
@@ -173,7 +179,7 @@ class DenseStructuredTensor(StructuredTensor):
     def _meanings(self) -> dict[str, Any]:
         """Returns the meaning of the numbers of each field that has one, sorted by name."""
         types = self._metadata.types
-        return arrow_types.meanings(types, self._columns, self._rank) if types else {}
+        return arrow_types.meanings_of_fields(types, self._columns, self._rank) if types else {}
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
         extra = hint._record._metadata.joined(self._metadata)
@@ -193,26 +199,16 @@ class DenseStructuredTensor(StructuredTensor):
     def _with_dims(self, dims: Dims) -> DenseStructuredTensor:
         if dims == self._metadata.dims:
             return self
-        return self._with_metadata(self._metadata._replace(dims=named(dims)))
+        return self._with_metadata(self._metadata._replace(dims=to_dims(dims)))
 
     def _as_dense(self, shape: tf.TensorShape) -> DenseStructuredTensor:
         return self
 
     def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
-        sizes: reshape.Sizes = list(self.shape[:2])
-        if None in sizes:
-            found = tf.unstack(outer_sizes(self, 2), 2)
-            sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+        sizes = first_sizes(self, 2)
         splits = reshape.uniform_row_splits(sizes, row_splits_dtype)
         ragged = RaggedStructuredTensor._of_parts(self._merged(sizes), splits)
         return ragged._with_dims(self._dims)
-
-    def partition_outer_dimension(
-        self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
-    ) -> RaggedStructuredTensor:
-        """Returns the records with the first dimension cut into rows: one dimension more."""
-        splits = splits_of(row_partition)
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -271,7 +267,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _describe_any_count(self) -> StructuredTensorSpec:
         if self._hint is not None or self._spec is not None or not self._columns:
-            return of_any_count(self.__tf_type_spec__())
+            return with_any_count(self.__tf_type_spec__())
         # As above, without the spec that has the number.
         known, changed = self._known_specs
         try:
@@ -282,7 +278,7 @@ class DenseStructuredTensor(StructuredTensor):
                 for name, value in self._columns.items()
             }
         except ProtocolError:
-            return of_any_count(self.__tf_type_spec__())
+            return with_any_count(self.__tf_type_spec__())
         return self._spec_type(any_length_shape(self.shape), specs, *self._metadata)
 
     def _specs_without(self, changed: Iterable[str]) -> _KnownSpecs:
@@ -292,25 +288,29 @@ class DenseStructuredTensor(StructuredTensor):
         known, before = self._known_specs
         return (known, before.union(changed)) if known else _UNKNOWN
 
+    @property
+    def _record(self) -> DenseStructuredTensor:
+        return self
+
     def _names(self) -> KeysView[str]:
         return self._columns.keys()
 
-    def _field(self, name: str, at: Path) -> Any:
+    def _field(self, name: str, at: Path) -> FieldValue:
         try:
             value = self._columns[name]
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
         if not self._metadata.dims or not isinstance(value, StructuredTensor):
             return value
-        return value._with_dims(inherited(self._dims, value._dims, value.rank))
+        return value._with_dims(dims_of_field(self._dims, value._dims, value.rank))
 
-    def _field_at(self, names: tuple[str, ...], at: Path) -> Any:
+    def _field_at(self, names: tuple[str, ...], at: Path) -> FieldValue:
         name, inner = names[0], names[1:]
         if not inner or name not in self._columns:
             return self._field(name, Path(*at.names[: len(at.names) - len(inner)]) if inner else at)
         return masked.field_at(self._field(name, at), inner, at)
 
-    def _uncut_field(self, name: str, at: Path) -> Any:
+    def _uncut_field(self, name: str, at: Path) -> FieldValue:
         try:
             return self._columns[name]
         except KeyError:
@@ -323,10 +323,10 @@ class DenseStructuredTensor(StructuredTensor):
             return self
         added = {name: as_field(value, at / name) for name, value in updates.items()}
         kept = {name: value for name, value in self._columns.items() if name not in added}
-        shape = merged_shape(self.shape, kept, added, at)
+        shape = merge_shape(self.shape, kept, added, at)
         if comparison is not None:
             old = self._columns or {"": self._rows}
-            added = compared(self.shape, old, added, at, comparison)
+            added = with_size_checks(self.shape, old, added, at, comparison)
         fields = {**self._columns, **added}
         extra = self._metadata.after_updates(self._columns, fields, updates)
         hint = self._hint_for(fields)
@@ -337,7 +337,7 @@ class DenseStructuredTensor(StructuredTensor):
             remember(result)
         return result
 
-    def _selected(self, names: Any) -> DenseStructuredTensor:
+    def _selected(self, names: Iterable[str]) -> DenseStructuredTensor:
         fields = {name: self._columns[name] for name in names}
         counter = self._rows
         if not fields and self._columns:
@@ -366,7 +366,7 @@ class DenseStructuredTensor(StructuredTensor):
         }
         return self._hint._with_record(self._spec_type(self._hint.shape, specs))
 
-    def _count_rows(self) -> Any:
+    def _count_rows(self) -> tf.Tensor:
         """Returns a boolean tensor of the records' shape, to store their number."""
         if self.shape.is_fully_defined():
             return tf.zeros(self.shape, tf.bool)
@@ -389,7 +389,7 @@ class DenseStructuredTensor(StructuredTensor):
     def _taken(self, positions: tuple[Any, ...], at: Path) -> DenseStructuredTensor:
         axes = [i for i, part in enumerate(positions) if isinstance(part, slice)]
         axes += range(len(positions), self._rank)
-        cut = index.slicer(positions, self.shape)
+        cut = index.slice_op(positions, self.shape)
         if cut is None or self._rows is not None:
             return self._map_parts(lambda part, name: index.take(part, positions, at / name), axes)
         fields = {
@@ -405,44 +405,44 @@ class DenseStructuredTensor(StructuredTensor):
         rank, extra = self._rank - 1, self._metadata.moved(range(1, self._rank))
         make = DenseStructuredTensor._of_parts
         if self._rows is not None:
-            counters = index.each(self._rows, count, Path())
+            counters = index.unstack(self._rows, count, Path())
             return [make(rank, {}, counter, None, extra) for counter in counters]
         names = list(self._columns)
-        columns = [index.each(v, count, Path(name)) for name, v in self._columns.items()]
+        columns = [index.unstack(v, count, Path(name)) for name, v in self._columns.items()]
         return [
             make(rank, dict(zip(names, row, strict=True)), None, None, extra)
             for row in zip(*columns, strict=True)
         ]
 
-    def _gathered(self, numbers: Any) -> StructuredTensor:
+    def _gathered(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
             values = self._unnamed()._gathered(numbers.values)
             return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
-        axes = after_gather(numbers.shape.rank, self._rank)
+        axes = axes_after_gather(numbers.shape.rank, self._rank)
         return self._map_parts(lambda part, _: index.gather(part, numbers), axes)
 
-    def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
+    def __tf_cut_rows__(self, row_splits: tf.Tensor) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
         return RaggedStructuredTensor._of_parts(self, row_splits)
 
     def _merged(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         axes = (None, *range(2, self._rank))
-        return self._map_parts(lambda part, _: reshape.merged(part, sizes), axes)
+        return self._map_parts(lambda part, _: reshape.merge_outer(part, sizes), axes)
 
     def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         axes = (None, None, *range(1, self._rank))
-        return self._map_parts(lambda part, _: reshape.split(part, sizes), axes)
+        return self._map_parts(lambda part, _: reshape.split_outer(part, sizes), axes)
 
     def _merged_dims(self, outer: int, inner: int) -> DenseStructuredTensor:
         axes = (*range(outer), None, *range(inner + 1, self._rank))
-        return self._map_parts(lambda part, _: reshape.merged_dims(part, outer, inner), axes)
+        return self._map_parts(lambda part, _: reshape.merge_dims(part, outer, inner), axes)
 
     def _expanded(self, axis: int) -> DenseStructuredTensor:
         axes = (*range(axis), None, *range(axis, self._rank))
-        return self._map_parts(lambda part, _: reshape.expanded(part, axis), axes)
+        return self._map_parts(lambda part, _: reshape.expand_dims(part, axis), axes)
 
 
-def zipped(
+def dense_of_fields(
     fields: dict[str, Any], rank: int, comparison: Comparison | None
 ) -> DenseStructuredTensor:
     """Returns records of the given rank with the given values as their fields."""
@@ -460,5 +460,5 @@ def _of_one_shape(
     """
     found = common_shape(shape, fields)
     if comparison is not None and found.rank:
-        fields = compared(shape, {}, fields, Path(), comparison)
+        fields = with_size_checks(shape, {}, fields, Path(), comparison)
     return fields, found

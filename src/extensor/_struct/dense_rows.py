@@ -6,21 +6,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct import index
 from extensor._struct.field import expect_mapping
-from extensor._struct.records import Records
-from extensor._struct.row_splits import outer_sizes
+from extensor._struct.records import RecordsBase
+from extensor._struct.row_splits import first_sizes
 from extensor._struct.spec import resolve
 from extensor._tf import BaseResourceVariable
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, UnsupportedTypeError
 
+if TYPE_CHECKING:
+    from extensor._struct.dense import DenseStructuredTensor
+    from extensor._struct.tensor import StructuredTensor
 
-def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: bool) -> Any:
+
+def to_dense(
+    records: StructuredTensor, default_values: Mapping[Any, Any] | None, masked: bool
+) -> FieldValue:
     """Returns ragged records as dense ones; see `StructuredTensor.to_dense`."""
     if default_values is None:
         default_values = {}
@@ -41,16 +48,15 @@ def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: boo
     return MaskedTensor.of_parts(dense, mask)
 
 
-def _rows(records: Any) -> tuple[Any, Any]:
+def _rows(records: StructuredTensor) -> tuple[Any, Any]:
     """Returns the number of each item in ragged rows, and the items: records of rank 1 or more."""
     if not hasattr(records, "row_splits"):
-        size = records.shape[0]
-        return index.numbers_of([outer_sizes(records, 1)[0] if size is None else size]), records
+        return index.range_of_shape(first_sizes(records, 1)), records
     numbers, flat = _rows(records.values)
     return tf.RaggedTensor.from_row_splits(numbers, records.row_splits, validate=False), flat
 
 
-def _by_names(records: Any, defaults: Mapping[Any, Any]) -> dict[tuple[str, ...], Any]:
+def _by_names(records: StructuredTensor, defaults: Mapping[Any, Any]) -> dict[tuple[str, ...], Any]:
     found: dict[tuple[str, ...], Any] = {}
     for path, default in defaults.items():
         names = resolve(path, records._names())
@@ -67,7 +73,12 @@ def _by_names(records: Any, defaults: Mapping[Any, Any]) -> dict[tuple[str, ...]
     return found
 
 
-def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ...]) -> Any:
+def _filled(
+    flat: Any,
+    numbers: tf.RaggedTensor,
+    defaults: dict[Any, Any],
+    at: tuple[str, ...],
+) -> DenseStructuredTensor:
     """Returns records in one dimension, in rows of one length, filled with default values.
 
     Args:
@@ -78,11 +89,11 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
     """
     places = None
 
-    def filled(part: Any, name: str) -> Any:
+    def filled(part: FieldValue, name: str) -> FieldValue:
         nonlocal places
         path = (*at, name)
         splits: Any = getattr(part, "row_splits", None)
-        if isinstance(part, Records) and splits is None:
+        if isinstance(part, RecordsBase) and splits is None:
             return _filled(part, numbers, defaults, path)
         if isinstance(part, (tf.Tensor, BaseResourceVariable)):
             default = defaults.get(path)
@@ -110,7 +121,7 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
     return flat._map_parts(filled, (*[None] * numbers.shape.rank, *range(1, flat.rank)))
 
 
-def _with_empty_row(value: Any) -> Any:
+def _with_empty_row(value: FieldValue) -> FieldValue:
     ragged: Any = value
     splits = tf.concat([ragged.row_splits, ragged.row_splits[-1:]], 0)
     if not isinstance(value, tf.RaggedTensor):

@@ -20,9 +20,15 @@ from extensor._protocol.stackable_spec import any_length, any_length_shape, ragg
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import are_compatible, supertype
 from extensor._struct import arrow_types
-from extensor._struct.change import changed, needs_change, nulls_of, retyped, target
+from extensor._struct.change import (
+    change_numbers,
+    needs_change,
+    null_field,
+    wider_of_two,
+    with_dtype_of,
+)
 from extensor._struct.code import code_of, shape_code
-from extensor._struct.common_shape import known_rank
+from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
@@ -31,16 +37,16 @@ from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged_spec import ragged_spec_of
 from extensor._struct.spec import (
     StructuredTensorSpec,
+    expect_num_parts,
     nothing_to_unstack,
     row_splits_dtypes_of,
-    saved_parts,
     spec_or_none,
     with_row_splits_dtype,
 )
 from extensor._struct.tensor import StructuredTensor
-from extensor._struct.type_text import text_of, types_of
+from extensor._struct.type_text import to_arrow_types, type_text
 from extensor._tf import stacked, unstacked
-from extensor._typing import ShapeLike
+from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import DTypeError, StructureError
 
 
@@ -85,7 +91,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         types: Mapping[str, Any] = arrow_types.NONE,
         dims: str | Sequence[str | None] | None = None,
     ) -> None:
-        self._shape = known_rank(shape, type(self).__name__)
+        self._shape = shape_of_known_rank(shape, type(self).__name__)
         rank = self._shape.rank
         where = f"{type(self).__name__}.field_specs"
         expect_fields(field_specs, where, "specs", "tf.TensorSpec([None], tf.string)")
@@ -145,10 +151,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         self._has_extra_information = marks or not has_sizes
         self._metadata = NONE
         if types and not isinstance(next(iter(types.values())), arrow_types.ArrowType):
-            types = types_of(types, kept, rank)
+            types = to_arrow_types(types, kept, rank)
         if types or dims:
             self._metadata = Metadata(types, checked_dims(dims, rank, type(self).__name__))
-        self._meanings = arrow_types.meanings(types, kept, rank) if types else {}
+        self._meanings = arrow_types.meanings_of_fields(types, kept, rank) if types else {}
         self._saved_types: Any = None
         self._key: Any = None
 
@@ -198,12 +204,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         fields = tuple(self._field_specs.items())
         types, dims = self._metadata
         if self._saved_types is None:
-            self._saved_types = arrow_types.saved(types)
+            self._saved_types = arrow_types.types_to_text(types)
         if dims:
             return self._shape, fields, self._saved_types, dims
         return (self._shape, fields, self._saved_types) if types else (self._shape, fields)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Pickle keeps what a SavedModel does not: the words of dictionaries.
         types, dims = self._metadata
         parts = (self._shape, dict(self._field_specs), dict(types), dims)
@@ -217,14 +223,16 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        shape, pairs, *rest = saved_parts(cls, serialization, 2, 3, 4)
+        shape, pairs, *rest = expect_num_parts(cls, serialization, 2, 3, 4)
         fields = dict(pairs)
-        types = arrow_types.loaded(rest[0], fields, shape.rank) if rest else arrow_types.NONE
+        types = (
+            arrow_types.types_from_text(rest[0], fields, shape.rank) if rest else arrow_types.NONE
+        )
         return cls(shape, fields, types, rest[1] if len(rest) == 2 else None)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{n!r}: {code_of(spec)}" for n, spec in self._field_specs.items())
-        units = {name: text_of(self._metadata.types[name]) for name in self._meanings}
+        units = {name: type_text(self._metadata.types[name]) for name in self._meanings}
         types = f", types={units}" if units else ""
         dims = f", dims={self._dims}" if self._dims else ""
         shape = shape_code(self._shape)
@@ -233,7 +241,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     # IPython uses the method only of the class that defines __repr__.
     _repr_pretty_ = StructuredTensorSpec._repr_pretty_
 
-    def _cmp_key(self) -> Any:
+    def _cmp_key(self) -> tuple[Any, ...]:
         if self._key is None:
             # The rank is always known, so TensorShape compares its dimensions.
             fields = tuple((n, self._field_specs[n]) for n in self._order)
@@ -249,7 +257,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return self._joined(spec, castable_type)
         return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
 
-    def _cast_records(self, value: Any) -> Any:
+    def _cast_records(self, value: FieldValue) -> DenseStructuredTensor:
         value = value._as_dense(self._shape)
         path = type(self).__name__
         if self._counts_rows:
@@ -257,13 +265,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         columns, had = dict(value._columns), value._meanings()
         for name, spec in self._field_specs.items():
             if name not in columns:
-                columns[name] = nulls_of(spec, value)
+                columns[name] = null_field(spec, value)
                 continue
             want = self._meanings.get(name)
-            have = arrow_types.beside(had.get(name), value._metadata.types.get(name), want)
+            have = arrow_types.meaning_beside(had.get(name), value._metadata.types.get(name), want)
             meanings = want, have
             if needs_change(spec, columns[name], meanings):
-                columns[name] = changed(columns[name], *meanings, spec, Path(name))
+                columns[name] = change_numbers(columns[name], *meanings, spec, Path(name))
         cast = self._with_fields(
             {
                 name: spec._cast_castable(columns[name])
@@ -278,7 +286,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         extra = value._metadata.after_updates(value._columns, cast._columns, cast._columns)
         return cast._with_metadata(self._metadata.joined(extra.without(had)))
 
-    def _with_fields(self, fields: dict[str, Any]) -> Any:
+    def _with_fields(self, fields: dict[str, Any]) -> DenseStructuredTensor:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""
         checked = DenseStructuredTensor(self._shape, fields)
         if self._has_extra_information:
@@ -297,7 +305,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                     for n in self._order)
         )  # fmt: skip
 
-    def most_specific_compatible_type(self, other: Any) -> DenseStructuredTensorSpec | None:
+    def most_specific_compatible_type(self, other: object) -> DenseStructuredTensorSpec | None:
         """Returns the spec with both sides' shapes merged, or None."""
         if self == other:
             return self
@@ -332,7 +340,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             fields[name] = joined
         return DenseStructuredTensorSpec(shape, fields, *metadata)
 
-    def _refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         fields = value._columns
         return DenseStructuredTensorSpec(
@@ -346,13 +354,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """The specs of the fields, ordered by name."""
         return self._components
 
-    def to_components(self, value: Any) -> tuple[Any, ...]:
+    def to_components(self, value: FieldValue) -> tuple[Any, ...]:
         """Returns the fields, ordered by name."""
         if self._counts_rows:
             return (value._rows,)
         return self._picked(value._columns)
 
-    def from_components(self, components: tuple[Any, ...]) -> Any:
+    def from_components(self, components: tuple[Any, ...]) -> DenseStructuredTensor:
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
@@ -372,7 +380,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         specs = self.component_specs
         return specs if self._counts_rows else dict(zip(self._order, specs, strict=True))
 
-    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> StructuredTensorSpec:
         if self._shape.is_fully_defined():
             fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
             return DenseStructuredTensorSpec(self._shape, fields, *self._metadata)
@@ -397,7 +405,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
         return DenseStructuredTensorSpec(self._shape, specs, *self._metadata)
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
+    def to_boxed_tensor(
+        self, value: FieldValue, minimum_rank: int = 0
+    ) -> list[tf.Tensor] | tf.Tensor:
         """Returns the boxes of the fields, ordered by name."""
         for name, spec in self._field_specs.items():
             batchable(spec, Path(name))
@@ -448,15 +458,15 @@ def _made_alike(
         own = [spec._meanings.get(name) for spec in both]
         kept = [spec._metadata.types.get(name) for spec in both]
         meanings = (
-            arrow_types.beside(own[0], kept[0], own[1]),
-            arrow_types.beside(own[1], kept[1], own[0]),
+            arrow_types.meaning_beside(own[0], kept[0], own[1]),
+            arrow_types.meaning_beside(own[1], kept[1], own[0]),
         )
-        want = target(specs, meanings)
+        want = wider_of_two(specs, meanings)
         if want is None:
             return None
         have = 1 - want
         if needs_change(specs[want], specs[have], (meanings[want], meanings[have])):
-            fields[have][name] = retyped(specs[have], specs[want])
+            fields[have][name] = with_dtype_of(specs[have], specs[want])
         if meanings[0] != meanings[1] or fields[have][name] is not specs[have]:
             types.pop(name, None)
             if name in both[want]._metadata.types:

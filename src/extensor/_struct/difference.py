@@ -6,28 +6,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.casting import castable_type, short_text
-from extensor._struct.arrow_types import beside
+from extensor._struct.arrow_types import meaning_beside
 from extensor._struct.cast_request import CastRequest
-from extensor._struct.change import fits, needs_change, retyped
-from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.change import changes_without_loss, needs_change, with_dtype_of
 from extensor._struct.display.schema import node
-from extensor._struct.inside import map_inside
+from extensor._struct.inside import map_inside, map_records_with_spec
 from extensor._struct.masked import is_masked, is_nullable, is_union
-from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.spec import (
-    StructuredTensorSpec,
-    has_records,
-    parts_of_spec,
-    parts_of_value,
-    with_parts,
-)
+from extensor._struct.spec import StructuredTensorSpec, has_records, parts_of_spec
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.dense_spec import DenseStructuredTensorSpec
+    from extensor._struct.meaning import Meaning
+    from extensor._struct.tensor import StructuredTensor
+
+_Field = tuple[tf.TypeSpec, int, pa.DataType | None]
+"""The spec of a field, the rank of the records that have it, and its Arrow type."""
 
 _NONE = "no such field"
 _MOST = 20
@@ -56,7 +58,13 @@ class Difference(NamedTuple):
 
 
 def mismatch(
-    want: Any, have: Any, at: str, where: str = "", path: Path | None = None, *, total: bool = False
+    want: tf.TypeSpec,
+    have: tf.TypeSpec,
+    at: str,
+    where: str = "",
+    path: Path | None = None,
+    *,
+    total: bool = False,
 ) -> DTypeError | None:
     """Returns the error for records whose spec does not cast to another one, or None if it does.
 
@@ -87,7 +95,9 @@ def mismatch(
     )
 
 
-def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
+def differences(
+    want: tf.TypeSpec, have: tf.TypeSpec, path: Path, total: bool
+) -> Iterator[Difference]:
     """Yields why values of a spec do not cast to another spec.
 
     Args:
@@ -101,10 +111,7 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
         return
     if want.rank != have.rank or not want.shape.is_compatible_with(have.shape):
         yield Difference(
-            path,
-            f"records of shape {want.shape}",
-            f"shape {have.shape}",
-            _fix_of_shape(want, have),
+            path, f"records of shape {want.shape}", f"shape {have.shape}", _fix_of_shape(want, have)
         )
         return
     if total and have._record.rank < want._record.rank:
@@ -115,7 +122,9 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
     yield from _of_fields(want._record, have._record, path, total)
 
 
-def _of_parts(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
+def _of_parts(
+    want: tf.TypeSpec, have: tf.TypeSpec, path: Path, total: bool
+) -> Iterator[Difference]:
     """Yields the differences of two specs that are not both those of records."""
     if is_masked(want) and not is_masked(have) and has_records(have):
         yield from differences(want.values, have, path, total)
@@ -134,7 +143,7 @@ def _of_parts(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differe
         yield Difference(path, short_text(want), short_text(have), fix)
 
 
-def _pairs(want: Any, have: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+def _pairs(want: tf.TypeSpec, have: tf.TypeSpec, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     """Yields the paths and the specs of the parts that two specs of one class have."""
     if type(want) is not type(have) or is_union(want):
         return
@@ -144,7 +153,7 @@ def _pairs(want: Any, have: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
             yield path if is_masked(want) else path / name, part, other[name]
 
 
-def _fix_of_shape(want: Any, have: Any) -> str:
+def _fix_of_shape(want: tf.TypeSpec, have: tf.TypeSpec) -> str:
     if want.rank != have.rank and set(want.field_names()) == {"key", "value"}:
         return "spec.cast(Python data), which makes a map of a dict"
     if want.rank != have.rank:
@@ -154,7 +163,7 @@ def _fix_of_shape(want: Any, have: Any) -> str:
     return "pad or cut the rows, or give a spec of ragged records"
 
 
-def flat_spec(spec: Any) -> Any:
+def flat_spec(spec: StructuredTensorSpec) -> DenseStructuredTensorSpec:
     """Returns the spec of all records in one dimension."""
     spec = spec._record
     for _ in range(1, spec.rank):
@@ -162,14 +171,16 @@ def flat_spec(spec: Any) -> Any:
     return spec if spec.rank else spec.stacked(None)
 
 
-def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
+def _of_fields(
+    want: DenseStructuredTensorSpec, have: DenseStructuredTensorSpec, path: Path, total: bool
+) -> Iterator[Difference]:
     for name, spec in want.field_specs.items():
         at = path / name
         kept = want.arrow_types.get(name)
         if name in have.field_specs:
             meaning = want._meanings.get(name)
             kept_there = have._metadata.types.get(name)
-            meanings = meaning, beside(have._meanings.get(name), kept_there, meaning)
+            meanings = meaning, meaning_beside(have._meanings.get(name), kept_there, meaning)
             own = have.field_specs[name], have.rank, have.arrow_types.get(name)
             yield from _of_field((spec, want.rank, kept), own, meanings, at, total)
         elif not is_nullable(spec, want.rank):
@@ -180,7 +191,9 @@ def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differ
             yield Difference(path / name, _NONE, label, 'spec.cast(records, extra="ignore")')
 
 
-def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> Iterator[Difference]:
+def _of_field(
+    want: _Field, have: _Field, meanings: tuple[Meaning, Meaning], path: Path, total: bool
+) -> Iterator[Difference]:
     """Yields the differences of a field: of its records, or of its numbers.
 
     Args:
@@ -197,9 +210,9 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
         yield from differences(inner[0], inner[1], path, total)
         return
     changed = have[0]
-    fit = fits(*specs, meanings)
+    fit = changes_without_loss(*specs, meanings)
     if fit and needs_change(*specs, meanings):
-        changed = retyped(have[0], want[0])
+        changed = with_dtype_of(have[0], want[0])
     if fit and castable_type(want[0], changed) is not None and (
         is_masked(specs[0]) or not is_masked(specs[1])
     ) and not (total and _may_fail(inner[0], inner[1])):  # fmt: skip
@@ -213,7 +226,7 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> I
     )
 
 
-def _may_fail(want: Any, have: Any) -> bool:
+def _may_fail(want: tf.TypeSpec, have: tf.TypeSpec) -> bool:
     """Returns whether a cast of tensors depends on the lengths of lists, or on sizes."""
     if isinstance(want, tf.TensorSpec) and isinstance(have, tf.RaggedTensorSpec):
         return True
@@ -224,7 +237,7 @@ def _may_fail(want: Any, have: Any) -> bool:
 _TENSORS = (tf.TensorSpec, tf.RaggedTensorSpec)
 
 
-def _fix(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:
+def _fix(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning], path: Path) -> str:
     want, have = specs
     key = repr(str(path))
     if is_masked(have) and not is_masked(want):
@@ -241,7 +254,9 @@ def _add(path: Path) -> str:
     return f"records.with_updates({{{str(path)!r}: ...}})"
 
 
-def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None = None) -> Any:
+def without_extra(
+    value: FieldValue, spec: tf.TypeSpec, request: CastRequest, path: Path | None = None
+) -> FieldValue:
     """Returns a value without the fields that a request drops, at any depth.
 
     Args:
@@ -250,26 +265,14 @@ def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None
         request: What fields are dropped of those that the spec does not have.
         path: The path of the value. Default: the records themselves.
     """
-    at = Path() if path is None else path
-    spec = spec.values if is_masked(spec) else spec
-    if is_masked(value) or isinstance(value, RaggedStructuredTensor):
-        return map_inside(value, lambda part, _: without_extra(part, spec, request, at))
-    if not isinstance(spec, StructuredTensorSpec):
-        wanted = {} if is_union(spec) else parts_of_spec(spec)
-        if not any(map(has_records, wanted.values())) or type(value) is not spec.value_type:
-            return value
-        parts = parts_of_value(value).items()
-        return with_parts(
-            value, {n: without_extra(part, wanted.get(n), request, at / n) for n, part in parts}
+
+    def kept(records: StructuredTensor, record: DenseStructuredTensorSpec, at: Path) -> FieldValue:
+        specs, names = record.field_specs, records.field_names()
+        some = [name for name in names if name in specs or not request.drops(at / name)]
+        return map_inside(
+            records._selected(some) if len(some) < len(names) else records,
+            lambda part, place: without_extra(part, specs.get(place.names[-1]), request, place),
+            at,
         )
-    if not isinstance(value, DenseStructuredTensor):
-        return value
-    wanted = spec._record.field_specs
-    kept = [n for n in value.field_names() if n in wanted or not request.drops(at / n)]
-    if len(kept) < len(value.field_names()):
-        value = value._selected(kept)
 
-    def of_field(part: Any, place: Path) -> Any:
-        return without_extra(part, wanted.get(place.names[-1]), request, place)
-
-    return map_inside(value, of_field, at)
+    return map_records_with_spec(value, spec, kept, Path() if path is None else path)

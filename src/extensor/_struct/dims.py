@@ -15,25 +15,25 @@ Axes = Sequence[int | None]
 """For each dimension of a result, the dimension of the records that it is; None for a new one."""
 
 
-def moved(dims: Dims, axes: Axes) -> Dims:
+def move_axes(dims: Dims, axes: Axes) -> Dims:
     """Returns the names of dimensions after they were moved.
 
-    >>> from extensor._struct.dims import moved
-    >>> moved(("recipe", "step"), [1, None, 0])
+    >>> from extensor._struct.dims import move_axes
+    >>> move_axes(("recipe", "step"), [1, None, 0])
     ('step', None, 'recipe')
-    >>> moved(("recipe", None), [1])
+    >>> move_axes(("recipe", None), [1])
     ()
     """
-    return named([None if axis is None else dims[axis] for axis in axes]) if dims else ()
+    return to_dims([None if axis is None else dims[axis] for axis in axes]) if dims else ()
 
 
-def named(names: Iterable[str | None]) -> Dims:
+def to_dims(names: Iterable[str | None]) -> Dims:
     """Returns names as `Dims`: `()` if all are None."""
     names = tuple(names)
     return names if any(names) else ()
 
 
-def inherited(outer: Dims, own: Dims, rank: int) -> Dims:
+def dims_of_field(outer: Dims, own: Dims, rank: int) -> Dims:
     """Returns the names of records in a field: the outer dimensions are those of the records.
 
     Args:
@@ -45,7 +45,7 @@ def inherited(outer: Dims, own: Dims, rank: int) -> Dims:
     return (*outer, *(None if name in outer else name for name in inner))
 
 
-def after_gather(count: int, rank: int) -> Axes:
+def axes_after_gather(count: int, rank: int) -> Axes:
     """Returns the axes of records gathered along their first dimension.
 
     Args:
@@ -55,7 +55,7 @@ def after_gather(count: int, rank: int) -> Axes:
     return (*((0,) if count == 1 else (None,) * count), *range(1, rank))
 
 
-def checked_dims(dims: Any, rank: int, path: str) -> Dims:
+def checked_dims(dims: object, rank: int, path: str) -> Dims:
     """Returns valid names of dimensions.
 
     Args:
@@ -95,10 +95,10 @@ def checked_dims(dims: Any, rank: int, path: str) -> Dims:
                 f"{name!r} twice",
                 "Give None for a dimension without a name.",
             )
-    return named(names)
+    return to_dims(names)
 
 
-def _wrong(name: Any, path: str) -> DTypeError:
+def _wrong(name: object, path: str) -> DTypeError:
     return DTypeError(
         f"{path}: dims",
         "a string or None for each dimension",

@@ -16,8 +16,9 @@ from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.stackable_spec import any_length, stacks_by_components
 from extensor._protocol.symbolic import is_symbolic, symbolic_spec
 from extensor._struct.parts import row_parts
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._tf import BaseResourceVariable, BatchableTypeSpec, CompositeTensor, VariableSpec
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
 
@@ -60,7 +61,7 @@ def expect_mapping(value: Any, path: str, of_what: str, example: str) -> None:
         raise DTypeError(path, f"a mapping {of_what}", type(value).__name__, f"Write {example}.")
 
 
-def as_field(value: Any, path: Path) -> Any:
+def as_field(value: object, path: Path) -> FieldValue:
     """Returns a value that a field can hold: `value` itself, or its conversion to a tensor.
 
     Args:
@@ -98,13 +99,13 @@ def as_field(value: Any, path: Path) -> Any:
         ) from error
 
 
-def _holds_dicts(value: Any) -> bool:
+def _holds_dicts(value: object) -> bool:
     while isinstance(value, (list, tuple)) and value:
         value = cast("Any", value)[0]
     return isinstance(value, Mapping)
 
 
-def shape_of(value: Any) -> tf.TensorShape:
+def shape_of(value: FieldValue) -> tf.TensorShape:
     """Returns the static shape of a field's value; its rank may be unknown.
 
     The `shape` attribute of a user's type may be anything. If it is not a TensorShape, the shape
@@ -120,7 +121,7 @@ def shape_of(value: Any) -> tf.TensorShape:
     return tf.TensorShape(getattr(value, "shape", None))
 
 
-def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
+def spec_of_field(value: FieldValue, hint: tf.TypeSpec | None = None) -> tf.TypeSpec:
     """Returns the spec of a field's value.
 
     Args:
@@ -135,13 +136,13 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
         return tf.TensorSpec(value.shape, value.dtype)
     if isinstance(value, BaseResourceVariable):
         return VariableSpec.from_value(value)
-    if marks_rows(hint) and not isinstance(hint, tf.RaggedTensorSpec):
+    if hint is not None and marks_rows(hint) and not isinstance(hint, tf.RaggedTensorSpec):
         return hint
     spec = symbolic_spec(value)
     return tf.type_spec_from_value(value) if spec is None else spec
 
 
-def spec_of_items(value: Any, name: str) -> Any:
+def spec_of_items(value: FieldValue, name: str) -> tf.TypeSpec:
     """Returns the spec of a field's value without the number of its items.
 
     Raises:
@@ -149,7 +150,7 @@ def spec_of_items(value: Any, name: str) -> Any:
     """
     if isinstance(value, tf.Tensor) and value.shape.rank == 1:
         return _vector_spec(value.dtype)
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._describe_any_count()
     return any_length(batchable(spec_of_field(value), Path(name)))
 
@@ -159,7 +160,7 @@ def _vector_spec(dtype: tf.DType) -> tf.TensorSpec:
     return tf.TensorSpec([None], dtype)
 
 
-def marks_rows(spec: Any) -> bool:
+def marks_rows(spec: tf.TypeSpec) -> bool:
     """Returns whether a spec is, or contains, the spec of one row of a ragged tensor.
 
     False for records, which keep this information themselves.
@@ -173,7 +174,7 @@ def marks_rows(spec: Any) -> bool:
     )
 
 
-def batchable(spec: tf.TypeSpec, path: Path) -> Any:
+def batchable(spec: tf.TypeSpec, path: Path) -> tf.TypeSpec:
     """Returns the spec of a field as it is, if its values stack.
 
     Raises:
@@ -196,13 +197,13 @@ def batchable(spec: tf.TypeSpec, path: Path) -> Any:
     )
 
 
-def row_splits_dtypes(value: Any) -> set[tf.DType]:
+def row_splits_dtypes(value: FieldValue) -> set[tf.DType]:
     """Returns the dtypes of the row splits inside a field's value."""
     if isinstance(value, tf.Tensor):
         return set()
     if isinstance(value, tf.RaggedTensor):
         return {value.row_splits.dtype}
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._row_splits_dtypes()
     found: set[tf.DType] = set()
     if isinstance(value, CompositeTensor):

@@ -13,9 +13,10 @@ from extensor._path import Path
 from extensor._struct import index
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.row_splits import outer_sizes
+from extensor._struct.row_splits import first_sizes, outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BaseResourceVariable
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, UnsupportedTypeError
 
 
@@ -58,7 +59,7 @@ def from_tf(value: tf.experimental.StructuredTensor) -> StructuredTensor:
     return records
 
 
-def _ours(value: Any) -> Any:
+def _ours(value: FieldValue) -> FieldValue:
     return from_tf(value) if isinstance(value, tf.experimental.StructuredTensor) else value
 
 
@@ -87,7 +88,7 @@ def to_tf(records: StructuredTensor) -> tf.experimental.StructuredTensor:
     return _theirs(records, Path())
 
 
-def _theirs(value: Any, at: Path) -> Any:
+def _theirs(value: FieldValue, at: Path) -> tf.experimental.StructuredTensor | FieldValue:
     if isinstance(value, RaggedStructuredTensor):
         return _cut(
             _theirs(value.values, at),
@@ -98,11 +99,8 @@ def _theirs(value: Any, at: Path) -> Any:
             fields = {n: _theirs(value._field(n, at / n), at / n) for n in value.field_names()}
             nrows = None if fields or not value.rank else outer_sizes(value, 1)[0]
             return tf.experimental.StructuredTensor.from_fields(fields, value.shape, nrows)
-        sizes: list[Any] = list(value.shape)
-        if None in sizes:
-            found = tf.unstack(outer_sizes(value, len(sizes)), len(sizes))
-            sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
-        result, nrows = _theirs(index.merged(value, sizes), at), 1
+        sizes = first_sizes(value, value.rank)
+        result, nrows = _theirs(index.merge_outer_dims(value, sizes), at), 1
         counts: list[Any] = []
         for size in sizes[:-1]:
             nrows = nrows * size
@@ -126,5 +124,7 @@ def _theirs(value: Any, at: Path) -> Any:
     )
 
 
-def _cut(values: Any, partition: Any) -> Any:
+def _cut(
+    values: FieldValue, partition: tf.experimental.RowPartition
+) -> tf.experimental.StructuredTensor | FieldValue:
     return values.partition_outer_dimension(partition)

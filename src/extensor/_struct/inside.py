@@ -17,12 +17,22 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct.masked import is_masked, is_union
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    has_records,
+    parts_of_spec,
+    parts_of_value,
+    with_parts,
+)
+from extensor._typing import FieldValue
 
 _ROOT = Path()
 
 
-def map_inside(value: Any, change: Callable[[Any, Path], Any], at: Path = _ROOT) -> Any:
+def map_inside(
+    value: FieldValue, change: Callable[[Any, Path], Any], at: Path = _ROOT
+) -> FieldValue:
     """Returns a value with a function applied to each value directly inside it.
 
     Masks, row splits, type codes and names of dimensions stay.
@@ -47,7 +57,7 @@ def map_inside(value: Any, change: Callable[[Any, Path], Any], at: Path = _ROOT)
     if isinstance(value, tf.RaggedTensor):
         values = change(value.values, at)
         return value if values is value.values else value.with_values(values)
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         records: Any = value
         if hasattr(records, "row_splits"):
             values = change(records.values, at)
@@ -65,3 +75,30 @@ def map_inside(value: Any, change: Callable[[Any, Path], Any], at: Path = _ROOT)
             return value
         return value.of_parts(value.codes, rows, value.names)
     return value
+
+
+def map_records_with_spec(
+    value: FieldValue, spec: tf.TypeSpec, change: Callable[[Any, Any, Path], Any], at: Path = _ROOT
+) -> FieldValue:
+    """Returns a value with a function applied to the dense records in it that a spec describes.
+
+    Args:
+        value: Records, or another value.
+        spec: The spec of records, masked or not, or of an extension value with records in it.
+        change: Takes dense records, the spec of dense records, and their path. It calls
+            `map_records_with_spec` for what is inside of a field.
+        at: The path of the value.
+    """
+    spec = spec.values if is_masked(spec) else spec
+    if is_masked(value) or (isinstance(value, RecordsBase) and hasattr(value, "row_splits")):
+        return map_inside(value, lambda part, _: map_records_with_spec(part, spec, change, at))
+    if isinstance(spec, StructuredTensorSpec):
+        return change(value, spec._record, at) if isinstance(value, RecordsBase) else value
+    specs = {} if is_union(spec) else parts_of_spec(spec)
+    if not any(map(has_records, specs.values())) or type(value) is not spec.value_type:
+        return value
+    parts = {
+        name: map_records_with_spec(part, specs.get(name), change, at / name)
+        for name, part in parts_of_value(value).items()
+    }
+    return with_parts(value, parts)

@@ -15,11 +15,12 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._struct.spec import no_such_field
+from extensor._typing import FieldValue
 
 
-def is_masked(value: Any) -> bool:
+def is_masked(value: FieldValue) -> bool:
     """Returns whether a value is a MaskedTensor, or a spec the spec of one."""
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.masked.value import MaskedTensor
@@ -27,26 +28,26 @@ def is_masked(value: Any) -> bool:
     return isinstance(value, (MaskedTensor, MaskedTensor.Spec))
 
 
-def combined(values: Any, mask: Any) -> Any:
+def combined(values: FieldValue, mask: FieldValue) -> FieldValue:
     """Returns values that are null where a mask is False; see `MaskedTensor.combined`."""
     from extensor._types.masked.value import MaskedTensor
 
     return MaskedTensor.combined(values, mask)
 
 
-def is_nullable(spec: Any, rank: int) -> bool:
+def is_nullable(spec: tf.TypeSpec, rank: int) -> bool:
     """Returns whether each value of a field may be null, in records of a rank."""
     return is_masked(spec) and spec.mask.shape.rank == rank
 
 
-def is_union(value: Any) -> bool:
+def is_union(value: FieldValue) -> bool:
     """Returns whether a value is a UnionTensor, or a spec the spec of one."""
     from extensor._types.union.value import UnionTensor
 
     return isinstance(value, (UnionTensor, UnionTensor.Spec))
 
 
-def with_nulls_masked(value: Any) -> Any:
+def with_nulls_masked(value: FieldValue) -> FieldValue:
     """Returns a value whose nulls its mask says: also those that are a variant of a union."""
     if is_masked(value):
         inner = with_nulls_masked(value.values)
@@ -55,7 +56,7 @@ def with_nulls_masked(value: Any) -> Any:
     return value if null is None else combined(value, tf.logical_not(value.is_variant(null)))
 
 
-def without_null_variant(value: Any) -> Any:
+def without_null_variant(value: FieldValue) -> FieldValue:
     """Returns a value without nulls, or masked; a union in it without the variant of nulls."""
     if is_masked(value):
         return type(value).of_parts(without_null_variant(value.values), value.mask)
@@ -69,9 +70,9 @@ def without_null_variant(value: Any) -> Any:
     return value.of_parts(value.codes - later, variants, names)
 
 
-def _null_variant(value: Any) -> str | None:
+def _null_variant(value: FieldValue) -> str | None:
     """Returns the name of the variant of nulls in a union; None for others."""
-    if isinstance(value, (tf.Tensor, tf.RaggedTensor, Records)) or not is_union(value):
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor, RecordsBase)) or not is_union(value):
         return None
     from extensor._types.union.conversion import is_null_spec
 
@@ -79,23 +80,27 @@ def _null_variant(value: Any) -> str | None:
     return next((name for name, spec in specs.items() if is_null_spec(spec)), None)
 
 
-def records_in(value: Any) -> Any:
+def under_masks(value_or_spec: FieldValue | tf.TypeSpec) -> FieldValue:
+    """Returns the values under all masks of a value, or their spec; others as they are."""
+    while is_masked(value_or_spec):
+        value_or_spec = value_or_spec.values
+    return value_or_spec
+
+
+def records_in(value: FieldValue) -> Any:
     """Returns the records of a field's value, without the masks around them; None for others."""
-    while not isinstance(value, Records):
-        if not is_masked(value):
-            return None
-        value = value.values
-    return value
+    inner = value if isinstance(value, RecordsBase) else under_masks(value)
+    return inner if isinstance(inner, RecordsBase) else None
 
 
-def in_masks(value: Any, change: Callable[[Any], Any]) -> Any:
+def map_records(value: FieldValue, change: Callable[[Any], Any]) -> FieldValue:
     """Returns a value with a function applied to the records in it; the masks stay."""
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return change(value)
-    return type(value).of_parts(in_masks(value.values, change), value.mask)
+    return type(value).of_parts(map_records(value.values, change), value.mask)
 
 
-def field(value: Any, name: str, at: Path) -> Any:
+def field_of(value: FieldValue, name: str, at: Path) -> FieldValue:
     """Returns a field of records, masked or not; a field of masked records has their mask too.
 
     Args:
@@ -106,13 +111,13 @@ def field(value: Any, name: str, at: Path) -> Any:
     Raises:
         FieldError: If the value is not records (also a KeyError).
     """
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._field(name, at)
     return field_at(value, (name,), at)
 
 
-def field_at(value: Any, names: tuple[str, ...], at: Path) -> Any:
-    """Returns `field` for each name in turn, in time that is linear in their number.
+def field_at(value: FieldValue, names: tuple[str, ...], at: Path) -> FieldValue:
+    """Returns `field_of` for each name in turn, in time that is linear in their number.
 
     Args:
         value: The value of a field.
@@ -122,14 +127,14 @@ def field_at(value: Any, names: tuple[str, ...], at: Path) -> Any:
     Raises:
         FieldError: If there is no such field (also a KeyError).
     """
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._field_at(names, at)
     if not is_masked(value):
         raise no_such_field(Path(*at.names[: len(at.names) - len(names) + 1]), ())
     return type(value).combined(field_at(value.values, names, at), value.mask)
 
 
-def uncut_field(value: Any, name: str, at: Path) -> Any:
+def uncut_field(value: FieldValue, name: str, at: Path) -> FieldValue:
     """Returns a field of records before they were cut into rows, without masks around them.
 
     Raises:
@@ -141,16 +146,16 @@ def uncut_field(value: Any, name: str, at: Path) -> Any:
     return records._uncut_field(name, at)
 
 
-def as_numpy(value: Any) -> Any:
+def as_numpy(value: FieldValue) -> Any:
     """Returns a field's value in NumPy; see `StructuredTensor.numpy`."""
     is_composite = isinstance(value, _tf.CompositeTensor)
     return _masked_as_numpy(value) if is_composite and is_masked(value) else _tf.as_numpy(value)
 
 
-def _masked_as_numpy(value: Any) -> Any:
+def _masked_as_numpy(value: FieldValue) -> dict[str, Any] | np.ndarray[Any, Any]:
     records = records_in(value)
     if records is not None:
-        return {n: as_numpy(field(value, n, Path(n))) for n in records.field_names()}
+        return {n: as_numpy(field_of(value, n, Path(n))) for n in records.field_names()}
     if isinstance(value.values, tf.Tensor):
         return value.to_numpy()
     rows = uncut_rows(value)

@@ -101,7 +101,7 @@ def are_decimals(meaning: Meaning) -> bool:
     return isinstance(meaning, Unit) and meaning.kind.startswith(_DECIMAL)
 
 
-def common(a: Meaning, b: Meaning) -> tuple[bool, Meaning]:
+def common_meaning(a: Meaning, b: Meaning) -> tuple[bool, Meaning]:
     """Returns whether numbers of both meanings change to one of them, and to which.
 
     Args:
@@ -114,7 +114,7 @@ def common(a: Meaning, b: Meaning) -> tuple[bool, Meaning]:
     return False, None
 
 
-def changes(want: Meaning, have: Meaning) -> bool:
+def can_change(want: Meaning, have: Meaning) -> bool:
     """Returns whether numbers of one meaning may change to another one without loss.
 
     Dates in milliseconds change to days, because they are whole days.
@@ -162,18 +162,18 @@ def factor_of(want: Unit, have: Unit) -> int:
     return 0
 
 
-def not_the_same(want: Meaning, have: Meaning, path: PathLike) -> DTypeError:
+def different_meanings(want: Meaning, have: Meaning, path: PathLike) -> DTypeError:
     """Returns the error for numbers of a meaning that does not change to another one."""
     return DTypeError(
         path,
-        shown(want),
-        shown(have),
+        meaning_text(want),
+        meaning_text(have),
         "Read both with one schema=, or change the type in Arrow: xt.to_arrow(records).cast.",
     )
 
 
-def shown(meaning: Meaning) -> str:
+def meaning_text(meaning: Meaning) -> str:
     """Returns a meaning as text."""
     if meaning is None or isinstance(meaning, Unit):
         return "numbers without a unit" if meaning is None else str(meaning)
-    return ", ".join(f"{name}: {shown(each)}" for name, each in meaning)
+    return ", ".join(f"{name}: {meaning_text(each)}" for name, each in meaning)

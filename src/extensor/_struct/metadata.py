@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from extensor._struct import arrow_types
-from extensor._struct.dims import Axes, Dims, moved
+from extensor._struct.dims import Axes, Dims, move_axes
 
 
 class Metadata(NamedTuple):
@@ -26,19 +26,21 @@ class Metadata(NamedTuple):
 
     def moved(self, axes: Axes) -> Metadata:
         """Returns the metadata of records whose dimensions were moved."""
-        return Metadata(self.types, moved(self.dims, axes)) if self.dims else self
+        return Metadata(self.types, move_axes(self.dims, axes)) if self.dims else self
 
     def selected(self, names: Iterable[str]) -> Metadata:
         """Returns the metadata of records with the given fields only."""
-        return Metadata(arrow_types.selected(self.types, names), self.dims) if self.types else self
+        return (
+            Metadata(arrow_types.select_types(self.types, names), self.dims) if self.types else self
+        )
 
     def after_updates(
         self, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
     ) -> Metadata:
-        """Returns the metadata after an update; see `arrow_types.after_updates`."""
+        """Returns the metadata after an update; see `arrow_types.types_after_updates`."""
         if not self.types:
             return self
-        return Metadata(arrow_types.after_updates(self.types, old, new, names), self.dims)
+        return Metadata(arrow_types.types_after_updates(self.types, old, new, names), self.dims)
 
     def without(self, names: Iterable[str]) -> Metadata:
         """Returns the metadata without the Arrow types of the given fields."""
@@ -50,7 +52,7 @@ class Metadata(NamedTuple):
         """Returns the metadata of both; where both have some, that of the first."""
         if other is NONE or self is other:
             return self
-        return Metadata(arrow_types.joined(self.types, other.types), self.dims or other.dims)
+        return Metadata(arrow_types.merge_types(self.types, other.types), self.dims or other.dims)
 
 
 NONE = Metadata()

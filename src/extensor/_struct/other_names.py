@@ -91,7 +91,7 @@ OF_PATHS = {
 """What to write for a name that `extensor.struct` does not have; some are names of awkward."""
 
 
-def no_attribute(owner: str, name: str, others: dict[str, str]) -> Any:
+def no_attribute(owner: str, name: str, others: dict[str, str]) -> MissingAttributeError:
     """Returns the error for a name that an object does not have.
 
     Args:

@@ -7,15 +7,19 @@ reshaping it along its outer dimensions is the same as doing so with each part, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._protocol.box import box, unbox
 from extensor._protocol.stackable_spec import stacks_by_components
+from extensor._typing import FieldValue
+
+if TYPE_CHECKING:
+    from extensor._protocol.stackable_spec import StackableTypeSpec
 
 
-def row_parts(value: Any) -> list[Any] | None:
+def row_parts(value: FieldValue) -> list[Any] | None:
     """Returns the components of a value that stacks by components; None for other values."""
     spec = tf.type_spec_from_value(value)
     if not stacks_by_components(spec):
@@ -23,7 +27,9 @@ def row_parts(value: Any) -> list[Any] | None:
     return tf.nest.flatten(spec.to_components(value))
 
 
-def map_parts(value: Any, function: Callable[[Any], Any], result: Any, rank: int) -> Any:
+def map_parts(
+    value: FieldValue, function: Callable[[Any], Any], result: StackableTypeSpec, rank: int
+) -> FieldValue:
     """Returns a value with a function applied to each component, or to each of its boxes.
 
     Args:

@@ -14,8 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from extensor._struct.arrow_types import fits
+from extensor._struct.arrow_types import type_fits
 from extensor._struct.meaning import Unit, meaning_of
+from extensor._struct.records import RecordsBase
 
 Decoder = functools.partial[Any]
 """Returns the Python objects of numbers or bytes in nested lists, in which None stays None."""
@@ -37,16 +38,17 @@ def _texts(items: list[Any]) -> list[Any]:
     return [item.decode() if type(item) is bytes else item for item in items]
 
 
-def decoders_of_field(records: Any, name: str, text: bool | None) -> Decoders:
-    """Returns how the values of a field of dense records are decoded."""
-    kept = records._metadata.types.get(name)
+def decoders_of_field(records: RecordsBase, name: str, text: bool | None = None) -> Decoders:
+    """Returns how the values of a field of records are decoded."""
+    dense = records._record
+    kept = dense._metadata.types.get(name)
     decoders = decoders_of(None if kept is None else kept.field.type, text)
-    if decoders is None or kept is None or fits(kept, records._columns[name], records.rank):
+    if decoders is None or kept is None or type_fits(kept, dense._columns[name], dense.rank):
         return decoders
     return decoders_of(None, text)
 
 
-def decoders_of(arrow: Any, text: bool | None) -> Decoders:
+def decoders_of(arrow: pa.DataType | None, text: bool | None) -> Decoders:
     """Returns how the values of a field are decoded.
 
     Args:
@@ -62,7 +64,7 @@ def decoders_of(arrow: Any, text: bool | None) -> Decoders:
 
 
 @functools.lru_cache(maxsize=4096)
-def _decoders_of(arrow: Any, text: bool | None) -> Decoders:
+def _decoders_of(arrow: pa.DataType, text: bool | None) -> Decoders:
     t = pa.types
     if isinstance(arrow, pa.UuidType):
         return _each(lambda items: [None if i is None else uuid.UUID(bytes=i) for i in items])
@@ -94,14 +96,14 @@ class UnknownZoneError(ValueError):
     """A time zone that Python does not know; its argument is the name."""
 
 
-def _zoned(times: Any) -> list[Any]:
+def _zoned(times: pa.Array) -> list[Any]:
     try:
         return times.to_pylist()
     except pa.ArrowInvalid as error:
         raise UnknownZoneError(times.type.tz) from error
 
 
-def _wide_decimals(scale: int, plain: Any) -> Any:
+def _wide_decimals(scale: int, plain: Any) -> object:
     """Returns decimals of several integers each: 64 bits, the lowest first, two's complement."""
     if plain is None:
         return None
@@ -124,7 +126,7 @@ def _each(decode: Callable[[list[Any]], list[Any]]) -> Decoder:
     return functools.partial(_decoded, decode)
 
 
-def _decoded(decode: Callable[[list[Any]], list[Any]], plain: Any) -> Any:
+def _decoded(decode: Callable[[list[Any]], list[Any]], plain: object) -> object:
     if not isinstance(plain, list):
         return decode([plain])[0]
     items: list[Any] = plain

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping
-from typing import Any
+from collections.abc import Iterable, KeysView, Mapping
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -17,21 +17,23 @@ from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
-from extensor._struct.dims import Dims, after_gather, moved, named
+from extensor._struct.dims import Dims, axes_after_gather, move_axes, to_dims
 from extensor._struct.display import text
-from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
     checked_row_splits,
     cut,
-    outer_sizes,
+    first_sizes,
     ragged_sizes,
     row_lengths_or_zero,
     uncut,
 )
 from extensor._struct.spec import StructuredTensorSpec, resolve
 from extensor._struct.tensor import StructuredTensor
-from extensor._typing import TensorLike
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.dense import DenseStructuredTensor
 
 _set = object.__setattr__
 
@@ -91,7 +93,7 @@ class RaggedStructuredTensor(StructuredTensor):
             raise DTypeError(
                 "from_row_splits: values",
                 "a StructuredTensor of rank 1 or more",
-                text.kind(values)
+                text.kind_text(values)
                 if isinstance(values, StructuredTensor)
                 else type(values).__name__,
                 "Cut plain tensors with tf.RaggedTensor.from_row_splits.",
@@ -174,15 +176,14 @@ class RaggedStructuredTensor(StructuredTensor):
         >>> xt.RaggedStructuredTensor.from_uniform_row_length(steps, 2)["minutes"]
         <tf.RaggedTensor [[5, 20], [8, 1]]>
         """
-        nvals: Any = values.shape[0] if isinstance(values, StructuredTensor) and values.rank else 0
-        if nvals is None:
-            nvals = outer_sizes(values, 1)[0]
+        is_valid = isinstance(values, StructuredTensor) and values.rank > 0  # else an error below
+        nvals = first_sizes(values, 1)[0] if is_valid else 0
         splits = row_partition.splits_of_length(uniform_row_length, nvals, nrows)
         return cls.from_row_splits(values, splits, validate)
 
     @classmethod
     def _of_parts(
-        cls, values: Any, row_splits: Any, name: str | None = None
+        cls, values: FieldValue, row_splits: tf.Tensor, name: str | None = None
     ) -> RaggedStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing.
 
@@ -211,7 +212,7 @@ class RaggedStructuredTensor(StructuredTensor):
         return (self._name, *(inner or (None,) * self._values.rank))
 
     def _with_dims(self, dims: Dims) -> RaggedStructuredTensor:
-        values = self._values._with_dims(named(dims[1:]))
+        values = self._values._with_dims(to_dims(dims[1:]))
         name = dims[0] if dims else None
         if name == self._name and values is self._values:
             return self
@@ -220,7 +221,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
         return self
 
-    def _as_dense(self, shape: tf.TensorShape) -> Any:
+    def _as_dense(self, shape: tf.TensorShape) -> StructuredTensor:
         values = self._values._as_dense(tf.TensorShape([None]).concatenate(shape[2:]))
         splits = self._row_splits
         lengths = splits[1:] - splits[:-1]
@@ -239,7 +240,7 @@ class RaggedStructuredTensor(StructuredTensor):
                 size = int(size) if hasattr(size, "numpy") else tf.identity(size)
             nsplits = splits.shape[0]
             nrows = tf.size(lengths) if nsplits is None else nsplits - 1
-        return reshape.split(values, [nrows, size])._with_dims(self._dims)
+        return reshape.split_outer(values, [nrows, size])._with_dims(self._dims)
 
     @property
     def values(self) -> StructuredTensor:
@@ -260,13 +261,6 @@ class RaggedStructuredTensor(StructuredTensor):
         array([2, 1])
         """
         return self._row_splits[1:] - self._row_splits[:-1]
-
-    def partition_outer_dimension(
-        self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
-    ) -> RaggedStructuredTensor:
-        """Returns the records with the first dimension cut into rows: one dimension more."""
-        splits = splits_of(row_partition)
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -300,22 +294,26 @@ class RaggedStructuredTensor(StructuredTensor):
         dims = None if self._name is None else self._dims
         return self._spec_type(shape, values, dtype, dims)
 
+    @property
+    def _record(self) -> DenseStructuredTensor:
+        return self._values._record
+
     def _names(self) -> KeysView[str]:
         return self._values._names()
 
-    def _field(self, name: str, at: Path) -> Any:
+    def _field(self, name: str, at: Path) -> FieldValue:
         return self._cut(self._values._field(name, at), at)
 
-    def _field_at(self, names: tuple[str, ...], at: Path) -> Any:
+    def _field_at(self, names: tuple[str, ...], at: Path) -> FieldValue:
         # The value is cut once for each list on the path, however many names there are.
         return self._cut(self._values._field_at(names, at), at)
 
-    def _cut(self, value: Any, at: Path) -> Any:
+    def _cut(self, value: FieldValue, at: Path) -> FieldValue:
         if isinstance(value, StructuredTensor):
             return RaggedStructuredTensor._of_parts(value, self._row_splits, self._name)
         return cut(value, self._row_splits, at)
 
-    def _uncut_field(self, name: str, at: Path) -> Any:
+    def _uncut_field(self, name: str, at: Path) -> FieldValue:
         return self._values._uncut_field(name, at)
 
     def _updated(
@@ -330,7 +328,7 @@ class RaggedStructuredTensor(StructuredTensor):
         values = self._values._updated(inner, at, comparison and comparison.inside_rows())
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
-    def _uncut(self, value: Any, at: Path, comparison: Comparison | None) -> Any:
+    def _uncut(self, value: FieldValue, at: Path, comparison: Comparison | None) -> FieldValue:
         return uncut(value, self._row_splits, at, comparison)
 
     # The rows are taken off once, not again for each level of the path.
@@ -355,10 +353,10 @@ class RaggedStructuredTensor(StructuredTensor):
     def _with_only(self, paths: list[tuple[str, ...]]) -> RaggedStructuredTensor:
         return self._with_values(self._values._with_only(paths))
 
-    def _with_values(self, values: Any) -> RaggedStructuredTensor:
+    def _with_values(self, values: FieldValue) -> RaggedStructuredTensor:
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
-    def _selected(self, names: Any) -> RaggedStructuredTensor:
+    def _selected(self, names: Iterable[str]) -> RaggedStructuredTensor:
         values = self._values._selected(names)
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
@@ -368,7 +366,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def _outer_sizes(self, rank: int) -> tf.Tensor:
         return ragged_sizes(self, rank)
 
-    def _taken(self, positions: tuple[Any, ...], at: Path) -> Any:
+    def _taken(self, positions: tuple[Any, ...], at: Path) -> StructuredTensor:
         first, rest = positions[0], positions[1:]
         if not isinstance(first, slice):
             return index.take_row(self, positions, at)
@@ -378,10 +376,10 @@ class RaggedStructuredTensor(StructuredTensor):
         if first != index.ALL and index.is_step_of_one(first.step):
             rows = self._sliced(first, at)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
-        return index.gathered_at(self, positions, at)
+        return index.gather_at(self, positions, at)
 
     def _unstacked(self, count: int) -> list[Any]:
-        return index.each_row(self, Path())
+        return index.unstack_rows(self, Path())
 
     def _sliced(self, rows: slice, at: Path) -> RaggedStructuredTensor:
         """Returns rows that are beside each other, without a copy of the values."""
@@ -391,7 +389,7 @@ class RaggedStructuredTensor(StructuredTensor):
         ):
             begin, end, _ = rows.indices(nrows)
             end = max(begin, end)
-            splits = index.sliced(self._row_splits, (slice(begin, end + 1),))
+            splits = index.slice_tensor(self._row_splits, (slice(begin, end + 1),))
             if hasattr(splits, "numpy"):
                 numbers = array_over(self._row_splits)  # indexing in NumPy runs no op
                 start, limit = int(numbers[begin]), int(numbers[end])
@@ -407,7 +405,7 @@ class RaggedStructuredTensor(StructuredTensor):
         values = index.take(self._values, (slice(splits[0], splits[-1]),), at)
         return RaggedStructuredTensor._of_parts(values, splits - splits[0], self._name)
 
-    def _gathered(self, numbers: Any) -> Any:
+    def _gathered(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
             values = self._unnamed()._gathered(numbers.values)
             return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
@@ -416,22 +414,24 @@ class RaggedStructuredTensor(StructuredTensor):
                 return _gathered_rows(self, numbers, ())[0]
             except UnsupportedTypeError:  # values of a field cannot be cut into rows
                 pass
-        rows, values = index.numbered(self, 2)
+        rows, values = index.number_items(self, 2)
         taken = index.gather(values, index.gather(rows, numbers))
-        return taken._with_dims(moved(self._dims, after_gather(numbers.shape.rank, self.rank)))
+        return taken._with_dims(
+            move_axes(self._dims, axes_after_gather(numbers.shape.rank, self.rank))
+        )
 
-    def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
+    def __tf_cut_rows__(self, row_splits: tf.Tensor) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
         return RaggedStructuredTensor._of_parts(self, row_splits)
 
-    def _merged(self, sizes: reshape.Sizes) -> Any:
+    def _merged(self, sizes: reshape.Sizes) -> StructuredTensor:
         return self._values._unnamed()
 
     def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
         return RaggedStructuredTensor._of_parts(self._unnamed(), splits)
 
-    def _merged_dims(self, outer: int, inner: int) -> Any:
+    def _merged_dims(self, outer: int, inner: int) -> StructuredTensor:
         values, splits = self._values, self._row_splits
         if outer == 0:
             return values._merged_dims(0, inner - 1) if inner > 1 else values._unnamed()
@@ -440,13 +440,10 @@ class RaggedStructuredTensor(StructuredTensor):
             return RaggedStructuredTensor._of_parts(values, splits, self._name)
         for _ in range(inner - outer):
             if isinstance(values, RaggedStructuredTensor):
-                splits = index.gathered(values._row_splits, splits)
+                splits = index.gather_tensor(values._row_splits, splits)
                 values = values._values
             else:
-                size = values.shape[1]
-                if size is None:
-                    size = tf.cast(outer_sizes(values, 2)[1], splits.dtype)
-                splits = splits * size
+                splits = splits * tf.cast(first_sizes(values, 2)[1], splits.dtype)
                 values = values._merged_dims(0, 1)
         return RaggedStructuredTensor._of_parts(values._unnamed(), splits, self._name)
 
@@ -462,7 +459,9 @@ class RaggedStructuredTensor(StructuredTensor):
         return split._with_dims((*dims[:axis], None, *dims[axis:])) if dims else split
 
 
-def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+def _gathered_rows(
+    value: FieldValue, numbers: tf.Tensor, outer: tuple[Any, ...]
+) -> tuple[Any, list[Any]]:
     """Returns the rows of ragged records with the given numbers.
 
     Gathers the rows of each field, which takes one op for a tensor or RaggedTensor.
@@ -481,7 +480,7 @@ def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[An
     if isinstance(value, StructuredTensor):
         found: list[list[Any]] = []
 
-        def gathered(part: Any, _: str) -> Any:
+        def gathered(part: FieldValue, _: str) -> FieldValue:
             values, splits = _gathered_rows(part, numbers, outer)
             found.append(splits)
             return values

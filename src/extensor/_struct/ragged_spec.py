@@ -24,23 +24,24 @@ from extensor._protocol.stackable_spec import any_length_shape
 from extensor._protocol.tree import are_compatible, merge
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.columns import Cuts, is_cut_by_type
-from extensor._struct.common_shape import known_rank
-from extensor._struct.dims import Dims, checked_dims, named
+from extensor._struct.common_shape import shape_of_known_rank
+from extensor._struct.dims import Dims, checked_dims, to_dims
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.spec import (
     StructuredTensorSpec,
-    of_any_count,
-    saved_parts,
+    expect_num_parts,
     spec_or_none,
+    with_any_count,
     with_row_splits_dtype,
 )
 from extensor._tf import unstacked
-from extensor._typing import ShapeLike
+from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
 if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
+    from extensor._struct.tensor import StructuredTensor
 
 
 _NAME = "RaggedStructuredTensorSpec"  # in errors and in the repr, which is code of users
@@ -57,11 +58,11 @@ class ListSpec(StructuredTensorSpec):
 
     def __init__(
         self,
-        shape: Any,
+        shape: ShapeLike,
         values_spec: StructuredTensorSpec,
         row_splits_dtype: tf.DType = tf.int64,
     ) -> None:
-        self._shape = known_rank(shape, _NAME)
+        self._shape = shape_of_known_rank(shape, _NAME)
         if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
             raise StructureError(
                 f"{_NAME}.values_spec",
@@ -95,10 +96,12 @@ class ListSpec(StructuredTensorSpec):
         return self._values_spec._record
 
     @abc.abstractmethod
-    def _like(self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType) -> ListSpec:
+    def _like(
+        self, shape: tf.TensorShape, values_spec: StructuredTensorSpec, row_splits_dtype: tf.DType
+    ) -> ListSpec:
         """Returns a spec of other parts with the same name of the first dimension."""
 
-    def _cmp_key(self) -> Any:
+    def _cmp_key(self) -> tuple[Any, ...]:
         return self._shape, self._values_spec, self._row_splits_dtype
 
     def serialize(self) -> tuple[Any, ...]:
@@ -113,7 +116,7 @@ class ListSpec(StructuredTensorSpec):
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        return cls(*saved_parts(cls, serialization, *cls._NUMBERS_OF_PARTS))
+        return cls(*expect_num_parts(cls, serialization, *cls._NUMBERS_OF_PARTS))
 
     def __repr__(self) -> str:
         values = self._values_spec._with_dims(())
@@ -133,7 +136,7 @@ class ListSpec(StructuredTensorSpec):
             self == other or are_compatible(self._cmp_key(), other._cmp_key())
         )
 
-    def most_specific_compatible_type(self, other: Any) -> StructuredTensorSpec | None:
+    def most_specific_compatible_type(self, other: object) -> StructuredTensorSpec | None:
         """Returns the spec with both sides' shapes merged, or None."""
         if not isinstance(other, type(self)) or self.rank != other.rank:
             return None
@@ -142,7 +145,9 @@ class ListSpec(StructuredTensorSpec):
         parts: Any = merge(self._cmp_key(), other._cmp_key())
         return None if parts is None else type(self)(*parts)._with_dims(self._dims or other._dims)
 
-    def _castable_with(self, spec: StructuredTensorSpec, inner: Any) -> Any:
+    def _castable_with(
+        self, spec: StructuredTensorSpec, inner: tf.TypeSpec
+    ) -> StructuredTensorSpec | None:
         """Returns the spec that records of this spec and of another cast to, or None.
 
         Args:
@@ -159,16 +164,16 @@ class ListSpec(StructuredTensorSpec):
         joined = type(self)(shape, with_row_splits_dtype(values, dtype), dtype)
         return joined._with_dims(self._dims or spec._dims)
 
-    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> StructuredTensorSpec:
         own = self._row_splits_dtype  # all inner row splits have the same dtype
         values = self._values_spec.unstacked()._ragged_row(own).stacked(None)
         values = values._with_row_splits_dtype(own)._with_dims(self._values_spec._dims)
         return self._like(self._shape, values, own)
 
-    def _with_record(self, record: Any) -> Any:
+    def _with_record(self, record: DenseStructuredTensorSpec) -> StructuredTensorSpec:
         return self._like(self._shape, record, self._row_splits_dtype)
 
-    def _with_row_splits_dtype(self, dtype: tf.DType) -> Any:
+    def _with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensorSpec:
         return self._like(self._shape, with_row_splits_dtype(self._values_spec, dtype), dtype)
 
     def _find_row_splits_dtypes(self) -> set[tf.DType]:
@@ -179,7 +184,9 @@ class ListSpec(StructuredTensorSpec):
         count = sum(count for _, count in self._column_boxes)
         return alone_or_list([tf.TensorSpec(None, tf.variant)] * count)
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor] | tf.Tensor:
+    def to_boxed_tensor(
+        self, value: FieldValue, minimum_rank: int = 0
+    ) -> list[tf.Tensor] | tf.Tensor:
         """Returns each column of the records as a variant tensor."""
         expect_type(self, value)
         boxes: list[Any] = []
@@ -188,10 +195,10 @@ class ListSpec(StructuredTensorSpec):
             boxes.extend(box(spec, column, minimum_rank))
         return alone_or_list(boxes)
 
-    def _unboxed(self, boxes: list[Any]) -> Any:
+    def _unboxed(self, boxes: list[Any]) -> StructuredTensor:
         rest = iter(boxes)
 
-        def column(spec: Any, count: int) -> Any:
+        def column(spec: tf.TypeSpec, count: int) -> FieldValue:
             own = [next(rest) for _ in range(count)]
             is_ragged = isinstance(spec, tf.RaggedTensorSpec)
             return unbox_parts(spec, own) if is_ragged else unbox(spec, own)
@@ -232,7 +239,9 @@ class RaggedRowSpec(ListSpec):
     def _with_dims(self, dims: Dims) -> RaggedRowSpec:
         return self._like(self._shape, self._values_spec._with_dims(dims), self._row_splits_dtype)
 
-    def _like(self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType) -> RaggedRowSpec:
+    def _like(
+        self, shape: tf.TensorShape, values_spec: StructuredTensorSpec, row_splits_dtype: tf.DType
+    ) -> RaggedRowSpec:
         return RaggedRowSpec(shape, values_spec, row_splits_dtype)
 
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
@@ -244,18 +253,18 @@ class RaggedRowSpec(ListSpec):
         inner = spec.values_spec if isinstance(spec, RaggedRowSpec) else spec
         return self._castable_with(spec, inner)
 
-    def _cast_records(self, value: Any) -> Any:
+    def _cast_records(self, value: FieldValue) -> StructuredTensor:
         return self._values_spec.cast(value)._with_hint(self)
 
-    def _refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         return self._like(value.shape, self._values_spec._refined(value), self._row_splits_dtype)
 
-    def to_components(self, value: Any) -> tuple[Any, ...]:
+    def to_components(self, value: FieldValue) -> tuple[Any, ...]:
         """Returns the components of the values."""
         return self._values_spec.to_components(value)
 
-    def from_components(self, components: tuple[Any, ...]) -> Any:
+    def from_components(self, components: tuple[Any, ...]) -> StructuredTensor:
         """Returns the row with the given components."""
         return self._values_spec.from_components(components)._with_hint(self)
 
@@ -272,13 +281,15 @@ class RaggedRowSpec(ListSpec):
     def _any_length(self) -> StructuredTensorSpec:
         return self._values_spec._any_length()
 
-    def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec] | tf.TypeSpec:
         """Returns the TensorSpecs of the boxes: of the row, or of its elements."""
         if minimum_rank:
             return self._values_spec.boxed_tensor_spec(minimum_rank)
         return super().boxed_tensor_spec()
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
+    def to_boxed_tensor(
+        self, value: FieldValue, minimum_rank: int = 0
+    ) -> list[tf.Tensor] | tf.Tensor:
         """Returns the boxes of the row, or of its elements."""
         if minimum_rank:
             expect_type(self, value)
@@ -292,10 +303,10 @@ class RaggedRowSpec(ListSpec):
             for c in self._values_spec._column_specs(rows)
         ]
 
-    def _to_columns(self, value: Any) -> list[Any]:
+    def _to_columns(self, value: FieldValue) -> list[Any]:
         return self._values_spec._to_columns(value)
 
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
+    def _from_columns(self, columns: Iterator[Any]) -> StructuredTensor:
         return self._values_spec._from_columns(columns)._with_hint(self)
 
 
@@ -331,11 +342,11 @@ class RaggedStructuredTensorSpec(ListSpec):
         shape: Any,
         values_spec: StructuredTensorSpec,
         row_splits_dtype: tf.DType = tf.int64,
-        dims: Any = None,
+        dims: str | Sequence[str | None] | None = None,
     ) -> Any:
         """Returns a new spec; that of one row, if the shape is that of the values."""
         if not isinstance(shape, tf.TensorShape):  # to copy one takes half of the time
-            shape = known_rank(shape, _NAME)
+            shape = shape_of_known_rank(shape, _NAME)
         if isinstance(values_spec, StructuredTensorSpec) and shape.rank == values_spec.rank:
             row = RaggedRowSpec(shape, values_spec, row_splits_dtype)
             return row if dims is None else row._with_dims(checked_dims(dims, shape.rank, _NAME))
@@ -359,7 +370,7 @@ class RaggedStructuredTensorSpec(ListSpec):
         self._name: str | None = None
         if dims is not None:
             names = checked_dims(dims, self.rank, _NAME)
-            self._values_spec = values_spec._with_dims(named(names[1:]))
+            self._values_spec = values_spec._with_dims(to_dims(names[1:]))
             self._name = names[0] if names else None
         nrows = self._shape[0]
         splits = tf.TensorSpec([None if nrows is None else nrows + 1], self._row_splits_dtype)
@@ -390,7 +401,7 @@ class RaggedStructuredTensorSpec(ListSpec):
         )
 
     def _like(
-        self, shape: Any, values_spec: Any, row_splits_dtype: tf.DType
+        self, shape: tf.TensorShape, values_spec: StructuredTensorSpec, row_splits_dtype: tf.DType
     ) -> RaggedStructuredTensorSpec:
         dims = None if self._name is None else (self._name, *values_spec.dims)
         return RaggedStructuredTensorSpec(shape, values_spec, row_splits_dtype, dims)
@@ -416,7 +427,7 @@ class RaggedStructuredTensorSpec(ListSpec):
             return None
         return self._castable_with(spec, inner)
 
-    def _cast_records(self, value: Any) -> Any:
+    def _cast_records(self, value: FieldValue) -> StructuredTensor:
         value = value._as_ragged(self._row_splits_dtype)
         path = f"{_NAME}.row_splits"
         if self._row_splits_dtype == tf.int32 != value._row_splits.dtype:
@@ -427,16 +438,16 @@ class RaggedStructuredTensorSpec(ListSpec):
         cast = RaggedStructuredTensor._of_parts(values, splits)
         return cast._with_dims(self._dims or value._dims)
 
-    def _refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
-        values = of_any_count(self._values_spec._refined(value.values))
+        values = with_any_count(self._values_spec._refined(value.values))
         return self._like(value.shape, values, self._row_splits_dtype)
 
-    def to_components(self, value: Any) -> tuple[Any, ...]:
+    def to_components(self, value: FieldValue) -> tuple[Any, ...]:
         """Returns the values and the row splits."""
         return value._values, value._row_splits
 
-    def from_components(self, components: tuple[Any, ...]) -> Any:
+    def from_components(self, components: tuple[Any, ...]) -> StructuredTensor:
         """Returns the RaggedStructuredTensor with the given components."""
         records = RaggedStructuredTensor._of_parts(components[0], components[1], self._name)
         remember(records)
@@ -466,11 +477,11 @@ class RaggedStructuredTensorSpec(ListSpec):
             rows = Cuts(0, self._shape[0], self._row_splits_dtype)
         return self._values_spec._column_specs(rows._replace(levels=rows.levels + 1))
 
-    def _to_columns(self, value: Any) -> list[Any]:
+    def _to_columns(self, value: FieldValue) -> list[Any]:
         splits = value.row_splits
         return [cut(c, splits, Path()) for c in self._values_spec._to_columns(value.values)]
 
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
+    def _from_columns(self, columns: Iterator[Any]) -> StructuredTensor:
         splits: list[tf.Tensor] = []
 
         def below() -> Iterator[Any]:
@@ -486,7 +497,7 @@ class RaggedStructuredTensorSpec(ListSpec):
 
 def ragged_spec_of(
     shape: tf.TensorShape, records: StructuredTensorSpec, row_splits_dtype: tf.DType
-) -> Any:
+) -> StructuredTensorSpec:
     """Returns the spec of records of a shape in which each inner dimension is ragged.
 
     Args:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import abc
 from collections.abc import KeysView
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct.dims import Dims
+from extensor._typing import FieldValue
+
+if TYPE_CHECKING:
+    from extensor._struct.dense import DenseStructuredTensor
+    from extensor._struct.spec import StructuredTensorSpec
+    from extensor._struct.tensor import StructuredTensor
 
 
-class Records(abc.ABC):
+class RecordsBase(abc.ABC):
     """The base of StructuredTensor, without imports of the modules that its methods use.
 
     Functions that take any value of a field test for this class. The code that depends on the
@@ -27,19 +33,24 @@ class Records(abc.ABC):
         """The names of the dimensions; `()` if none has a name."""
 
     @abc.abstractmethod
-    def _with_dims(self, dims: Dims) -> Any:
+    def _with_dims(self, dims: Dims) -> StructuredTensor:
         """Returns the records with other names of their dimensions. Validates nothing."""
+
+    @property
+    @abc.abstractmethod
+    def _record(self) -> DenseStructuredTensor:
+        """The dense records that hold the fields, below any ragged dimensions."""
 
     @abc.abstractmethod
     def _names(self) -> KeysView[str]:
         """Returns the names of the fields, in which a name is found by its hash."""
 
     @abc.abstractmethod
-    def _field(self, name: str, at: Path) -> Any:
+    def _field(self, name: str, at: Path) -> FieldValue:
         """Returns a field's value; `at` is the path from the root to the field, for errors."""
 
     @abc.abstractmethod
-    def _field_at(self, names: tuple[str, ...], at: Path) -> Any:
+    def _field_at(self, names: tuple[str, ...], at: Path) -> FieldValue:
         """Returns the value of a field inside records; `at` is the path from the root to it.
 
         Args:
@@ -48,7 +59,7 @@ class Records(abc.ABC):
         """
 
     @abc.abstractmethod
-    def _uncut_field(self, name: str, at: Path) -> Any:
+    def _uncut_field(self, name: str, at: Path) -> FieldValue:
         """Returns a field's value for the records before they were cut into rows."""
 
     @abc.abstractmethod
@@ -60,33 +71,33 @@ class Records(abc.ABC):
         """Returns the first `rank` sizes, if the records are uniform in them."""
 
     @abc.abstractmethod
-    def _describe_any_count(self) -> Any:
+    def _describe_any_count(self) -> StructuredTensorSpec:
         """Returns the spec of the records of all rows, without their number."""
 
     @abc.abstractmethod
-    def _taken(self, positions: tuple[Any, ...], at: Path) -> Any:
+    def _taken(self, positions: tuple[Any, ...], at: Path) -> StructuredTensor:
         """Returns the records at the given positions; see `index.take`."""
 
     @abc.abstractmethod
     def _unstacked(self, count: int) -> list[Any]:
-        """Returns each of `count` eager records, as `_taken` returns it; see `index.each`."""
+        """Returns each of `count` eager records, as `_taken` returns it; see `index.unstack`."""
 
     @abc.abstractmethod
-    def _gathered(self, numbers: Any) -> Any:
+    def _gathered(self, numbers: tf.Tensor) -> StructuredTensor:
         """Returns the records at the given indices; see `index.gather`."""
 
     @abc.abstractmethod
-    def _merged(self, sizes: list[Any]) -> Any:
-        """Returns the records with the outer two dimensions merged; see `reshape.merged`."""
+    def _merged(self, sizes: list[Any]) -> StructuredTensor:
+        """Returns the records with the outer two dimensions merged; see `reshape.merge_outer`."""
 
     @abc.abstractmethod
-    def _split(self, sizes: list[Any]) -> Any:
-        """Returns the records with the outermost dimension split; see `reshape.split`."""
+    def _split(self, sizes: list[Any]) -> StructuredTensor:
+        """Returns the records with the outermost dimension split; see `reshape.split_outer`."""
 
     @abc.abstractmethod
-    def _expanded(self, axis: int) -> Any:
-        """Returns the records with a new dimension of size 1; see `reshape.expanded`."""
+    def _expanded(self, axis: int) -> StructuredTensor:
+        """Returns the records with a new dimension of size 1; see `reshape.expand_dims`."""
 
     @abc.abstractmethod
-    def _merged_dims(self, outer: int, inner: int) -> Any:
-        """Returns the records with some dimensions merged into one; see `reshape.merged_dims`."""
+    def _merged_dims(self, outer: int, inner: int) -> StructuredTensor:
+        """Returns the records with some dimensions merged into one; see `reshape.merge_dims`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
@@ -11,6 +11,9 @@ from extensor._path import Path
 from extensor._struct.display import text
 from extensor._tf._tf_as_tensor import NoArray
 from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    pass
 
 
 def refusal(
@@ -36,10 +39,12 @@ def refusal(
         fix = without_fields
     else:
         fix = f"Use one of the fields: {example(f'records[{_code(path)}]')}."
-    return DTypeError(use, "a tensor, or a value that converts to one", text.kind(records), fix)
+    return DTypeError(
+        use, "a tensor, or a value that converts to one", text.kind_text(records), fix
+    )
 
 
-def _fits(spec: Any, strings: bool) -> bool:
+def _fits(spec: tf.TypeSpec, strings: bool) -> bool:
     dtype: Any = getattr(spec, "dtype", None)
     if not isinstance(dtype, tf.DType):
         return False
@@ -47,12 +52,11 @@ def _fits(spec: Any, strings: bool) -> bool:
 
 
 def _code(path: Path) -> str:
-    return repr(str(path)) if "'" in str(path) else f'"{path}"' if '"' not in str(path) else (
-        repr(str(path))
-    )  # fmt: skip
+    text = str(path)
+    return repr(text) if "'" in text or '"' in text else f'"{text}"'
 
 
-def _refuse_as_array(records: Any) -> NoReturn:
+def _refuse_as_array(records: object) -> NoReturn:
     # NumPy and TensorFlow would read records of rank 1 or more as a sequence.
     raise refusal(
         records,
@@ -63,14 +67,14 @@ def _refuse_as_array(records: Any) -> NoReturn:
 
 
 def _binary(symbol: str) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> NoReturn:
+    def operator(self: Any, other: object) -> NoReturn:
         raise refusal(self, f"records {symbol} value", lambda field: f"{field} {symbol} 1")
 
     return operator
 
 
 def _reflected(symbol: str) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> NoReturn:
+    def operator(self: Any, other: object) -> NoReturn:
         raise refusal(self, f"value {symbol} records", lambda field: f"1 {symbol} {field}")
 
     return operator

@@ -13,26 +13,27 @@ from extensor._dispatch.call import follows_protocol
 from extensor._protocol.box import box, unbox
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._tf import BaseResourceVariable, stacked, unstacked
+from extensor._typing import FieldValue
 
 Sizes = list[Any]
 """Sizes of dimensions: ints, or scalar tensors where the static size is unknown."""
 
 
-def merged(value: Any, sizes: Sizes) -> Any:
+def merge_outer(value: FieldValue, sizes: Sizes) -> FieldValue:
     """Returns a value with its outer two dimensions merged; `sizes` are their sizes."""
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
-        return _reshaped(value, [sizes[0] * sizes[1]], 2)
+        return _reshape_outer(value, [sizes[0] * sizes[1]], 2)
     if isinstance(value, tf.RaggedTensor):
         return value.merge_dims(0, 1)
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._merged(sizes)
     result = stacked(unstacked(unstacked(tf.type_spec_from_value(value))), None)
-    return map_parts(value, lambda part: merged(part, sizes), result, 2)
+    return map_parts(value, lambda part: merge_outer(part, sizes), result, 2)
 
 
-def merged_dims(value: Any, outer: int, inner: int) -> Any:
+def merge_dims(value: FieldValue, outer: int, inner: int) -> FieldValue:
     """Returns a value with its dimensions from `outer` to `inner` merged into one.
 
     Args:
@@ -40,14 +41,14 @@ def merged_dims(value: Any, outer: int, inner: int) -> Any:
         outer: The first dimension to merge, not negative.
         inner: The last dimension to merge; at most the last one of the records.
     """
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._merged_dims(outer, inner)
     if isinstance(value, tf.RaggedTensor):
         return value.merge_dims(outer, inner)
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
-        return _merged_tensor(tf.convert_to_tensor(value), outer, inner)
+        return _merge_tensor_dims(tf.convert_to_tensor(value), outer, inner)
     spec: Any = tf.type_spec_from_value(value)
-    boxes = [_merged_tensor(part, outer, inner) for part in box(spec, value, inner + 1)]
+    boxes = [_merge_tensor_dims(part, outer, inner) for part in box(spec, value, inner + 1)]
     for _ in range(inner + 1):
         spec = unstacked(spec)
     for _ in range(outer + 1):
@@ -55,7 +56,7 @@ def merged_dims(value: Any, outer: int, inner: int) -> Any:
     return unbox(spec, boxes)
 
 
-def _merged_tensor(tensor: tf.Tensor, outer: int, inner: int) -> tf.Tensor:
+def _merge_tensor_dims(tensor: tf.Tensor, outer: int, inner: int) -> tf.Tensor:
     shape = tensor.shape
     merged = shape[outer : inner + 1].num_elements()
     static = tf.TensorShape([*shape[:outer], merged, *shape[inner + 1 :]])
@@ -68,33 +69,33 @@ def _merged_tensor(tensor: tf.Tensor, outer: int, inner: int) -> tf.Tensor:
     return result
 
 
-def split(value: Any, sizes: Sizes) -> Any:
+def split_outer(value: FieldValue, sizes: Sizes) -> FieldValue:
     """Returns a value with its outermost dimension split into two dimensions of these sizes."""
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
-        return _reshaped(value, sizes, 1)
+        return _reshape_outer(value, sizes, 1)
     if isinstance(value, tf.RaggedTensor):
         nrows, length = (tf.cast(size, value.row_splits.dtype) for size in sizes)
         return tf.RaggedTensor.from_uniform_row_length(value, length, nrows, validate=False)
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._split(sizes)
     nrows, length = (size if isinstance(size, int) else None for size in sizes)
     result = stacked(stacked(unstacked(tf.type_spec_from_value(value)), length), nrows)
-    return map_parts(value, lambda part: split(part, sizes), result, 1)
+    return map_parts(value, lambda part: split_outer(part, sizes), result, 1)
 
 
-def expanded(value: Any, axis: int) -> Any:
+def expand_dims(value: FieldValue, axis: int) -> FieldValue:
     """Returns a value with a new dimension of size 1 before the dimension `axis`.
 
     Args:
         value: Any value of a field.
         axis: At most the rank of the records that have the value.
     """
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._expanded(axis)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)):
         return tf.expand_dims(value, axis)
     if is_masked(value):
-        return type(value).of_parts(expanded(value.values, axis), expanded(value.mask, axis))
+        return type(value).of_parts(expand_dims(value.values, axis), expand_dims(value.mask, axis))
     if follows_protocol(type(value)):
         return tf.expand_dims(value, axis)
     spec = tf.type_spec_from_value(value)
@@ -120,7 +121,7 @@ def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
     return tf.range(nrows + 1) * length
 
 
-def _reshaped(tensor: Any, outer: Sizes, count: int) -> tf.Tensor:
+def _reshape_outer(tensor: tf.Tensor, outer: Sizes, count: int) -> tf.Tensor:
     """Returns a tensor with its first `count` dimensions reshaped to the sizes `outer`."""
     tensor = tf.convert_to_tensor(tensor)
     if None not in tensor.shape[count:] and all(isinstance(size, int) for size in outer):

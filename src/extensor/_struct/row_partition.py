@@ -10,17 +10,11 @@ import tensorflow as tf
 from extensor._authoring.comparison import with_checks
 from extensor._count_text import count_text
 from extensor._protocol.run_time_check import asserted
+from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError
 
 
-def splits_of(row_partition: Any) -> Any:
-    """Returns the row splits of a tf.experimental.RowPartition; row splits as they are."""
-    if isinstance(row_partition, tf.experimental.RowPartition):
-        return row_partition.row_splits()
-    return row_partition
-
-
-def splits_of_lengths(row_lengths: Any) -> Any:
+def splits_of_lengths(row_lengths: Any) -> np.ndarray[Any, Any] | tf.Tensor:
     """Returns the row splits of rows with the given lengths."""
     if not isinstance(row_lengths, tf.Tensor):
         lengths = _integers(row_lengths, "row_lengths")
@@ -33,7 +27,9 @@ def splits_of_lengths(row_lengths: Any) -> Any:
     return tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], 0)
 
 
-def splits_of_rowids(value_rowids: Any, nrows: Any, validate: bool) -> Any:
+def splits_of_rowids(
+    value_rowids: Any, nrows: int | tf.Tensor | None, validate: bool
+) -> np.ndarray[Any, Any] | tf.Tensor:
     """Returns the row splits of values with the given row numbers, which do not decrease.
 
     Args:
@@ -71,7 +67,9 @@ def splits_of_rowids(value_rowids: Any, nrows: Any, validate: bool) -> Any:
     return splits_of_lengths(lengths)
 
 
-def splits_of_length(length: Any, nvals: Any, nrows: Any) -> Any:
+def splits_of_length(
+    length: TensorLike, nvals: int | tf.Tensor, nrows: int | tf.Tensor | None
+) -> np.ndarray[Any, Any] | tf.Tensor:
     """Returns the row splits of rows with one length.
 
     Args:
@@ -100,7 +98,7 @@ def splits_of_length(length: Any, nvals: Any, nrows: Any) -> Any:
     return tf.range(tf.cast(nrows, tf.int64) + 1) * tf.cast(length, tf.int64)
 
 
-def _integers(numbers: Any, name: str) -> Any:
+def _integers(numbers: TensorLike, name: str) -> np.ndarray[Any, Any]:
     array = np.asarray(numbers)
     if not array.size and array.dtype.kind == "f":
         array = array.astype(np.int64)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -21,12 +21,16 @@ from extensor._protocol.run_time_check import LATER, asserted
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._tf import BaseResourceVariable, ragged_tensor
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
-def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
+
+def checked_row_splits(row_splits: Any, values: StructuredTensor, validate: bool) -> tf.Tensor:
     """Returns row splits as a tensor. Validates them against `values` unless in a graph.
 
     Args:
@@ -75,7 +79,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     return row_splits
 
 
-def _is_known_cut(values: Any, row_splits: Any) -> bool:
+def _is_known_cut(values: StructuredTensor, row_splits: tf.Tensor) -> bool:
     """Returns whether row splits of a graph are those of other records with as many values."""
     sizes = GraphSizes()
     learn_from_records(sizes)
@@ -109,9 +113,9 @@ def _bad_splits(expected: str, received: str) -> StructureError:
     )
 
 
-def outer_sizes(value: Any, rank: int) -> tf.Tensor:
+def outer_sizes(value: FieldValue, rank: int) -> tf.Tensor:
     """Returns the first `rank` sizes of a value, uniform in them, as an int32 tensor."""
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._outer_sizes(rank)
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
         return tf.shape(value)[:rank]
@@ -123,7 +127,16 @@ def outer_sizes(value: Any, rank: int) -> tf.Tensor:
     return tf.shape(box(tf.type_spec_from_value(value), value, rank)[0])[:rank]
 
 
-def ragged_sizes(value: Any, rank: int) -> tf.Tensor:
+def first_sizes(value: FieldValue, rank: int) -> list[Any]:
+    """Returns the first `rank` sizes of a value: ints, or scalar tensors where they are unknown."""
+    sizes = list(shape_of(value)[:rank])
+    if None not in sizes:
+        return sizes
+    found = tf.unstack(outer_sizes(value, rank), rank)
+    return [found[i] if size is None else size for i, size in enumerate(sizes)]
+
+
+def ragged_sizes(value: FieldValue, rank: int) -> tf.Tensor:
     """Returns the first `rank` sizes of a value that has `values` and `row_splits`."""
     splits = value.row_splits
     nrows = tf.shape(splits)[:1] - 1
@@ -139,7 +152,7 @@ def row_lengths_or_zero(row_splits: tf.Tensor) -> tf.Tensor:
     return tf.concat([row_splits[:1], row_splits[1:] - row_splits[:-1]], axis=0)
 
 
-def cut(values: Any, row_splits: Any, at: object) -> Any:
+def cut(values: FieldValue, row_splits: tf.Tensor, at: object) -> FieldValue:
     """Returns a field's values cut into rows. Runs no op.
 
     Raises:
@@ -161,7 +174,9 @@ def cut(values: Any, row_splits: Any, at: object) -> Any:
     )
 
 
-def uncut(value: Any, row_splits: Any, at: Path, comparison: Comparison | None = None) -> Any:
+def uncut(
+    value: FieldValue, row_splits: tf.Tensor, at: Path, comparison: Comparison | None = None
+) -> FieldValue:
     """Returns the `values` of a ragged value whose rows are those of a collection of records.
 
     Args:
@@ -201,10 +216,10 @@ def uncut(value: Any, row_splits: Any, at: Path, comparison: Comparison | None =
     raise _other_splits(at, own, row_splits, _other_row(row, lengths[row], expected[row]))
 
 
-def _compared(own: Any, row_splits: Any, at: Path) -> list[Any]:
+def _compared(own: tf.Tensor, row_splits: tf.Tensor, at: Path) -> list[Any]:
     """Returns the op of a graph that compares the row splits of a value with those of records."""
 
-    def count(splits: Any) -> list[Any]:
+    def count(splits: tf.Tensor) -> list[Any]:
         return [tf.size(splits) - 1] if splits.shape[0] is None else []
 
     other_row = _other_splits(at, own, row_splits, _other_row(LATER, LATER, LATER), LATER)
@@ -220,14 +235,14 @@ def _compared(own: Any, row_splits: Any, at: Path) -> list[Any]:
     )
 
 
-def _other_row(row: Any, length: Any, expected: Any) -> str:
+def _other_row(row: int | str, length: int | str, expected: int | str) -> str:
     return f"row {row} of length {length} instead of {expected}"
 
 
 def _other_splits(
     at: Path,
-    own: Any,
-    row_splits: Any,
+    own: tf.Tensor,
+    row_splits: tf.Tensor,
     received: str | None = None,
     count: str = "unknown number of",
 ) -> StructureError:

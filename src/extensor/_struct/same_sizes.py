@@ -18,7 +18,7 @@ from extensor._protocol.run_time_check import LATER, asserted
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.common_shape import (
-    length_of,
+    length_text,
     other_rows,
     other_sizes,
     row_splits_at,
@@ -26,9 +26,10 @@ from extensor._struct.common_shape import (
 )
 from extensor._struct.field import shape_of
 from extensor._struct.parts import row_parts
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._struct.row_splits import row_lengths_or_zero
 from extensor._tf import BatchableTypeSpec
+from extensor._typing import FieldValue
 from extensor.errors import StructureError
 
 
@@ -40,12 +41,12 @@ class _Reference(NamedTuple):
     value: Any
     axis: int
 
-    def now(self) -> Any:
+    def now(self) -> int | tf.Tensor:
         """Returns the size in a run of the graph."""
         return self.value if isinstance(self.value, int) else _size(self.value, self.axis)
 
 
-def compared(
+def with_size_checks(
     shape: tf.TensorShape,
     kept: Mapping[str, Any],
     added: Mapping[str, Any],
@@ -89,7 +90,9 @@ def compared(
     return {name: with_checks(checks[name], value) for name, value in added.items()}
 
 
-def of_count(value: Any, like: Any, error: StructureError, comparison: Comparison) -> Any:
+def with_count_check(
+    value: FieldValue, like: FieldValue, error: StructureError, comparison: Comparison
+) -> FieldValue:
     """Returns a value, which fails in a run where it has other than the rows of another value.
 
     Args:
@@ -132,8 +135,8 @@ def _differing(
         yield name, value, others, references
 
 
-def _is_comparable(value: Any) -> bool:
-    if isinstance(value, (tf.Tensor, tf.RaggedTensor, Records)):
+def _is_comparable(value: FieldValue) -> bool:
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor, RecordsBase)):
         return True
     if is_symbolic(value):
         return False
@@ -159,7 +162,7 @@ def _reference(
     return found or rows
 
 
-def _sizes(value: Any, axis: int, comparison: Comparison) -> set[Size]:
+def _sizes(value: FieldValue, axis: int, comparison: Comparison) -> set[Size]:
     """Returns the size of an axis of a value, as each of its tensors says it."""
     shape = shape_of(value)
     if shape.rank is not None and shape.rank > axis and shape[axis] is not None:
@@ -167,7 +170,7 @@ def _sizes(value: Any, axis: int, comparison: Comparison) -> set[Size]:
     return known_sizes(value, axis, comparison.sizes)
 
 
-def _size(value: Any, axis: int) -> tf.Tensor:
+def _size(value: FieldValue, axis: int) -> tf.Tensor:
     """Returns the size of an axis of a value, when the graph runs."""
     splits = row_splits_at(value, axis)
     if splits is not None:  # rows of one length, or none
@@ -179,7 +182,7 @@ def _size(value: Any, axis: int) -> tf.Tensor:
 
 def _check_sizes(
     path: Path,
-    value: Any,
+    value: FieldValue,
     axes: list[int],
     shape: tf.TensorShape,
     references: dict[int, _Reference],
@@ -214,14 +217,16 @@ def _now(shape: tf.TensorShape, references: dict[int, _Reference]) -> list[Any]:
     return [references[a].now() if a in references else size for a, size in enumerate(shape)]
 
 
-def _same(size: Any, expected: Any, of: Any, axis: int) -> Any:
+def _same(
+    size: int | tf.Tensor, expected: int | tf.Tensor, of: int | FieldValue, axis: int
+) -> tf.Tensor:
     """Returns whether a size is that of a dimension of another value; no rows have any length."""
     splits = None if isinstance(of, int) else row_splits_at(of, axis)
     same = tf.equal(size, expected)
     return same if splits is None else tf.logical_or(same, tf.size(splits) < 2)
 
 
-def _size_or_none(value: Any, axis: int) -> tf.Tensor | None:
+def _size_or_none(value: FieldValue, axis: int) -> tf.Tensor | None:
     return _size(value, axis) if extents(value, axis) else None
 
 
@@ -272,7 +277,7 @@ def _compare_rows(
 
 def _check_rows(
     path: Path,
-    splits: Any,
+    splits: tf.Tensor,
     axis: int,
     shape: tf.TensorShape,
     references: dict[int, _Reference],
@@ -290,7 +295,7 @@ def _check_rows(
     if reference is not None:
         size = tf.cast(reference.now(), splits.dtype)
         known = reference.value if isinstance(reference.value, int) else LATER
-        wrong = other_rows(path, length_of(reference.name, shape, known), LATER, LATER)
+        wrong = other_rows(path, length_text(reference.name, shape, known), LATER, LATER)
         numbers = [size] * (known == LATER)
     else:
         size, sizes = lengths[:1], _now(shape, references)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import difflib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
@@ -19,19 +19,10 @@ from extensor._protocol.tree import map_shapes, with_items
 from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.columns import Columns, columns_of
 from extensor._struct.dims import Dims
-from extensor._struct.records import Records
-from extensor._tf import (
-    component_specs,
-    describes_extension,
-    from_components,
-    to_components,
-)
-from extensor.errors import (
-    FieldError,
-    ProtocolError,
-    RegistrationError,
-    StructureError,
-)
+from extensor._struct.records import RecordsBase
+from extensor._tf import component_specs, describes_extension, from_components, to_components
+from extensor._typing import FieldValue
+from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
 
 if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -79,7 +70,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """Returns this spec with other names of its dimensions."""
 
     @abc.abstractmethod
-    def _cmp_key(self) -> Any:
+    def _cmp_key(self) -> tuple[Any, ...]:
         """Returns what makes specs equal: all but the metadata."""
 
     def _share_key(self, other: Any) -> None:
@@ -111,7 +102,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """The spec that holds the fields, below any ragged dimensions."""
 
     @abc.abstractmethod
-    def _refined(self, value: Any) -> StructuredTensorSpec:
+    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
 
     def field_names(self) -> tuple[str, ...]:
@@ -150,7 +141,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
     def cast(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
-        value: Any,
+        value: object,
         casting_context: object | None = None,
         *,
         extra: Literal["error", "ignore"] | Iterable[PathLike] = "error",
@@ -186,7 +177,9 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """
         return self._cast_as(value, CastRequest.of(extra, times), casting_context)
 
-    def _cast_as(self, value: Any, request: CastRequest, casting_context: Any = None) -> Any:
+    def _cast_as(
+        self, value: Any, request: CastRequest, casting_context: object | None = None
+    ) -> StructuredTensor:
         """Casts as `cast`, with its arguments `extra` and `times` as a request."""
         describe = getattr(value, "__tf_type_spec__", None)
         if describe is None and not isinstance(value, tf.TypeSpec):
@@ -218,9 +211,9 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
             raise wrong
         return self._cast_records(value)
 
-    def to_tensors(self, value: Any) -> list[tf.Tensor]:
+    def to_tensors(self, value: FieldValue) -> list[tf.Tensor]:
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
-        if isinstance(value, Records) and self._accepts(tf.type_spec_from_value(value)):
+        if isinstance(value, RecordsBase) and self._accepts(tf.type_spec_from_value(value)):
             # TensorFlow would compare the dtype and shape of each tensor with its spec again.
             tensors = tf.nest.flatten(self.to_components(value), expand_composites=True)
             if all(isinstance(tensor, tf.Tensor) for tensor in tensors):
@@ -249,13 +242,13 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
         return python_class(self, name)
 
-    def _cast_castable(self, value: Any) -> Any:
+    def _cast_castable(self, value: FieldValue) -> StructuredTensor:
         """Casts a StructuredTensor whose spec `castable_type` accepted before."""
         own = value.__tf_type_spec__()
         return value if own is self else self._cast_records(value)
 
     @abc.abstractmethod
-    def _cast_records(self, value: Any) -> Any:
+    def _cast_records(self, value: FieldValue) -> StructuredTensor:
         """Casts a StructuredTensor that has the spec's fields and rank."""
 
     @abc.abstractmethod
@@ -318,9 +311,9 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
             yield from _units_in(field, path / name)
 
     def _repr_html_(self) -> str:
-        from extensor._struct.display.html import of_spec
+        from extensor._struct.display.html import spec_html
 
-        return of_spec(self)
+        return spec_html(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Prints the tree of fields in IPython, where the repr would be one long line."""
@@ -338,11 +331,11 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         pairs = zip(sorted(self.field_names()) or [""], self.component_specs, strict=True)
         return [columns_of(spec, Path(name)) for name, spec in pairs]
 
-    def _from_columns(self, columns: Iterator[Any]) -> Any:
+    def _from_columns(self, columns: Iterator[Any]) -> StructuredTensor:
         return self.from_components(tuple([part._from_columns(columns) for part in self._parts]))
 
 
-def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
+def with_row_splits_dtype(spec: tf.TypeSpec, dtype: tf.DType) -> tf.TypeSpec:
     """Returns the spec of a field with one dtype for all row splits."""
     if isinstance(spec, StructuredTensorSpec):
         is_done = not spec._row_splits_dtypes() - {dtype}
@@ -359,7 +352,7 @@ def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
     return spec
 
 
-def row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
+def row_splits_dtypes_of(spec: tf.TypeSpec) -> set[tf.DType]:
     """Returns the dtypes of the row splits inside the spec of a field."""
     if isinstance(spec, StructuredTensorSpec):
         return set(spec._row_splits_dtypes())
@@ -372,7 +365,7 @@ def row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
     return found
 
 
-def of_any_count(spec: StructuredTensorSpec) -> StructuredTensorSpec:
+def with_any_count(spec: StructuredTensorSpec) -> StructuredTensorSpec:
     """Returns the spec of the records of all rows, whose number changes from batch to batch.
 
     The spec of a value has no such number, like `tf.RaggedTensorSpec.from_value`. Otherwise a
@@ -384,7 +377,7 @@ def of_any_count(spec: StructuredTensorSpec) -> StructuredTensorSpec:
         return spec
 
 
-def spec_or_none(spec_or_value: Any) -> Any:
+def spec_or_none(spec_or_value: object) -> tf.TypeSpec | None:
     """Returns a spec as it is, the spec of an extension value, or None for anything else."""
     if isinstance(spec_or_value, tf.TypeSpec):
         return spec_or_value
@@ -392,7 +385,7 @@ def spec_or_none(spec_or_value: Any) -> Any:
     return None if type_spec is None else type_spec()
 
 
-def saved_parts(cls: type, serialization: Any, *numbers: int) -> Any:
+def expect_num_parts(cls: type, serialization: tuple[Any, ...], *numbers: int) -> tuple[Any, ...]:
     """Returns a spec's serialization as it is, if it has one of the expected numbers of parts.
 
     Raises:
@@ -408,7 +401,7 @@ def saved_parts(cls: type, serialization: Any, *numbers: int) -> Any:
     )
 
 
-def parts_of_spec(spec: Any) -> dict[str, Any]:
+def parts_of_spec(spec: tf.TypeSpec) -> dict[str, Any]:
     """Returns the specs of the components of an extension type by name, or by place.
 
     Records have fields instead, and tensors have no parts.
@@ -424,12 +417,12 @@ def _named(components: Any) -> dict[str, Any]:
     return {f"[{i}]": part for i, part in enumerate(tf.nest.flatten(components))}
 
 
-def parts_of_value(value: Any) -> dict[str, Any]:
+def parts_of_value(value: FieldValue) -> dict[str, Any]:
     """Returns the components of an extension value, by the names of `parts_of_spec`."""
     return _named(to_components(tf.type_spec_from_value(value), value))
 
 
-def with_parts(value: Any, parts: dict[str, Any]) -> Any:
+def with_parts(value: FieldValue, parts: dict[str, Any]) -> FieldValue:
     """Returns an extension value with other components, by the names of `parts_of_spec`."""
     spec = tf.type_spec_from_value(value)
     own = component_specs(spec)
@@ -438,13 +431,13 @@ def with_parts(value: Any, parts: dict[str, Any]) -> Any:
     return from_components(spec, tf.nest.pack_sequence_as(own, list(parts.values())))
 
 
-def has_records(spec: Any) -> bool:
+def has_records(spec: tf.TypeSpec) -> bool:
     """Returns whether a spec is that of records, or of an extension value with records in it."""
     is_records = isinstance(spec, StructuredTensorSpec)
     return is_records or any(map(has_records, parts_of_spec(spec).values()))
 
 
-def units_of(spec: Any) -> dict[Path, Any]:
+def units_of(spec: object) -> dict[Path, Any]:
     """Returns the meaning of the numbers in all records of a value, by path."""
     spec = unmasked(spec)
     if isinstance(spec, StructuredTensorSpec):
@@ -452,7 +445,7 @@ def units_of(spec: Any) -> dict[Path, Any]:
     return dict(_units_in(spec, Path())) if isinstance(spec, tf.TypeSpec) else {}
 
 
-def _units_in(spec: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _units_in(spec: tf.TypeSpec, path: Path) -> Iterator[tuple[Path, Any]]:
     spec = unmasked(spec)
     if isinstance(spec, StructuredTensorSpec):
         yield from spec._find_units(path)
@@ -461,7 +454,7 @@ def _units_in(spec: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield from _units_in(part, path / name)
 
 
-def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
+def resolve(path: PathLike, fields: Container[str]) -> tuple[str, ...]:
     """Returns the names of a path. A string equal to a field's name means that field.
 
     The empty string is a name too, not the path of the records themselves. So a name that is
@@ -472,7 +465,7 @@ def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
     return Path.of(path).names
 
 
-def unmasked(spec: Any) -> Any:
+def unmasked(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of the values of masked values; other specs as they are."""
     while stacks_by_components(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
         spec = spec.values

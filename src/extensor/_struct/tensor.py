@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import tensorflow as tf
 
@@ -17,14 +17,13 @@ from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
 from extensor._struct.other_names import OtherNames
 from extensor._struct.refusal import RefusesMath
-from extensor._struct.spec import (
-    StructuredTensorSpec,
-    no_such_field,
-    resolve,
-    root_is_no_field,
-)
-from extensor._typing import TensorLike
+from extensor._struct.spec import StructuredTensorSpec, no_such_field, resolve, root_is_no_field
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, ExtensorError, ImmutableError, StructureError
+
+if TYPE_CHECKING:
+    from extensor._struct.ragged import RaggedStructuredTensor
+    from extensor._struct.value import StructuredTensorValue
 
 _set = object.__setattr__
 
@@ -64,7 +63,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
     _value_type: ClassVar[Any]
     """The class of concrete values, set by its file."""
 
-    def __tf_concrete__(self) -> Any:
+    def __tf_concrete__(self) -> StructuredTensorValue:
         """Returns what `tf.compat.v1.Session.run` returns: a StructuredTensorValue."""
         return self._value_type.from_tensor(self)
 
@@ -131,7 +130,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
         return self._with_dims(checked_dims(dims, self.rank, f"{type(self).__name__}.with_dims"))
 
-    def _unnamed(self) -> Any:
+    def _unnamed(self) -> StructuredTensor:
         """Returns the records without a name for their first dimension."""
         dims = self._dims
         return self._with_dims((None, *dims[1:])) if dims else self
@@ -150,7 +149,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
 
     @abc.abstractmethod
-    def _selected(self, names: Any) -> StructuredTensor:
+    def _selected(self, names: Iterable[str]) -> StructuredTensor:
         """Returns a copy with these fields only, in this order. All of them must exist."""
 
     @abc.abstractmethod
@@ -180,7 +179,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
     @abc.abstractmethod
     def _describe(self) -> StructuredTensorSpec: ...
 
-    def field_value(self, path: PathLike) -> Any:
+    def field_value(self, path: PathLike) -> FieldValue:
         """Returns the value of a field, for all records.
 
         Args:
@@ -264,7 +263,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             parent = by_name[name] if name in by_name else self._field(name, at / name)
             if masked.records_in(parent) is None:
                 raise no_such_field(Path(*at, name, *next(iter(inner))), ())
-            by_name[name] = masked.in_masks(
+            by_name[name] = masked.map_records(
                 parent, lambda old, new=inner, at=at / name: old._with_updates(new, at, below)
             )
         return self._updated(by_name, at, comparison)
@@ -299,7 +298,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         tree = _tree(paths)
         kept = [n for n in self.field_names() if n not in tree or tree[n]]
         nested = {
-            n: masked.in_masks(self._at(n), operator.methodcaller("_without", tree[n]))
+            n: masked.map_records(self._at(n), operator.methodcaller("_without", tree[n]))
             for n in kept
             if n in tree
         }
@@ -325,7 +324,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """Returns `with_only`, for the names of paths that exist."""
         tree = _tree(paths)
         nested = {
-            n: masked.in_masks(self._at(n), operator.methodcaller("_with_only", below))
+            n: masked.map_records(self._at(n), operator.methodcaller("_with_only", below))
             for n, below in tree.items()
             if below
         }
@@ -350,7 +349,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             at = at / name
             value = masked.uncut_field(value, name, at)
 
-    def _at(self, name: str) -> Any:
+    def _at(self, name: str) -> FieldValue:
         return self._field(name, Path(name))
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> StructuredTensor:
@@ -382,10 +381,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             )
         return self if outer == inner else self._merged_dims(outer, inner)
 
-    @abc.abstractmethod
     def partition_outer_dimension(
         self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
-    ) -> StructuredTensor:
+    ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more.
 
         Args:
@@ -402,10 +400,16 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         >>> steps.partition_outer_dimension(rows)["minutes"]
         <tf.RaggedTensor [[5, 20], [8]]>
         """
+        from extensor._struct.ragged import RaggedStructuredTensor
+
+        splits: Any = row_partition
+        if isinstance(splits, tf.experimental.RowPartition):
+            splits = splits.row_splits()
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     def to_dense(
         self, default_values: Mapping[Any, Any] | None = None, masked: bool = False
-    ) -> Any:
+    ) -> FieldValue:
         """Returns the records with rows filled up to the longest one.
 
         Lists inside the records stay ragged; the filled records have empty lists.
@@ -532,7 +536,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             "Get a changed copy by with_updates, without or with_only.",
         )
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         spec = self.__tf_type_spec__()
         return _rebuilt, (spec, spec.to_components(self))
 
@@ -540,10 +544,10 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         return self
 
     def __repr__(self) -> str:
-        return text.short(self)
+        return text.short_text(self)
 
     def _repr_html_(self) -> str:
-        return html.of_records(self)
+        return html.records_html(self)
 
     def _ipython_key_completions_(self) -> list[str]:
         """Returns what may follow `records["` in a notebook: the fields, then the paths inside."""
@@ -562,5 +566,5 @@ def _tree(paths: list[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
     return {name: [] if () in below else below for name, below in tree.items()}
 
 
-def _rebuilt(spec: StructuredTensorSpec, components: Any) -> Any:
+def _rebuilt(spec: StructuredTensorSpec, components: tuple[FieldValue, ...]) -> StructuredTensor:
     return spec.from_components(components)

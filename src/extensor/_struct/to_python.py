@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +18,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._path import Path, quoted
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
-from extensor._struct.masked import field, is_masked, is_union
+from extensor._struct.masked import field_of, is_masked, is_union, under_masks
 from extensor._struct.python_values import (
     Decoder,
     Decoders,
@@ -26,15 +26,19 @@ from extensor._struct.python_values import (
     decoders_of_field,
     of_flat_lists,
 )
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, FormatError
 
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
+
 Way = Callable[[Any, str], Decoders]
-"""Returns how the values of a field of dense records are decoded."""
+"""Returns how the values of a field of records are decoded."""
 
 
 @refuse_deep_nesting("to_py")
-def to_py(records: Any, text: bool | None = None) -> Any:
+def to_py(records: StructuredTensor, text: bool | None = None) -> Any:
     """Returns a dict for a record, and nested lists of dicts for a collection.
 
     Args:
@@ -53,12 +57,12 @@ def to_py(records: Any, text: bool | None = None) -> Any:
         raise _unfit(undecoded(records), at.names, decode, records.rank) from error.__cause__
 
 
-def undecoded(records: Any) -> Any:
+def undecoded(records: StructuredTensor) -> Any:
     """Returns `to_py` with the numbers and bytes of the tensors, whatever they mean."""
     return _records(records, lambda dense, name: None, Path())
 
 
-def expect_values(records: Any, method: str) -> None:
+def expect_values(records: StructuredTensor, method: str) -> None:
     """Raises DTypeError if the tensors of records are part of a graph and hold no values.
 
     Args:
@@ -76,20 +80,20 @@ def expect_values(records: Any, method: str) -> None:
     )
 
 
-def _symbolic_fields(records: Any, at: Path) -> Any:
+def _symbolic_fields(records: Any, at: Path) -> Iterator[Path]:
     for name in records.field_names():
         value = records._uncut_field(name, at / name)
-        if isinstance(value, Records):
+        if isinstance(value, RecordsBase):
             yield from _symbolic_fields(value, at / name)
         elif not _holds_values(value):
             yield at / name
 
 
-def _holds_values(value: Any) -> bool:
+def _holds_values(value: FieldValue) -> bool:
     """Returns whether the tensors of a value are not part of a graph. Makes no specs."""
     if isinstance(value, tf.Tensor):
         return hasattr(value, "numpy")
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         records: Any = value
         while hasattr(records, "row_splits"):
             if not hasattr(records.row_splits, "numpy"):
@@ -106,28 +110,28 @@ def _records(records: Any, way: Way, at: Path) -> Any:
     """Returns records in as many nested lists as they have dimensions."""
     splits = getattr(records, "row_splits", None)
     if splits is not None:
-        return _cut(_records(records.values, way, at), splits)
+        return _cut_list(_records(records.values, way, at), splits)
     names = records.field_names()
     if not records.rank:
         return {n: _field(records, n, way, at / n) for n in names}
     if not names:
         return _empty_records(records.shape.as_list())
     columns = [_field(records, n, way, at / n) for n in names]
-    return _merged(_dicts_of(names), columns, records.rank)
+    return _merge_columns(_dicts_of(names), columns, records.rank)
 
 
-def _field(records: Any, name: str, way: Way, at: Path) -> Any:
+def _field(records: StructuredTensor, name: str, way: Way, at: Path) -> Any:
     value = records._field(name, at)
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return _records(value, way, at)
     return _plain(value, way(records, name), records.rank, way, at)
 
 
-def _cut(items: list[Any], splits: Any) -> list[Any]:
+def _cut_list(items: list[Any], splits: tf.Tensor) -> list[Any]:
     return [items[start:end] for start, end in itertools.pairwise(splits.numpy().tolist())]
 
 
-def _plain(value: Any, decoders: Decoders, rank: int, way: Way, at: Path) -> Any:
+def _plain(value: FieldValue, decoders: Decoders, rank: int, way: Way, at: Path) -> Any:
     """Returns a field's value in nested lists.
 
     Args:
@@ -140,22 +144,20 @@ def _plain(value: Any, decoders: Decoders, rank: int, way: Way, at: Path) -> Any
     if isinstance(value, tf.Tensor) and decoders is None:  # most fields
         plain = value.numpy()
         return plain.tolist() if isinstance(plain, (np.ndarray, np.generic)) else plain
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return _records(value, way, at)
     if is_masked(value):
-        inner = value
-        while is_masked(inner):
-            inner = inner.values
-        if isinstance(inner, Records):
+        inner = under_masks(value)
+        if isinstance(inner, RecordsBase):
             return _masked_records(value, inner, way, at)
         if is_union(inner):
-            return _hidden(_plain(value.values, decoders, rank, way, at), _numbers(value.mask))
+            return _with_none(_plain(value.values, decoders, rank, way, at), _numbers(value.mask))
     elif is_union(value):
         by_name = (
             decoders if isinstance(decoders, Mapping) else dict.fromkeys(value.names, decoders)
         )
         rows = [iter(_plain(value.variants[n], by_name[n], 1, way, at)) for n in value.names]
-        return _placed(_numbers(value.codes), rows)
+        return _union_items(_numbers(value.codes), rows)
     if decoders is None or isinstance(decoders, Mapping):
         return _undecoded(value, rank)
     try:
@@ -168,13 +170,13 @@ def _plain(value: Any, decoders: Decoders, rank: int, way: Way, at: Path) -> Any
         raise _UnfitError(at, decoders) from error
 
 
-def _decoded(value: Any, decode: Decoder, rank: int) -> Any:
+def _decoded(value: FieldValue, decode: Decoder, rank: int) -> Any:
     """Returns `_undecoded` with all flat values decoded by one call, also those under a mask."""
     rows = uncut_rows(value) if isinstance(value, tf.RaggedTensor) or is_masked(value) else None
     if rows is not None:
-        return _cut(_decoded(rows[0], decode, 1), rows[1])
+        return _cut_list(_decoded(rows[0], decode, 1), rows[1])
     if is_masked(value):
-        return _hidden(_decoded(value.values, decode, rank), _numbers(value.mask))
+        return _with_none(_decoded(value.values, decode, rank), _numbers(value.mask))
     is_tensor = isinstance(value, (tf.Tensor, tf.Variable))
     decode_flat = of_flat_lists(decode)
     if not is_tensor or not value.shape.rank or decode_flat is None:
@@ -188,7 +190,7 @@ def _decoded(value: Any, decode: Decoder, rank: int) -> Any:
     return made.reshape(array.shape).tolist()
 
 
-def _undecoded(value: Any, rank: int) -> Any:
+def _undecoded(value: FieldValue, rank: int) -> Any:
     """Returns a value of any type but records, with the numbers and bytes of its tensors."""
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return _numbers(value)
@@ -196,7 +198,7 @@ def _undecoded(value: Any, rank: int) -> Any:
         return value.to_py()
     splits = getattr(value, "row_splits", None)
     if splits is not None:
-        return _cut(_undecoded(value.values, 1), splits)
+        return _cut_list(_undecoded(value.values, 1), splits)
     if not rank:
         return value
     spec = tf.type_spec_from_value(value)
@@ -206,50 +208,50 @@ def _undecoded(value: Any, rank: int) -> Any:
     return elements if rank == 1 else [_undecoded(each, rank - 1) for each in elements]
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: FieldValue) -> Any:
     if isinstance(value, tf.RaggedTensor):
         return value.to_list()
     plain = value.numpy()
     return plain.tolist() if hasattr(plain, "tolist") else plain
 
 
-def _masked_records(value: Any, records: Any, way: Way, at: Path) -> Any:
+def _masked_records(value: FieldValue, records: Any, way: Way, at: Path) -> Any:
     """Returns masked records, with None for those that are null.
 
     Each field gets the mask of the records first: what a null hides is not decoded.
     """
-    names, rank, dense = records.field_names(), records.rank, records
-    while hasattr(dense, "row_splits"):
-        dense = dense.values
+    names, rank = records.field_names(), records.rank
     if names:
-        columns = [_plain(field(value, n, at / n), way(dense, n), rank, way, at / n) for n in names]
-        plain = _merged(_dicts_of(names), columns, rank)
+        columns = [
+            _plain(field_of(value, n, at / n), way(records, n), rank, way, at / n) for n in names
+        ]
+        plain = _merge_columns(_dicts_of(names), columns, rank)
     else:
         plain = _records(records, way, at)
     while is_masked(value):
-        plain = _hidden(plain, _numbers(value.mask))
+        plain = _with_none(plain, _numbers(value.mask))
         value = value.values
     return plain
 
 
-def _hidden(plain: Any, mask: Any) -> Any:
+def _with_none(plain: Any, mask: object) -> Any:
     """Returns values with None where a mask in nested lists is False."""
     if plain is None or not isinstance(mask, list):
         return plain if mask else None
     valid: list[Any] = mask
     if not valid or isinstance(valid[0], bool):
         return [item if own else None for item, own in zip(plain, valid, strict=True)]
-    return [_hidden(item, own) for item, own in zip(plain, valid, strict=True)]
+    return [_with_none(item, own) for item, own in zip(plain, valid, strict=True)]
 
 
-def _placed(codes: Any, rows: list[Any]) -> Any:
+def _union_items(codes: Any, rows: list[Any]) -> Any:
     if not isinstance(codes, list):
         return next(rows[codes])
     inner: list[Any] = codes
-    return [_placed(code, rows) for code in inner]
+    return [_union_items(code, rows) for code in inner]
 
 
-def _merged(dicts: Callable[[list[Any]], list[Any]], columns: list[Any], rank: int) -> Any:
+def _merge_columns(dicts: Callable[[list[Any]], list[Any]], columns: list[Any], rank: int) -> Any:
     """Returns the records of columns in nested lists; None where a list is null."""
     if rank == 0:
         return dicts([[column] for column in columns])[0]
@@ -257,7 +259,7 @@ def _merged(dicts: Callable[[list[Any]], list[Any]], columns: list[Any], rank: i
         return None if columns[0] is None else dicts(columns)
     if columns[0] is None:
         return None
-    return [_merged(dicts, list(row), rank - 1) for row in zip(*columns, strict=True)]
+    return [_merge_columns(dicts, list(row), rank - 1) for row in zip(*columns, strict=True)]
 
 
 @functools.lru_cache(maxsize=256)
@@ -285,7 +287,7 @@ class _UnfitError(Exception):
     """A value that cannot be decoded. Its arguments: the path of the field, and the Decoder."""
 
 
-def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> FormatError:
+def _unfit(plain: Any, names: tuple[str, ...], decode: Decoder, rank: int) -> FormatError:
     """Returns the error for the first value of a field that cannot be decoded.
 
     Args:
@@ -323,7 +325,7 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> Format
     )
 
 
-def _fits(decode: Any, value: Any) -> bool:
+def _fits(decode: Decoder, value: FieldValue) -> bool:
     try:
         decode(value)
     except (OverflowError, ValueError):
@@ -332,7 +334,7 @@ def _fits(decode: Any, value: Any) -> bool:
 
 
 def _places(
-    plain: Any, text: str, names: tuple[str, ...], rank: int, record: tuple[int, ...]
+    plain: object, text: str, names: tuple[str, ...], rank: int, record: tuple[int, ...]
 ) -> Iterator[tuple[str, tuple[int, ...], Any]]:
     """Yields each value of a field, with its path and the number of its record."""
     if isinstance(plain, list):

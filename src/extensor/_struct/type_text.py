@@ -13,7 +13,7 @@ from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
 from extensor._struct.code import code_of
 from extensor._struct.field import expect_mapping
-from extensor._struct.masked import is_masked, is_union
+from extensor._struct.masked import is_union, under_masks
 from extensor._struct.meaning import Unit, meaning_of
 from extensor._struct.spec import no_such_field
 from extensor.errors import DTypeError
@@ -24,7 +24,7 @@ _PATTERN = re.compile(
 )
 
 
-def text_of(kept: ArrowType) -> Any:
+def type_text(kept: ArrowType) -> str | dict[str, Any]:
     """Returns the type of the numbers of a field as text; for a union, a dict by variant.
 
     Args:
@@ -33,7 +33,7 @@ def text_of(kept: ArrowType) -> Any:
     return _text_of(kept.field.type)
 
 
-def _text_of(arrow: Any) -> Any:
+def _text_of(arrow: pa.DataType) -> str | dict[str, Any]:
     while not pa.types.is_union(arrow):
         if isinstance(arrow, pa.BaseExtensionType):
             arrow = arrow.storage_type
@@ -45,7 +45,7 @@ def _text_of(arrow: Any) -> Any:
     return {f.name: _text_of(f.type) for f in fields if meaning_of(f.type) is not None}
 
 
-def types_of(types: Any, field_specs: Mapping[str, Any], rank: int) -> ArrowTypes:
+def to_arrow_types(types: Any, field_specs: Mapping[str, Any], rank: int) -> ArrowTypes:
     """Returns the Arrow types of fields.
 
     Args:
@@ -63,10 +63,12 @@ def types_of(types: Any, field_specs: Mapping[str, Any], rank: int) -> ArrowType
     for name in types:
         if name not in field_specs:
             raise no_such_field(Path(name), tuple(field_specs))
-    return {name: _kept(name, each, field_specs[name], rank) for name, each in types.items()}
+    return {
+        name: _to_arrow_type(name, each, field_specs[name], rank) for name, each in types.items()
+    }
 
 
-def _kept(name: str, given: Any, spec: Any, rank: int) -> ArrowType:
+def _to_arrow_type(name: str, given: object, spec: tf.TypeSpec, rank: int) -> ArrowType:
     form = form_of(spec, rank)
     if isinstance(given, pa.DataType):
         arrow = given
@@ -87,10 +89,9 @@ def _kept(name: str, given: Any, spec: Any, rank: int) -> ArrowType:
     return ArrowType(pa.field(name, arrow), form)
 
 
-def _arrow_of(given: Any, spec: Any, at: Path) -> pa.DataType:
+def _arrow_of(given: object, spec: tf.TypeSpec, at: Path) -> pa.DataType:
     """Returns the Arrow type of one value of a field."""
-    while is_masked(spec):
-        spec = spec.values
+    spec = under_masks(spec)
     if isinstance(given, Mapping) and is_union(spec):
         fields = [
             pa.field(name, _arrow_of(given[name], spec.variants[name], at / name))
@@ -111,7 +112,7 @@ def _arrow_of(given: Any, spec: Any, at: Path) -> pa.DataType:
         ) from error
 
 
-def _plain(spec: Any) -> pa.DataType:
+def _plain(spec: tf.TypeSpec) -> pa.DataType:
     dtype = getattr(spec, "dtype", None)
     if dtype == tf.string:
         return pa.binary()

@@ -6,25 +6,22 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct.change import changed
-from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.inside import map_inside
-from extensor._struct.masked import is_masked, is_union
-from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.spec import (
-    StructuredTensorSpec,
-    parts_of_spec,
-    parts_of_value,
-    spec_or_none,
-    units_of,
-    with_parts,
-)
+from extensor._struct.change import change_numbers
+from extensor._struct.inside import map_records_with_spec
+from extensor._struct.spec import spec_or_none, units_of
+from extensor._typing import FieldValue
+
+if TYPE_CHECKING:
+    from extensor._struct.dense_spec import DenseStructuredTensorSpec
+    from extensor._struct.tensor import StructuredTensor
 
 
-def have_other_units(want: Any, have: Any) -> bool:
+def have_other_units(want: tf.TypeSpec | None, have: object) -> bool:
     """Returns whether numbers in the records of a value have other units than in another spec.
 
     Args:
@@ -35,12 +32,12 @@ def have_other_units(want: Any, have: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _have_other_units(want: Any, have: Any) -> bool:
+def _have_other_units(want: tf.TypeSpec, have: tf.TypeSpec | None) -> bool:
     wanted, had = units_of(want), units_of(have)
     return wanted != had and any(wanted.get(at, unit) != unit for at, unit in had.items())
 
 
-def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
+def with_units_of(spec: tf.TypeSpec, value: FieldValue, path: Path | None = None) -> FieldValue:
     """Returns a value with the numbers in its records changed to the units that a spec has.
 
     Fields that the spec does not have stay as they are.
@@ -53,37 +50,25 @@ def with_units_of(spec: Any, value: Any, path: Path | None = None) -> Any:
     Raises:
         DTypeError: If a change loses information (also a TypeError).
     """
-    path = Path() if path is None else path
-    spec = spec.values if is_masked(spec) else spec
-    if is_masked(value) or isinstance(value, RaggedStructuredTensor):
-        return map_inside(value, lambda part, _: with_units_of(spec, part, path))
-    if not isinstance(spec, StructuredTensorSpec):
-        return _with_units_in_parts(spec, value, path)
-    if not isinstance(value, DenseStructuredTensor):
-        return value
-    record = spec._record
-    wanted, had = record._meanings, value._meanings()
-    types = dict(value._metadata.types)
 
-    def of_field(part: Any, name: str) -> Any:
-        if name not in record.field_specs:
-            return part
-        field = record.field_specs[name]
-        if name not in wanted or name not in had:
-            return with_units_of(field, part, path / name)
-        if wanted[name] == had[name]:
-            return part
-        types[name] = record._metadata.types[name]
-        return changed(part, wanted[name], had[name], field, path / name)
+    def changed_record(
+        records: StructuredTensor, record: DenseStructuredTensorSpec, at: Path
+    ) -> StructuredTensor:
+        wanted, had = record._meanings, records._meanings()
+        types = dict(records._metadata.types)
 
-    made = value._map_parts(of_field)
-    return made._with_metadata(made._metadata._replace(types=types))
+        def of_field(part: FieldValue, name: str) -> FieldValue:
+            if name not in record.field_specs:
+                return part
+            spec = record.field_specs[name]
+            if name not in wanted or name not in had:
+                return with_units_of(spec, part, at / name)
+            if wanted[name] == had[name]:
+                return part
+            types[name] = record._metadata.types[name]
+            return change_numbers(part, wanted[name], had[name], spec, at / name)
 
+        made = records._map_parts(of_field)
+        return made._with_metadata(made._metadata._replace(types=types))
 
-def _with_units_in_parts(spec: Any, value: Any, path: Path) -> Any:
-    if is_union(spec) or not units_of(spec):
-        return value
-    wanted, parts = parts_of_spec(spec), parts_of_value(value)
-    return with_parts(
-        value, {n: with_units_of(wanted.get(n), part, path / n) for n, part in parts.items()}
-    )
+    return map_records_with_spec(value, spec, changed_record, Path() if path is None else path)

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.rows import uncut_rows
 from extensor._path import Path, PathLike
 from extensor._struct import to_python
 from extensor._struct.arrow_types import NONE, ArrowTypes
-from extensor._struct.common_shape import known_rank
+from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.dims import Dims, checked_dims, named
+from extensor._struct.dims import Dims, checked_dims, to_dims
 from extensor._struct.other_names import NoDataFrame
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.zipped import zip_fields
 from extensor._tf._tf_eager import constants, eagerly
-from extensor._typing import ShapeLike
+from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
 _Ragged = tf.compat.v1.ragged.RaggedTensorValue
@@ -71,7 +71,7 @@ class StructuredTensorValue(NoDataFrame):
                 type(fields).__name__,
                 'Write {"title": np.array(["Tea"])}.',
             )
-        static = known_rank(shape, type(self).__name__)
+        static = shape_of_known_rank(shape, type(self).__name__)
         names = checked_dims(dims, static.rank, type(self).__name__)
         self._init(static, {name: _as_value(v) for name, v in fields.items()}, names, NONE)
         for name, field in self._columns.items():
@@ -103,7 +103,7 @@ class StructuredTensorValue(NoDataFrame):
         >>> xt.StructuredTensorValue.from_tensor(xt.DenseStructuredTensor([2], {"x": [1, 2]}))
         StructuredTensorValue(shape=(2,), fields={'x': array([1, 2], dtype=int32)})
         """
-        if not isinstance(records, Records):
+        if not isinstance(records, RecordsBase):
             raise DTypeError(
                 "StructuredTensorValue.from_tensor",
                 "a StructuredTensor",
@@ -124,11 +124,17 @@ class StructuredTensorValue(NoDataFrame):
         with eagerly():
             fields = {name: _tensor_of(field) for name, field in self._columns.items()}
             if None not in self._shape.as_list()[1:]:
-                dense = DenseStructuredTensor(self._shape, fields, self._dims or None)
-                records = dense._with_metadata(dense._metadata._replace(types=self._types))
+                records: Any = DenseStructuredTensor(self._shape, fields)
+            elif fields:
+                records = zip_fields(fields, self.rank)
             else:
-                ragged = _ragged(self._shape, fields, self._types)
-                records = ragged.with_dims(self._dims or None)
+                raise StructureError(
+                    "StructuredTensorValue.to_tensor",
+                    "at least one field, which has the rows of ragged records",
+                    "0 fields",
+                    "Keep the StructuredTensor itself.",
+                )
+            records = _with_types(records, self._types)._with_dims(self._dims)
         return constants(records)
 
     @property
@@ -221,7 +227,7 @@ class StructuredTensorValue(NoDataFrame):
             "Make a new value of changed fields.",
         )
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         arguments = (self._shape.as_list(), self._columns, self._dims or None)
         return _unpickled, (*arguments, dict(self._types))
 
@@ -232,22 +238,21 @@ class StructuredTensorValue(NoDataFrame):
         return f"StructuredTensorValue(shape={shape}, fields={self._columns!r}{dims})"
 
 
-def _unpickled(shape: Any, fields: Any, dims: Any, types: Any) -> StructuredTensorValue:
+def _unpickled(
+    shape: list[int | None], fields: dict[str, Any], dims: Dims | None, types: ArrowTypes
+) -> StructuredTensorValue:
     made = StructuredTensorValue(shape, fields, dims)
     _set(made, "_types", types)
     return made
 
 
 def _value_of(value: Any) -> Any:
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         made = StructuredTensorValue.__new__(StructuredTensorValue)
         records: Any = value
         names = records.field_names()
         fields = {n: _value_of(records.field_value((n,))) for n in names}
-        dense = records
-        while isinstance(dense, RaggedStructuredTensor):
-            dense = dense.values
-        made._init(records.shape, fields, named(records.dims), dense._metadata.types)
+        made._init(records.shape, fields, to_dims(records.dims), records._record._metadata.types)
         return made
     if isinstance(value, tf.RaggedTensor):
         return _Ragged(_value_of(value.values), value.row_splits.numpy())
@@ -257,19 +262,19 @@ def _value_of(value: Any) -> Any:
     return value
 
 
-def _dtype_of(value: Any) -> Any:
+def _dtype_of(value: FieldValue) -> type:
     return object if value.dtype == tf.string else value.dtype.as_numpy_dtype
 
 
-def _as_value(value: Any) -> Any:
-    if isinstance(value, (Records, tf.Tensor, tf.RaggedTensor, tf.Variable)):
+def _as_value(value: object) -> Any:
+    if isinstance(value, (RecordsBase, tf.Tensor, tf.RaggedTensor, tf.Variable)):
         return _value_of(value)
     if isinstance(value, (StructuredTensorValue, _Ragged, np.ndarray)):
         return value
     return value if hasattr(value, "__tf_type_spec__") else np.asarray(value)
 
 
-def _tensor_of(value: Any) -> Any:
+def _tensor_of(value: Any) -> FieldValue:
     if isinstance(value, StructuredTensorValue):
         return value.to_tensor()
     if isinstance(value, _Ragged):
@@ -277,42 +282,18 @@ def _tensor_of(value: Any) -> Any:
     return tf.convert_to_tensor(value) if isinstance(value, np.ndarray) else value
 
 
-def _shape_of(value: Any) -> Any:
+def _shape_of(value: Any) -> tf.TensorShape | None:
     if isinstance(value, _Ragged):
-        inner = _shape_of(value.values)
+        inner = _shape_of(value.values) or tf.TensorShape(None)
         return tf.TensorShape([len(value.row_splits) - 1, None]).concatenate(inner[1:])
     shape = getattr(value, "shape", None)
     return None if shape is None else tf.TensorShape(shape)
 
 
-def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) -> Any:
-    """Returns ragged records of fields that have the same rows."""
-    if not fields:
-        raise StructureError(
-            "StructuredTensorValue.to_tensor",
-            "at least one field, which has the rows of ragged records",
-            "0 fields",
-            "Keep the StructuredTensor itself.",
-        )
-    cut = {name: uncut_rows(field) for name, field in fields.items()}
-    splits: Any = next((rows[1] for rows in cut.values() if rows is not None), None)
-    values: dict[str, Any] = {}
-    for name, rows in cut.items():
-        if rows is None or not np.array_equal(rows[1], splits):
-            raise StructureError(
-                Path(name),
-                "the same rows as the other fields",
-                "rows of other lengths",
-                "Give every field the rows of the records.",
-            )
-        values[name] = rows[0]
-    inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
-    if None not in inner.as_list()[1:]:
-        dense = DenseStructuredTensor(inner, values)
-        below: Any = dense._with_metadata(dense._metadata._replace(types=types))
-    else:
-        below = _ragged(inner, values, types)
-    return RaggedStructuredTensor.from_row_splits(below, splits)
+def _with_types(records: StructuredTensor, types: ArrowTypes) -> StructuredTensor:
+    if isinstance(records, RaggedStructuredTensor):
+        return records._with_values(_with_types(records.values, types))
+    return records._with_metadata(records._metadata._replace(types=types))
 
 
 def _equal(a: Any, b: Any) -> bool:

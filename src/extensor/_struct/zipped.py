@@ -11,11 +11,12 @@ from typing import Any
 from extensor._authoring.comparison import Comparison
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
-from extensor._struct.dense import zipped
+from extensor._struct.dense import dense_of_fields
 from extensor._struct.field import as_field, expect_fields, shape_of
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import uncut
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 from extensor.errors import StructureError
 
 
@@ -69,13 +70,16 @@ def zip_(
                 f"shape {shape_of(value)}",
                 "Give a smaller depth.",
             )
-    return _zipped(parts, depth, Comparison.in_graph(validate))
+    return zip_fields(parts, depth, Comparison.in_graph(validate))
 
 
-def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) -> StructuredTensor:
+def zip_fields(
+    parts: dict[str, Any], depth: int, comparison: Comparison | None = None
+) -> StructuredTensor:
+    """Returns `zip_` of values of fields. Without a comparison, a graph compares no rows."""
     ragged = [rows for value in parts.values() if (rows := uncut_rows(value))]
     if depth < 2 or not ragged:
-        return zipped(parts, depth, comparison)
+        return dense_of_fields(parts, depth, comparison)
     for name, value in parts.items():
         if not _ragged_levels(value):
             raise StructureError(
@@ -87,9 +91,9 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
     splits = ragged[0][1]
     inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
     below = comparison and comparison.inside_rows()
-    return RaggedStructuredTensor._of_parts(_zipped(inner, depth - 1, below), splits)
+    return RaggedStructuredTensor._of_parts(zip_fields(inner, depth - 1, below), splits)
 
 
-def _ragged_levels(value: Any) -> int:
+def _ragged_levels(value: FieldValue) -> int:
     rows = uncut_rows(value)
     return 0 if rows is None else 1 + _ragged_levels(rows[0])

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from extensor._arrow.batches import batches_of, count_of, with_one_schema
+from extensor._arrow.batches import batches_of, num_records_of, with_one_schema
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath
 from extensor._files.text_output import text_output
@@ -65,7 +65,7 @@ def write_csv(
     if delimiter is not None:
         check_delimiter(delimiter)
     batches = (to_arrow(batch, schema) for batch in batches_of(records, "write_csv"))
-    with progress_bar("write_csv", progress, count_of(records)) as advance:
+    with progress_bar("write_csv", progress, num_records_of(records)) as advance:
         for count in _written(batches, path, delimiter):
             advance(count)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_encoded, is_string
-from extensor._arrow.batches import batches_of, count_of
+from extensor._arrow.batches import batches_of, num_records_of
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
 from extensor._dependency import needed
@@ -78,7 +78,7 @@ def write_firestore(
     client = collection._client  # pyright: ignore[reportPrivateUsage] - it has no public name
     name = collection.id
     written = 0
-    with progress_bar("write_firestore", progress, count_of(records)) as advance:
+    with progress_bar("write_firestore", progress, num_records_of(records)) as advance:
         for batch in batches_of(records, "write_firestore"):
             rows = to_arrow(batch, schema)
             if id_field is not None and rows.schema.get_field_index(id_field) < 0:

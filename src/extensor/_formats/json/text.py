@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import decoded, holds, is_encoded, is_list
-from extensor._arrow.selection import taken
+from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list
+from extensor._arrow.selection import take_places
 from extensor._formats.json.types import is_bytes, is_text
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
@@ -87,9 +87,11 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
 
 def _items(array: pa.Array) -> pa.Array:
     """Returns the items of all lists that are not null."""
-    if array.null_count and holds(array.type, lambda each: isinstance(each, pa.BaseExtensionType)):
+    if array.null_count and contains_type(
+        array.type, lambda each: isinstance(each, pa.BaseExtensionType)
+    ):
         # `flatten` cannot leave out null lists of these types.
-        array = taken(array, np.flatnonzero(array.is_valid().to_numpy(False)))
+        array = take_places(array, np.flatnonzero(array.is_valid().to_numpy(False)))
     return array.flatten()
 
 
@@ -103,7 +105,7 @@ def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> pa.StringArr
         # process where it is a union, which has no nulls of its own.
         valid = array.is_valid()
         present = valid.to_numpy(False)
-        text = _objects(taken(array, np.flatnonzero(present)), path, allow_nan)
+        text = _objects(take_places(array, np.flatnonzero(present)), path, allow_nan)
         return text.take(pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present))
     parts: list[str | pa.StringArray] = []
     for field, child in zip(array.type.fields, _children(array), strict=True):
@@ -138,7 +140,7 @@ def _joined(array: pa.Array, items: pa.StringArray) -> pa.StringArray:
 
 
 def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> pa.StringArray:
-    if not is_text(decoded(array.type.key_type)):
+    if not is_text(decoded_type(array.type.key_type)):
         expected = "maps whose keys are text, as those of JSON objects"
         fix = "Give schema= with a list of records of key and value for this field."
         raise UnsupportedTypeError(path, expected, f"keys of Arrow type {array.type.key_type}", fix)
@@ -155,7 +157,7 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> pa.StringArray:
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
     """Raises if one map has a key twice, because an object cannot."""
-    words = keys.cast(decoded(keys.type)).dictionary_encode()
+    words = keys.cast(decoded_type(keys.type)).dictionary_encode()
     codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
     if len(np.unique(codes)) < len(codes):
         expected = "maps of distinct keys, because they become objects"

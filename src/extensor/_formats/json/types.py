@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import (
-    holds,
+    contains_type,
     inner_fields,
     is_list,
     is_string,
@@ -39,7 +39,7 @@ def only_timestamps(arrow: pa.DataType) -> pa.DataType | None:
 
     The parser infers all other types: what a later record has may be more than the first ones.
     """
-    if not holds(arrow, pa.types.is_timestamp):
+    if not contains_type(arrow, pa.types.is_timestamp):
         return None
     if pa.types.is_timestamp(arrow):
         return pa.string()

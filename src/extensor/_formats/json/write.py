@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of, count_of
+from extensor._arrow.batches import batches_of, num_records_of
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath
 from extensor._files.text_output import text_output
@@ -64,7 +64,7 @@ def write_json(
     {"title":"b","x":2.5}
     """
     batches = (to_arrow(batch, schema) for batch in batches_of(records, "write_json"))
-    with progress_bar("write_json", progress, count_of(records)) as advance:
+    with progress_bar("write_json", progress, num_records_of(records)) as advance:
         _write(batches, path, lines, allow_nan, advance)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import holds, is_list, is_view
-from extensor._arrow.selection import taken
+from extensor._arrow.arrow_type import contains_type, is_list, is_view
+from extensor._arrow.selection import take_places
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -186,7 +186,7 @@ class _FrameWriter:
             kind = flat.to_pandas_dtype()
             cells = [None if v is None else np.array(v, kind) for v in array.to_pylist()]
             return _of_objects(cells)
-        if "cells" in known or holds(arrow, pa.types.is_union):
+        if "cells" in known or contains_type(arrow, pa.types.is_union):
             return _of_objects(array.to_pylist())
         if nested and dtype == "object" and not _is_held(array):
             return _of_objects([v and _of_objects(v) for v in array.to_pylist()])
@@ -268,7 +268,9 @@ def _in_offsets(array: pa.Array) -> pa.Array:
     lengths = np.asarray(pc.call_function("list_value_length", [array]).fill_null(0))
     splits = np.append(0, np.cumsum(lengths))
     starts = np.asarray(array.offsets)[: len(array)]
-    items = taken(array.values, np.arange(splits[-1]) + np.repeat(starts - splits[:-1], lengths))
+    items = take_places(
+        array.values, np.arange(splits[-1]) + np.repeat(starts - splits[:-1], lengths)
+    )
     kind = pa.large_list(array.type.value_field)
     offsets = pa.array(splits, pa.int64())
     return pa.LargeListArray.from_arrays(offsets, items, kind, mask=array.is_null())

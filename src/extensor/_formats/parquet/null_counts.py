@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import decoded
+from extensor._arrow.arrow_type import decoded_type
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.found_nulls import FoundNulls
 from extensor._arrow.location import Location
@@ -109,7 +109,7 @@ def _of_field(
         # A null record is a null of all columns in it.
         for name, field in values.fields.items():
             yield from _of_field(field, location.field(name), counts)
-    elif len(inside) == 1 and inside[0] and not pa.types.is_nested(decoded(values.arrow)):
+    elif len(inside) == 1 and inside[0] and not pa.types.is_nested(decoded_type(values.arrow)):
         yield FoundNulls(described, location, inside[0])
     else:
         raise _UnknownError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from extensor._arrow.arrow_type import holds
-from extensor._arrow.empty import empty_batch
+from extensor._arrow.arrow_type import contains_type
+from extensor._arrow.nulls import empty_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filter_table
@@ -208,7 +208,7 @@ def _pieces(
     file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], rows: int
 ) -> Iterator[pa.RecordBatch]:
     options, runs = _options(file, groups), [[group.number for group in groups]]
-    if any(holds(field.type, pa.types.is_dictionary) for field in file.schema):
+    if any(contains_type(field.type, pa.types.is_dictionary) for field in file.schema):
         runs = [[group.number] for group in groups]  # as in `_read`
     for numbers in runs:
         yield from source.iter_batches(rows, row_groups=numbers, **options)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
 
@@ -80,7 +80,7 @@ def table_with_unions(table: pa.Table, path: str) -> pa.Table:
 
 
 def _holds_union(arrow: pa.DataType) -> bool:
-    return holds(arrow, pa.types.is_union)
+    return contains_type(arrow, pa.types.is_union)
 
 
 def _field_without_unions(field: pa.Field, path: Path) -> pa.Field:

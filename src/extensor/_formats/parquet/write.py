@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._arrow.batches import batches_of, count_of, with_one_schema, with_progress
+from extensor._arrow.batches import batches_of, num_records_of, with_one_schema, with_progress
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
 from extensor._files.files import FilePath, atomic_folder, atomic_output, is_hidden
@@ -75,7 +75,7 @@ def write_parquet(
     fix = 'Leave it out for "snappy".'
     expect_one_of(_COMPRESSIONS, compression, "write_parquet: compression", fix)
     batches = batches_of(records, "write_parquet")
-    with progress_bar("write_parquet", progress, count_of(records)) as advance:
+    with progress_bar("write_parquet", progress, num_records_of(records)) as advance:
         found = (to_arrow(batch, schema) for batch in with_progress(batches, advance))
         if partition_by is None:
             write(found, path, compression)

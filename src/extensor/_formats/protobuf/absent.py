@@ -7,9 +7,9 @@ import difflib
 import pyarrow as pa
 
 from extensor._arrow.null_argument import by_path
-from extensor._arrow.null_policy import REST, Nulls
+from extensor._arrow.null_policy import REST, Nulls, Policy
 from extensor._path import Path
-from extensor._typing import NullPolicy, NullsLike
+from extensor._typing import NullsLike
 from extensor.errors import FieldError
 
 
@@ -35,7 +35,7 @@ class Absent:
             }
         )
 
-    def policy(self, path: Path, arrow: pa.DataType) -> NullPolicy | None:
+    def policy(self, path: Path, arrow: pa.DataType) -> Policy | None:
         """Returns None for a list, "default", a policy of `from_arrow` for a field, or a value."""
         self._used.add(path.names)
         policy = self._by_path.get(path.names, self._rest)

@@ -27,7 +27,7 @@ from extensor._path import Path
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.masked import is_masked
-from extensor._struct.reshape import merged
+from extensor._struct.reshape import merge_outer
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
@@ -150,7 +150,7 @@ def _lists(path: Path, value: Any) -> Column:
     if shape is None or shape.rank is None or shape.rank < 2:
         raise _wrong_form(path, "a list of values for each record", value)
     sizes = tf.cast(outer_sizes(value, 2), tf.int32)
-    return merged(value, [sizes[0], sizes[1]]), tf.fill(sizes[:1], sizes[1])
+    return merge_outer(value, [sizes[0], sizes[1]]), tf.fill(sizes[:1], sizes[1])
 
 
 def _not_default(values: tf.Tensor) -> Column:

@@ -35,7 +35,7 @@ from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked, records_in
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedRowSpec
-from extensor._struct.reshape import split
+from extensor._struct.reshape import split_outer
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
@@ -383,7 +383,7 @@ def _with_levels(
         return records[0]
     for size, offsets in reversed(levels[1:]):
         if size is not None:
-            records = split(records, [len(offsets) - 1, size])
+            records = split_outer(records, [len(offsets) - 1, size])
         else:
             row_splits = tf.constant(offsets, splits)
             records = RaggedStructuredTensor._of_parts(records, row_splits)
@@ -405,5 +405,5 @@ def _in_lists_of(value: Any, column: Any, splits: tf.DType) -> Any:
         return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
     sizes = value.shape.as_list()
     for axis in reversed(range(1, len(sizes))):
-        column = split(column, [int(np.prod(sizes[:axis])), sizes[axis]])
+        column = split_outer(column, [int(np.prod(sizes[:axis])), sizes[axis]])
     return column

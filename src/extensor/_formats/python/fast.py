@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import holds, map_types
+from extensor._arrow.arrow_type import contains_type, map_types
 from extensor._arrow.natural_type import NATURAL_NUMBERS
 from extensor._formats.python.place import Place
 from extensor._formats.python.wanted import Fields, Leaf, Lists, Wanted
@@ -147,7 +147,7 @@ def _array(records: list[Any], arrow: pa.DataType, wanted: Wanted | None) -> pa.
         wanted: What is wanted of the records; None if the type is inferred from them.
     """
     # Without lists, the checks are fast, and each part costs more than it saves.
-    size = _PART if holds(arrow, pa.types.is_list) else len(records)
+    size = _PART if contains_type(arrow, pa.types.is_list) else len(records)
     parts: list[pa.Array] = []
     for start in range(0, len(records), size) if records else [0]:
         part = records[start : start + size]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.found_nulls import choose
+from extensor._arrow.found_nulls import choice_text
 from extensor._formats.python.kinds import Kind, kind_of_value
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Fields, Leaf, Lists
@@ -29,7 +29,7 @@ def choose_nulls(place: Place) -> str:
     """Returns the fix for nulls at a place: the argument `nulls=`, with their path as its key."""
     if not place.text:  # null records have no path
         return "Leave out the null records."
-    return choose({place.key: "mask"})
+    return choice_text({place.key: "mask"})
 
 
 def expect_one_zone(values: Sequence[object], arrow: pa.DataType | None, place: Place) -> None:

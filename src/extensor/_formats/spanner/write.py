@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.batches import batches_of, count_of, with_progress
+from extensor._arrow.batches import batches_of, num_records_of, with_progress
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -84,7 +84,7 @@ def write_spanner(
     needed("google.cloud.spanner", "spanner", "write_spanner")
     expect_one_of(_MODES, mode, "write_spanner: mode", "Leave it out for new rows.")
     with (
-        progress_bar("write_spanner", progress, count_of(records)) as advance,
+        progress_bar("write_spanner", progress, num_records_of(records)) as advance,
         _Table(table, database, mode, timeout) as target,
     ):
         for batch in with_progress(batches_of(records, "write_spanner"), advance):

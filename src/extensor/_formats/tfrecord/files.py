@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.batches import count_of
+from extensor._arrow.batches import num_records_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, atomic_path, files_at, local_path
 from extensor._formats.tfrecord.inferred import inferred
@@ -226,7 +226,7 @@ def write_tfrecord(
     if not isinstance(batches, Iterable):
         batches = [batches]  # `to_tf_example` raises, as for any batch of the wrong type
     with (
-        progress_bar("write_tfrecord", progress, count_of(records)) as advance,
+        progress_bar("write_tfrecord", progress, num_records_of(records)) as advance,
         atomic_path(path) as unfinished,
         tf.io.TFRecordWriter(unfinished, compression) as writer,
     ):

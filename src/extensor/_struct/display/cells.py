@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import reprlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,8 +17,12 @@ from extensor._struct.display.schema import name_text
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked
 from extensor._struct.python_values import Decoders, decoders_of_field
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._struct.row_splits import outer_sizes
+from extensor._typing import FieldValue
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
 _LEAST = 8
 """The width that a value gets at least."""
@@ -30,10 +34,10 @@ _short.maxstring = _short.maxother = _STRING
 _short.maxlist = _short.maxdict = 4
 
 
-def has_values(records: Any) -> bool:
+def has_values(records: StructuredTensor) -> bool:
     """Returns whether the first tensor of records holds values: it is not part of a graph."""
     value: Any = records
-    while isinstance(value, Records):
+    while isinstance(value, RecordsBase):
         names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
         if not names:
             return tf.executing_eagerly()
@@ -44,7 +48,7 @@ def has_values(records: Any) -> bool:
     return bool(leaves) and all(hasattr(leaf, "numpy") for leaf in leaves)
 
 
-def narrowed(value: Any, most: int) -> Any:
+def with_first_fields(value: FieldValue, most: int) -> FieldValue:
     """Returns records with their first fields only, at every depth; other values as they are.
 
     One field more is kept than can be shown, so that a cell ends with `...`.
@@ -53,21 +57,21 @@ def narrowed(value: Any, most: int) -> Any:
         value: The value of a field, or records.
         most: The number of fields to keep.
     """
-    if not isinstance(value, Records):
+    if not isinstance(value, RecordsBase):
         return value
     records: Any = value
     if len(names := records.field_names()) > most:
         records = records._selected(names[:most])
-    return map_inside(records, lambda part, _: narrowed(part, most))
+    return map_inside(records, lambda part, _: with_first_fields(part, most))
 
 
-def count(value: Any) -> int:
+def num_rows(value: FieldValue) -> int:
     """Returns the size of the first dimension of a value that is not symbolic."""
     size = value.shape[0]
     return int(outer_sizes(value, 1)[0]) if size is None else size
 
 
-def cell_at(value: Any, position: int, width: int, decoders: Decoders = None) -> str:
+def cell_at(value: FieldValue, position: int, width: int, decoders: Decoders = None) -> str:
     """Returns one element of a value as text; see `cell`."""
     try:
         return _cell(index.take(value, (position,), Path()), max(width, _LEAST), decoders)
@@ -75,7 +79,7 @@ def cell_at(value: Any, position: int, width: int, decoders: Decoders = None) ->
         return f"<{type(value).__name__}>"
 
 
-def cell(value: Any, width: int, decoders: Decoders = None) -> str:
+def cell(value: FieldValue, width: int, decoders: Decoders = None) -> str:
     """Returns a value as text of about a width; what does not fit is `...`.
 
     Args:
@@ -89,16 +93,16 @@ def cell(value: Any, width: int, decoders: Decoders = None) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _cell(value: Any, width: int, decoders: Any) -> str:
-    if isinstance(value, Records):
+def _cell(value: FieldValue, width: int, decoders: Decoders) -> str:
+    if isinstance(value, RecordsBase):
         records: Any = value
         if records.shape.rank:
-            return _joined("[", _items(value, None), "]", width)
+            return _join_cells("[", _items(value, None), "]", width)
         fields = (
-            (f"{name_text(n)}: ", records._field(n, Path(n)), field_decoders(records, n))  # pyright: ignore[reportPrivateUsage]
+            (f"{name_text(n)}: ", records._field(n, Path(n)), decoders_of_field(records, n))  # pyright: ignore[reportPrivateUsage]
             for n in records.field_names()
         )
-        return _joined("{", fields, "}", width)
+        return _join_cells("{", fields, "}", width)
     if is_masked(value) and not value.mask.shape.rank:
         return cell(value.values, width, decoders) if value.mask else "None"
     if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
@@ -109,14 +113,14 @@ def _cell(value: Any, width: int, decoders: Any) -> str:
         if not isinstance(plain, (list, np.ndarray)):
             return _scalar(plain)
     if isinstance(shape, tf.TensorShape) and shape.rank:
-        return _joined("[", _items(value, decoders), "]", width)
+        return _join_cells("[", _items(value, decoders), "]", width)
     if not hasattr(value, "to_py"):
         return f"<{type(value).__name__}>"
     plain = _decoded(value.to_py(), decoders)
     return _short.repr(plain) if isinstance(plain, (list, dict)) else _scalar(plain)
 
 
-def _decoded(plain: Any, decoders: Any) -> Any:
+def _decoded(plain: object, decoders: Decoders) -> object:
     """Returns a value as it is decoded, or as it is if it cannot be."""
     if not isinstance(decoders, functools.partial):
         return plain
@@ -126,12 +130,14 @@ def _decoded(plain: Any, decoders: Any) -> Any:
         return plain
 
 
-def _items(value: Any, decoders: Decoders) -> Iterator[tuple[str, Any, Decoders]]:
-    for i in range(count(value)):
+def _items(value: FieldValue, decoders: Decoders) -> Iterator[tuple[str, Any, Decoders]]:
+    for i in range(num_rows(value)):
         yield "", index.take(value, (i,), Path()), decoders
 
 
-def _joined(begin: str, parts: Iterable[tuple[str, Any, Decoders]], end: str, width: int) -> str:
+def _join_cells(
+    begin: str, parts: Iterable[tuple[str, Any, Decoders]], end: str, width: int
+) -> str:
     texts: list[str] = []
     used = 2
     for label, value, decoders in parts:
@@ -147,19 +153,12 @@ def _joined(begin: str, parts: Iterable[tuple[str, Any, Decoders]], end: str, wi
     return begin + ", ".join(texts) + end
 
 
-def field_decoders(records: Any, name: str) -> Decoders:
-    """Returns how the values of a field of records are decoded; of rows, before they were cut."""
-    while hasattr(records, "row_splits"):
-        records = records.values
-    return decoders_of_field(records, name, None)
-
-
-def _is_decimal(value: Any) -> bool:
+def _is_decimal(value: FieldValue) -> bool:
     """Returns whether a tensor may be one decimal of several integers."""
     return value.dtype == tf.int64 and value.shape in ([2], [4])
 
 
-def _scalar(plain: Any) -> str:
+def _scalar(plain: object) -> str:
     if isinstance(plain, (bytes, str)):
         text = repr(plain)
         return text if len(text) <= _STRING else f"{plain[: _STRING // 2]!r}..."

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from extensor._path import Path
-from extensor._struct.display.cells import (
-    cell,
-    cell_at,
-    count,
-    field_decoders,
-    has_values,
-    narrowed,
-)
+from extensor._struct.display.cells import cell, cell_at, has_values, num_rows, with_first_fields
 from extensor._struct.display.schema import Node, printable, root
+from extensor._struct.python_values import decoders_of_field
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._typing import FieldValue
 from extensor.errors import UnsupportedTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
 _ROWS, _COLUMNS, _FIELDS, _WIDTH = 5, 12, 100, 60
 
@@ -55,14 +53,14 @@ _STYLE = """<style>
 </style>"""
 
 
-def of_records(records: Any) -> str:
+def records_html(records: StructuredTensor) -> str:
     """Returns the HTML of records: the schema, and the first records if they are not in a graph."""
     spec = records.__tf_type_spec__()
     table = "".join(_table(records)) if has_values(records) else ""
     return _page("StructuredTensor", spec, table)
 
 
-def of_spec(spec: StructuredTensorSpec) -> str:
+def spec_html(spec: StructuredTensorSpec) -> str:
     """Returns the HTML of a schema."""
     return _page("records", spec, "")
 
@@ -94,15 +92,15 @@ def _faint(text: str) -> str:
     return f'<span class="xt-type">{escape(text)}</span>'
 
 
-def _field(records: Any, name: str) -> Any:
+def _field(records: StructuredTensor, name: str) -> FieldValue | None:
     """Returns the value of a field, or None for a type that cannot be cut into the rows."""
     try:
-        return narrowed(records._field(name, Path(name)), _WIDTH // 4)  # pyright: ignore[reportPrivateUsage]
+        return with_first_fields(records._field(name, Path(name)), _WIDTH // 4)  # pyright: ignore[reportPrivateUsage]
     except UnsupportedTypeError:
         return None
 
 
-def _table(records: Any) -> Iterator[str]:
+def _table(records: StructuredTensor) -> Iterator[str]:
     """Yields a table with a row for each of the first records, and a column for each field."""
     names = records.field_names()[:_COLUMNS]
     if not names:
@@ -113,9 +111,11 @@ def _table(records: Any) -> Iterator[str]:
     yield from (f"<th>{escape(name)}</th>" for name in [*heads, *(["..."] if more else [])])
     yield "</tr></thead><tbody>"
     is_one = records.rank == 0
-    size = 1 if is_one else count(records)
+    size = 1 if is_one else num_rows(records)
     fields = [_field(records, name) for name in names]
-    columns = [(field, field_decoders(records, n)) for n, field in zip(names, fields, strict=True)]
+    columns = [
+        (field, decoders_of_field(records, n)) for n, field in zip(names, fields, strict=True)
+    ]
     for i in range(min(size, _ROWS)):
         yield "<tr>"
         for field, decoders in columns:

@@ -45,7 +45,7 @@ class Node(NamedTuple):
         return [node(name, *self.children[name]) for name in names]
 
 
-def node(name: str, spec: Any, outer: int, arrow: Any = None) -> Node:
+def node(name: str, spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None = None) -> Node:
     """Returns the node of a field.
 
     Args:
@@ -112,13 +112,13 @@ def shape_text(spec: StructuredTensorSpec) -> str:
     return f"({sizes[0]},)" if spec.dims == (None,) else f"({', '.join(sizes)})"
 
 
-def type_name(spec: Any) -> str:
+def type_name(spec: tf.TypeSpec) -> str:
     """Returns the name of the class of the values of a spec."""
     # Other libraries' specs may have a `value_type` that is not a class.
     return getattr(spec.value_type, "__name__", type(spec).__name__)
 
 
-def _parts(spec: Any) -> dict[str, Any]:
+def _parts(spec: tf.TypeSpec) -> dict[str, Any]:
     """Returns the named components of an extension type; {} for other specs."""
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
         return {}
@@ -126,7 +126,7 @@ def _parts(spec: Any) -> dict[str, Any]:
     return parts if isinstance(parts, dict) else {}
 
 
-def _variant_types(arrow: Any) -> dict[str, Any]:
+def _variant_types(arrow: pa.DataType | None) -> dict[str, Any]:
     """Returns the Arrow type of each variant of a union, or of a list of unions."""
     arrow = _item_type(arrow)
     if arrow is None or not pa.types.is_union(arrow):
@@ -134,7 +134,7 @@ def _variant_types(arrow: Any) -> dict[str, Any]:
     return {field.name: field.type for field in map(arrow.field, range(arrow.num_fields))}
 
 
-def _item_type(arrow: Any) -> Any:
+def _item_type(arrow: pa.DataType) -> pa.DataType | None:
     """Returns an Arrow type without its lists."""
     # Other libraries' types may have a `value_type` that is no type.
     own = pa.FixedShapeTensorType
@@ -145,7 +145,7 @@ def _item_type(arrow: Any) -> Any:
     return arrow
 
 
-def _arrow_text(arrow: Any) -> str:
+def _arrow_text(arrow: pa.DataType | None) -> str:
     """Returns an Arrow type, without its lists; "" for numbers and strings, as their dtype says."""
     arrow = _item_type(arrow)
     if arrow is None or pa.types.is_nested(arrow):
@@ -155,7 +155,7 @@ def _arrow_text(arrow: Any) -> str:
     return "" if is_plain or is_text or pa.types.is_null(arrow) else printable(str(arrow))
 
 
-def _dtype_text(field: Any, outer: int) -> str:
+def _dtype_text(field: tf.TypeSpec, outer: int) -> str:
     dtype: Any = getattr(field, "dtype", None)
     shape = getattr(field, "shape", None)
     if not isinstance(dtype, tf.DType):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from extensor._struct.display.cells import cell, cell_at, count, has_values, narrowed
+from extensor._struct.display.cells import cell, cell_at, has_values, num_rows, with_first_fields
 from extensor._struct.display.schema import Node, node, root, shape_text
-from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec, spec_or_none
 from extensor.errors import DTypeError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SCHEMA = 120
 _ROWS = 5
 
 
-def short(records: Any) -> str:
+def short_text(records: StructuredTensor) -> str:
     """Returns shape, schema and the first and last records, in a few lines.
 
     Only the records and fields that are shown are read.
@@ -31,7 +31,7 @@ def short(records: Any) -> str:
     head = f"<StructuredTensor shape={shape_text(spec)} {_schema(spec)}"
     if not has_values(records):
         return head + ">"
-    records = narrowed(records, WIDTH // 4)
+    records = with_first_fields(records, WIDTH // 4)
     if spec.rank == 0:
         rows = [cell(records, WIDTH - 2)]
         one = f"{head} {rows[0]}>"
@@ -46,7 +46,7 @@ def short(records: Any) -> str:
     return head + "\n " + ",\n ".join(rows) + ">"
 
 
-def kind(records: Any) -> str:
+def kind_text(records: StructuredTensor) -> str:
     """Returns class, shape and schema of records in one line, for an error."""
     spec = records.__tf_type_spec__()
     return f"a {type(records).__name__} of shape {shape_text(spec)} {_schema(spec)}"
@@ -56,8 +56,8 @@ def _schema(spec: StructuredTensorSpec) -> str:
     return _inline(node("", spec, spec.rank), _SCHEMA)[0]
 
 
-def _rows(records: Any) -> Iterator[str]:
-    size = count(records)
+def _rows(records: StructuredTensor) -> Iterator[str]:
+    size = num_rows(records)
     shown = range(size) if size <= _ROWS else [0, 1, 2, None, size - 2, size - 1]
     for i in shown:
         yield "..." if i is None else cell_at(records, i, WIDTH - 4)
@@ -95,9 +95,9 @@ class Tree:
         return "\n".join(self._lines)
 
     def _repr_html_(self) -> str:
-        from extensor._struct.display.html import of_spec  # imports this module
+        from extensor._struct.display.html import spec_html  # imports this module
 
-        return of_spec(self._spec)
+        return spec_html(self._spec)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tree) and self._lines == other._lines
@@ -142,15 +142,13 @@ def tree(
     return Tree(spec, [f"{top.name} {top.text}", *_branches(top, "", max_fields)])
 
 
-def spec_of(records_or_spec: Any) -> StructuredTensorSpec:
+def spec_of(records_or_spec: object) -> StructuredTensorSpec:
     """Returns the spec of records, or the spec itself.
 
     Raises:
         DTypeError: If the argument is neither (also a TypeError).
     """
-    spec = records_or_spec
-    if hasattr(spec, "__tf_type_spec__"):
-        spec = spec.__tf_type_spec__()
+    spec = spec_or_none(records_or_spec)
     if isinstance(spec, StructuredTensorSpec):
         return spec
     raise DTypeError(

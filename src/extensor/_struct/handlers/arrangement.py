@@ -8,81 +8,81 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.handlers import implements
 from extensor._struct import index, reshape
 from extensor._struct.display import text
-from extensor._struct.handlers.each_field import axis_of, moved, moved_apart, sizes_of
+from extensor._struct.handlers.each_field import (
+    axes_of,
+    axis_of,
+    implements_for_records,
+    map_tensors,
+    map_tensors_to_many,
+)
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import first_sizes
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import StructureError
 
 
-@implements(tf.expand_dims, on=StructuredTensor)
-def expand_dims(input: Any, axis: Any, *_: Any) -> Any:
+@implements_for_records(tf.expand_dims)
+def expand_dims(input: StructuredTensor, axis: TensorLike, *_: object) -> StructuredTensor:
     """Returns records with a new dimension of size 1."""
-    return reshape.expanded(input, axis_of(axis, input.rank + 1, "tf.expand_dims"))
+    return reshape.expand_dims(input, axis_of(axis, input.rank + 1, "tf.expand_dims"))
 
 
-@implements(tf.squeeze, on=StructuredTensor)
-def squeeze(input: Any, axis: Any = None, *_: Any) -> Any:
+@implements_for_records(tf.squeeze)
+def squeeze(
+    input: StructuredTensor, axis: TensorLike | None = None, *_: object
+) -> StructuredTensor:
     """Returns records without dimensions of size 1: all of them, or those given."""
     sizes = input.shape.as_list()
     if axis is None:
         axes = [i for i, size in enumerate(sizes) if size == 1]
     else:
-        axes = [axis_of(one, input.rank, "tf.squeeze") for one in np.reshape(axis, [-1]).tolist()]
+        axes = axes_of(axis, input.rank, "tf.squeeze")
     if not axes:
         return input
     kept = [axis for axis in range(input.rank) if axis not in axes]
-    return moved(input, lambda value: tf.squeeze(value, axes), kept)
+    return map_tensors(input, lambda value: tf.squeeze(value, axes), kept)
 
 
-@implements(tf.tile, on=StructuredTensor)
-def tile(input: Any, multiples: Any, *_: Any) -> Any:
+@implements_for_records(tf.tile)
+def tile(input: StructuredTensor, multiples: Any, *_: object) -> StructuredTensor:
     """Returns records repeated along each dimension."""
-    if not isinstance(input, StructuredTensor):
-        return NotImplemented
     multiples = tf.convert_to_tensor(multiples)
 
-    def op(value: Any) -> Any:
+    def op(value: FieldValue) -> tf.Tensor:
         inner = value.shape.rank - input.rank
         if not inner:
             return tf.tile(value, multiples)
         return tf.tile(value, tf.concat([multiples, tf.ones([inner], multiples.dtype)], 0))
 
-    return moved(input, op, range(input.rank))
+    return map_tensors(input, op, range(input.rank))
 
 
-@implements(tf.reverse, on=StructuredTensor)
-def reverse(tensor: Any, axis: Any, *_: Any) -> Any:
+@implements_for_records(tf.reverse)
+def reverse(tensor: StructuredTensor, axis: TensorLike, *_: object) -> StructuredTensor:
     """Returns records in reverse order along the given axes."""
-    if not isinstance(tensor, StructuredTensor):
-        return NotImplemented
-    known = np.reshape(axis, [-1]).tolist()
-    axes = [axis_of(one, tensor.rank, "tf.reverse") for one in known]
-    return moved(tensor, lambda value: tf.reverse(value, axes), range(tensor.rank))
+    axes = axes_of(axis, tensor.rank, "tf.reverse")
+    return map_tensors(tensor, lambda value: tf.reverse(value, axes), range(tensor.rank))
 
 
-@implements(tf.roll, on=StructuredTensor)
-def roll(input: Any, shift: Any, axis: Any, *_: Any) -> Any:
+@implements_for_records(tf.roll)
+def roll(
+    input: StructuredTensor, shift: TensorLike, axis: TensorLike, *_: object
+) -> StructuredTensor:
     """Returns records shifted along the given axes; what leaves one end enters at the other."""
-    if not isinstance(input, StructuredTensor):
-        return NotImplemented
     _expect_dense(input, "tf.roll")
-    known = np.reshape(axis, [-1]).tolist()
-    axes = [axis_of(one, input.rank, "tf.roll") for one in known]
+    axes = axes_of(axis, input.rank, "tf.roll")
     axes = axes if np.ndim(axis) else axes[0]
-    return moved(input, lambda value: tf.roll(value, shift, axes), range(input.rank))
+    return map_tensors(input, lambda value: tf.roll(value, shift, axes), range(input.rank))
 
 
-@implements(tf.transpose, on=StructuredTensor)
-def transpose(a: Any, perm: Any = None, *_: Any) -> Any:
+@implements_for_records(tf.transpose)
+def transpose(a: StructuredTensor, perm: TensorLike | None = None, *_: object) -> StructuredTensor:
     """Returns dense records with their dimensions in another order; by default reversed."""
-    if not isinstance(a, StructuredTensor):
-        return NotImplemented
     _expect_dense(a, "tf.transpose")
-    order = list(range(a.rank))[::-1] if perm is None else np.reshape(perm, [-1]).tolist()
-    order = [axis_of(axis, a.rank, "tf.transpose") for axis in order]
+    order = axes_of(range(a.rank)[::-1] if perm is None else perm, a.rank, "tf.transpose")
     if sorted(order) != list(range(a.rank)):
         raise StructureError(
             "tf.transpose: perm",
@@ -90,16 +90,14 @@ def transpose(a: Any, perm: Any = None, *_: Any) -> Any:
             str(order),
             "Give a permutation of the records' dimensions only.",
         )
-    return moved(
+    return map_tensors(
         a, lambda value: tf.transpose(value, [*order, *range(a.rank, value.shape.rank)]), order
     )
 
 
-@implements(tf.reshape, on=StructuredTensor)
-def reshape_(tensor: Any, shape: Any, *_: Any) -> Any:
+@implements_for_records(tf.reshape)
+def reshape_(tensor: StructuredTensor, shape: TensorLike, *_: object) -> StructuredTensor:
     """Returns dense records in another shape."""
-    if not isinstance(tensor, StructuredTensor):
-        return NotImplemented
     _expect_dense(tensor, "tf.reshape")
     known: Any = tf.get_static_value(shape)
     sizes: Any = tf.convert_to_tensor(shape) if known is None else [int(size) for size in known]
@@ -110,7 +108,7 @@ def reshape_(tensor: Any, shape: Any, *_: Any) -> Any:
         if others and full % others == 0:
             sizes = [full // others if size == -1 else size for size in sizes]
 
-    def op(value: Any) -> Any:
+    def op(value: FieldValue) -> tf.Tensor:
         inner = value.shape[tensor.rank :]
         if inner.is_fully_defined():
             if isinstance(sizes, tf.Tensor):
@@ -120,44 +118,44 @@ def reshape_(tensor: Any, shape: Any, *_: Any) -> Any:
         count = tensor.rank
         return tf.reshape(value, tf.concat([sizes, tf.shape(value)[count:]], 0))
 
-    return moved(tensor, op, [None] * rank)
+    return map_tensors(tensor, op, [None] * rank)
 
 
-@implements(tf.broadcast_to, on=StructuredTensor)
-def broadcast_to(input: Any, shape: Any, *_: Any) -> Any:
+@implements_for_records(tf.broadcast_to)
+def broadcast_to(input: StructuredTensor, shape: TensorLike, *_: object) -> StructuredTensor:
     """Returns dense records repeated to a shape."""
-    if not isinstance(input, StructuredTensor):
-        return NotImplemented
     _expect_dense(input, "tf.broadcast_to")
     sizes: Any = tf.convert_to_tensor(shape)
     count = sizes.shape[0]
     records: Any = input
     for _axis in range(count - records.rank):
-        records = reshape.expanded(records, 0)
-    return moved(
+        records = reshape.expand_dims(records, 0)
+    return map_tensors(
         records,
         lambda value: tf.broadcast_to(value, tf.concat([sizes, tf.shape(value)[count:]], 0)),
         range(count),
     )
 
 
-@implements(tf.repeat, on=StructuredTensor)
-def repeat(input: Any, repeats: Any, axis: Any = None, *_: Any) -> Any:
+@implements_for_records(tf.repeat)
+def repeat(
+    input: StructuredTensor, repeats: TensorLike, axis: TensorLike | None = None, *_: object
+) -> StructuredTensor:
     """Returns records, each repeated; without an axis, of all dimensions merged into one."""
-    if not isinstance(input, StructuredTensor):
-        return NotImplemented
     if axis is None:
-        input = index.numbered(input, input.rank)[1] if input.rank else input[None]
+        input = index.number_items(input, input.rank)[1] if input.rank else input[None]
         axis = 0
     place = axis_of(axis, input.rank, "tf.repeat")
     if place == 0:
         return index.gather(input, tf.repeat(tf.range(_count(input)), repeats))
     if _is_ragged(input):
         return _repeated_in_rows(input, repeats, place)
-    return moved(input, lambda value: tf.repeat(value, repeats, place), range(input.rank))
+    return map_tensors(input, lambda value: tf.repeat(value, repeats, place), range(input.rank))
 
 
-def _repeated_in_rows(records: Any, repeats: Any, place: int) -> Any:
+def _repeated_in_rows(
+    records: StructuredTensor, repeats: TensorLike, place: int
+) -> StructuredTensor:
     """Returns ragged records with each element of an inner dimension repeated."""
     count = tf.convert_to_tensor(repeats)
     if count.shape.rank != 0:
@@ -179,41 +177,47 @@ def _repeated_in_rows(records: Any, repeats: Any, place: int) -> Any:
     )
 
 
-@implements(tf.random.shuffle, on=StructuredTensor)
-def shuffle(value: Any, seed: Any = None, *_: Any) -> Any:
+@implements_for_records(tf.random.shuffle)
+def shuffle(
+    value: StructuredTensor, seed: TensorLike | None = None, *_: object
+) -> StructuredTensor:
     """Returns the records in random order along the first dimension; fields stay together."""
     axis_of(0, value.rank, "tf.random.shuffle")
     return index.gather(value, tf.random.shuffle(tf.range(_count(value)), seed))
 
 
-@implements(tf.random.experimental.stateless_shuffle, on=StructuredTensor)
-def stateless_shuffle(value: Any, seed: Any, *args: Any) -> Any:
+@implements_for_records(tf.random.experimental.stateless_shuffle)
+def stateless_shuffle(value: StructuredTensor, seed: TensorLike, *args: object) -> StructuredTensor:
     """Returns the records in an order that depends on the seed only."""
-    if not isinstance(value, StructuredTensor):
-        return NotImplemented
     axis_of(0, value.rank, "tf.random.experimental.stateless_shuffle")
     numbers = tf.range(_count(value))
     return index.gather(value, tf.random.experimental.stateless_shuffle(numbers, seed, *args))
 
 
-@implements(tf.split, on=StructuredTensor)
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *_: Any) -> Any:
+@implements_for_records(tf.split)
+def split(
+    value: StructuredTensor,
+    num_or_size_splits: TensorLike,
+    axis: TensorLike = 0,
+    num: int | None = None,
+    *_: object,
+) -> list[StructuredTensor]:
     """Returns the parts of records along an axis."""
-    if not isinstance(value, StructuredTensor):
-        return NotImplemented
     place = axis_of(axis, value.rank, "tf.split")
-    return moved_apart(
+    return map_tensors_to_many(
         value, lambda part: tf.split(part, num_or_size_splits, place, num), range(value.rank)
     )
 
 
-@implements(tf.unstack, on=StructuredTensor)
-def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
+@implements_for_records(tf.unstack)
+def unstack(
+    value: StructuredTensor, num: int | None = None, axis: TensorLike = 0, *_: object
+) -> list[StructuredTensor]:
     """Returns the records at each position of an axis."""
     place = axis_of(axis, value.rank, "tf.unstack")
     if not isinstance(value, RaggedStructuredTensor):
         kept = [axis for axis in range(value.rank) if axis != place]
-        return moved_apart(value, lambda part: tf.unstack(part, num, place), kept)
+        return map_tensors_to_many(value, lambda part: tf.unstack(part, num, place), kept)
     count = value.shape[0] if num is None else num
     if place or count is None:
         raise StructureError(
@@ -225,22 +229,20 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
     return [value[i] for i in range(count)]
 
 
-def _count(records: Any) -> Any:
+def _count(records: StructuredTensor) -> int | tf.Tensor:
     """Returns the size of the first dimension."""
-    if _is_ragged(records):
-        return tf.size(records.row_splits) - 1
-    return sizes_of(records)[0]
+    return tf.size(records.row_splits) - 1 if _is_ragged(records) else first_sizes(records, 1)[0]
 
 
-def _is_ragged(records: Any) -> bool:
+def _is_ragged(records: StructuredTensor) -> bool:
     return isinstance(records, RaggedStructuredTensor)
 
 
-def _expect_dense(records: Any, name: str) -> None:
+def _expect_dense(records: StructuredTensor, name: str) -> None:
     if _is_ragged(records):
         raise StructureError(
             name,
             "dense records",
-            text.kind(records),
+            text.kind_text(records),
             "Call it on records.values, or cast rows of one length to a dense spec.",
         )

@@ -12,44 +12,40 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import concat_rows
 from extensor._dispatch.call import follows_protocol
+from extensor._dispatch.handlers import implements
 from extensor._path import Path
-from extensor._protocol.box import box, unbox
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
-from extensor._struct.arrow_types import are_equal, beside
-from extensor._struct.change import changed
+from extensor._struct.arrow_types import are_equal, meaning_beside
+from extensor._struct.change import change_numbers
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
 from extensor._struct.field import spec_of_field
 from extensor._struct.masked import is_masked, is_union, records_in
-from extensor._struct.meaning import common, not_the_same
+from extensor._struct.meaning import common_meaning, different_meanings
 from extensor._struct.metadata import Metadata
 from extensor._struct.parts import row_parts
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.row_splits import outer_sizes
+from extensor._struct.row_splits import first_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf import BaseResourceVariable, CompositeTensor, stacked, unstacked
+from extensor._tf import BaseResourceVariable, CompositeTensor
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, StructureError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _DENSE = (tf.Tensor, BaseResourceVariable)
 
 
-def sizes_of(records: Any) -> list[Any]:
-    """Returns the sizes of all dimensions: ints, or scalar tensors where they are not static."""
-    sizes = list(records.shape)
-    if None in sizes:
-        found = tf.unstack(outer_sizes(records, len(sizes)), len(sizes))
-        sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
-    return sizes
-
-
-def axis_of(axis: Any, rank: int, name: str) -> int:
+def axis_of(axis: TensorLike, rank: int, name: str) -> int:
     """Returns a static axis, not negative.
 
     Raises:
@@ -68,7 +64,32 @@ def axis_of(axis: Any, rank: int, name: str) -> int:
     )
 
 
-def moved(records: Any, op: Callable[[Any], Any], axes: Axes) -> Any:
+def axes_of(axes: TensorLike, rank: int, name: str) -> list[int]:
+    """Returns one static axis or several, not negative; see `axis_of`."""
+    return [axis_of(axis, rank, name) for axis in np.reshape(axes, [-1]).tolist()]
+
+
+def implements_for_records(*ops: Callable[..., Any]) -> Callable[[_F], _F]:
+    """Returns a decorator: `implements` for operations whose first argument must be records.
+
+    Records in another argument alone are an error, as for an operation without a handler.
+    """
+
+    def decorate(function: _F) -> _F:
+        @functools.wraps(function)
+        def handler(records: object, *args: object, **kwargs: object) -> object:
+            is_records = isinstance(records, StructuredTensor)
+            return function(records, *args, **kwargs) if is_records else NotImplemented
+
+        implements(*ops, on=StructuredTensor)(handler)
+        return function
+
+    return decorate
+
+
+def map_tensors(
+    records: StructuredTensor, op: Callable[[Any], Any], axes: Axes
+) -> StructuredTensor:
     """Returns records whose dimensions are moved by an operation on tensors.
 
     Args:
@@ -78,29 +99,33 @@ def moved(records: Any, op: Callable[[Any], Any], axes: Axes) -> Any:
         axes: For each dimension of the result, the dimension of the records that it is; None for
             a new one.
     """
-    return moved_apart(records, lambda value: [op(value)], axes)[0]
+    return map_tensors_to_many(records, lambda value: [op(value)], axes)[0]
 
 
-def moved_apart(records: Any, op: Callable[[Any], list[Any]], axes: Axes) -> list[Any]:
-    """Returns several collections of records; as `moved`, with an op that returns a list."""
+def map_tensors_to_many(
+    records: StructuredTensor, op: Callable[[Any], list[Any]], axes: Axes
+) -> list[Any]:
+    """Returns several collections of records; as `map_tensors`, with an op that returns a list."""
     if isinstance(records, RaggedStructuredTensor):
-        numbers, flat = index.numbered(records, records.rank)
-        return [_named(index.gather(flat, part), records._dims, axes) for part in op(numbers)]
-    sizes = functools.cache(lambda: tuple(sizes_of(records)))
-    numbers = functools.cache(lambda: op(index.numbers_of(list(sizes()))))
+        numbers, flat = index.number_items(records, records.rank)
+        return [
+            _with_dims_of(index.gather(flat, part), records._dims, axes) for part in op(numbers)
+        ]
+    sizes = functools.cache(lambda: first_sizes(records, records.rank))
+    numbers = functools.cache(lambda: op(index.range_of_shape(sizes())))
 
-    def apart(value: Any) -> list[Any]:
+    def apart(value: FieldValue) -> list[Any]:
         if isinstance(value, _DENSE):
             return op(value)
         if isinstance(value, DenseStructuredTensor):
-            return moved_apart(value, op, [*axes, *range(records.rank, value.rank)])
+            return map_tensors_to_many(value, op, [*axes, *range(records.rank, value.rank)])
         if _is_dense_masked(value):
             pairs = zip(apart(value.values), apart(value.mask), strict=True)
             return [type(value).of_parts(*pair) for pair in pairs]
         is_other = not isinstance(value, StructuredTensor) and not is_masked(value)
         if is_other and _moves_itself(value):
             return op(value)
-        flat = _flat(value, list(sizes()))
+        flat = _flat(value, sizes())
         return [index.gather(flat, part) for part in numbers()]
 
     columns = {name: apart(value) for name, value in _parts(records).items()}
@@ -109,21 +134,23 @@ def moved_apart(records: Any, op: Callable[[Any], list[Any]], axes: Axes) -> lis
             for row in zip(*columns.values(), strict=True)]  # fmt: skip
 
 
-def by_number(records: Any, op: Callable[[Any], Any], axes: Axes) -> Any:
+def gather_by_number(
+    records: StructuredTensor, op: Callable[[Any], Any], axes: Axes
+) -> StructuredTensor:
     """Returns the records at the numbers that an operation returns, which may be ragged.
 
     Args:
         records: The records.
         op: Takes the numbers of the records, and returns numbers.
-        axes: As for `moved`.
+        axes: As for `map_tensors`.
     """
-    numbers, flat = index.numbered(records, records.rank)
-    return _named(index.gather(flat, op(numbers)), records._dims, axes)
+    numbers, flat = index.number_items(records, records.rank)
+    return _with_dims_of(index.gather(flat, op(numbers)), records._dims, axes)
 
 
-def _named(result: Any, names: Dims, axes: Axes) -> Any:
+def _with_dims_of(result: FieldValue, names: Dims, axes: Axes) -> StructuredTensor:
     """Returns a result with the names that its dimensions had in the records."""
-    return result._with_dims(dims.moved(names, axes)) if names else result
+    return result._with_dims(dims.move_axes(names, axes)) if names else result
 
 
 def _first_dims(values: Sequence[Any]) -> Dims:
@@ -135,46 +162,50 @@ def _joined_metadata(values: Sequence[Any]) -> Metadata:
     return functools.reduce(Metadata.joined, [value._metadata for value in values])
 
 
-def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str) -> Any:
+def join_fields(
+    values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str
+) -> StructuredTensor:
     """Returns records that an operation makes of several collections with the same fields.
 
     Args:
         values: The collections, of one rank.
         op: Takes a list of tensors, or of RaggedTensors for ragged records, and returns one.
-        axes: As for `moved`.
+        axes: As for `map_tensors`.
         name: The name of the operation, for errors.
     """
-    return _joined(_with_one_dtype(values), op, axes, name)
+    return _join_fields(_with_one_dtype(values), op, axes, name)
 
 
-def _joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str) -> Any:
-    """Returns `joined`, for collections whose row splits all have one dtype."""
+def _join_fields(
+    values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str
+) -> StructuredTensor:
+    """Returns `join_fields`, for collections whose row splits all have one dtype."""
     expect_same_fields(values, name)
     values = _with_one_meaning(values, name)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
-        pairs = [index.numbered(value, value.rank) for value in values]
+        pairs = [index.number_items(value, value.rank) for value in values]
         result = index.gather(
-            concatenated([flat for _, flat in pairs], name),
-            op(_offset([numbers for numbers, _ in pairs], [flat for _, flat in pairs])),
+            concat_values([flat for _, flat in pairs], name),
+            op(_add_offsets([numbers for numbers, _ in pairs], [flat for _, flat in pairs])),
         )
-        return _named(result, _first_dims(values), axes)
+        return _with_dims_of(result, _first_dims(values), axes)
     outer = values[0].rank
 
     @functools.cache
-    def numbers() -> Any:
-        sizes = [sizes_of(value) for value in values]
+    def numbers() -> tf.Tensor:
+        sizes = [first_sizes(value, outer) for value in values]
         totals = [functools.reduce(lambda a, b: a * b, one, 1) for one in sizes]
         begins = [sum(totals[:i]) for i in range(len(totals))]
         return op([
-            index.numbers_of(one) + tf.cast(begin, tf.int64)
+            index.range_of_shape(one) + tf.cast(begin, tf.int64)
             for one, begin in zip(sizes, begins, strict=True)
         ])  # fmt: skip
 
-    def of_field(parts: list[Any], at: str) -> Any:
+    def of_field(parts: list[Any], at: str) -> FieldValue:
         if all(isinstance(part, _DENSE) for part in parts):
             return op(parts)
         if all(isinstance(part, DenseStructuredTensor) for part in parts):
-            return _joined(parts, op, [*axes, *range(outer, parts[0].rank)], at)
+            return _join_fields(parts, op, [*axes, *range(outer, parts[0].rank)], at)
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
             return type(parts[0]).of_parts(of_field(inner, at), of_field(masks, at))
@@ -182,8 +213,9 @@ def _joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, n
             not all(map(is_masked, parts))
         ):  # fmt: skip
             return op(parts)
-        flats = [_flat(part, sizes_of(value)) for part, value in zip(parts, values, strict=True)]
-        return index.gather(concatenated(flats, at), numbers())
+        pairs = zip(parts, values, strict=True)
+        flats = [_flat(part, first_sizes(value, outer)) for part, value in pairs]
+        return index.gather(concat_values(flats, at), numbers())
 
     columns = [_parts(value) for value in values]
     return _of_parts(
@@ -193,7 +225,7 @@ def _joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, n
     )
 
 
-def appended(values: Sequence[Any], name: str) -> Any:
+def concat_records(values: Sequence[Any], name: str) -> StructuredTensor:
     """Returns the records of several collections, one after another along the first dimension.
 
     Args:
@@ -201,23 +233,23 @@ def appended(values: Sequence[Any], name: str) -> Any:
         name: The name of the operation, for errors.
     """
     expect_same_fields(values, name)
-    return concatenated(_with_one_dtype(values), name)
+    return concat_values(_with_one_dtype(values), name)
 
 
-def concatenated(values: Sequence[Any], name: str) -> Any:
+def concat_values(values: Sequence[Any], name: str) -> FieldValue:
     """Returns values of any type, concatenated along their first dimension."""
     first = values[0]
     if len(values) == 1:
         return first
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
-        return _concatenated_rows(values, name)
+        return _concat_ragged(values, name)
     if isinstance(first, DenseStructuredTensor):
         expect_same_fields(values, name)
         values = _with_one_meaning(values, name)
         columns = [_parts(value) for value in values]
         return _of_parts(
             first.rank,
-            {n: concatenated([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
+            {n: concat_values([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
     if isinstance(first, (*_DENSE, tf.RaggedTensor)):
@@ -229,13 +261,11 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
     if all(is_masked(v) and records_in(v) is not None for v in values) and (
         len({value.mask.shape.rank for value in values}) == 1
     ):
-        inner = concatenated([value.values for value in values], name)
+        inner = concat_values([value.values for value in values], name)
         return type(first).of_parts(inner, tf.concat([value.mask for value in values], 0))
     if _moves_itself(first):
         return tf.concat(list(values), 0)
-    spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
-    rows = zip(*(box(spec, value, 1) for value in values), strict=True)
-    return unbox(spec, [_concatenated_boxes(boxes) for boxes in rows])
+    return concat_rows(list(values))
 
 
 def _expect_one_inner_shape(values: Sequence[Any], name: str) -> None:
@@ -267,9 +297,9 @@ def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
     wanted: dict[str, Any] = {}
     for each in meanings:
         for field, meaning in each.items():
-            found, want = common(wanted.get(field), meaning)
+            found, want = common_meaning(wanted.get(field), meaning)
             if not found:
-                raise not_the_same(wanted[field], meaning, _inside(name, field))
+                raise different_meanings(wanted[field], meaning, _inside(name, field))
             wanted[field] = want
     best = {  # values whose numbers have that meaning
         field: next(v for v, m in zip(dense, meanings, strict=True) if m.get(field) == want)
@@ -278,14 +308,14 @@ def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
     types = {field: value._metadata.types[field] for field, value in best.items()}
     for value, had in zip(dense, meanings, strict=True):
         for field, want in wanted.items():
-            meaning = beside(had.get(field), value._metadata.types.get(field), want)
+            meaning = meaning_beside(had.get(field), value._metadata.types.get(field), want)
             if meaning is not None:
                 had[field] = meaning
     return [
         DenseStructuredTensor._of_parts(
             value.rank,
             {
-                field: changed(
+                field: change_numbers(
                     column,
                     wanted[field],
                     had[field],
@@ -304,7 +334,7 @@ def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
     ]
 
 
-def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
+def _concat_ragged(values: Sequence[Any], name: str) -> StructuredTensor:
     dtype = next(v.row_splits.dtype for v in values if isinstance(v, RaggedStructuredTensor))
     ragged = [value._as_ragged(dtype) for value in values]
     splits: list[Any] = [ragged[0].row_splits]
@@ -312,22 +342,12 @@ def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
     for value in ragged[1:]:
         splits.append(value.row_splits[1:] + begin)
         begin = begin + value.row_splits[-1]
-    records = concatenated([value.values for value in ragged], name)
+    records = concat_values([value.values for value in ragged], name)
     result = RaggedStructuredTensor._of_parts(records, tf.concat(splits, 0))
     return result._with_dims(_first_dims(values))
 
 
-def _concatenated_boxes(boxes: Sequence[Any]) -> Any:
-    if boxes[0].dtype != tf.variant:
-        return tf.concat(boxes, 0)
-    # Variants have a kernel for dynamic_stitch, but none for concat.
-    counts = [tf.shape(part)[0] for part in boxes]
-    begins = tf.cumsum(counts, exclusive=True)
-    places = [begins[i] + tf.range(count) for i, count in enumerate(counts)]
-    return tf.dynamic_stitch(places, list(boxes))
-
-
-def _offset(numbers: list[Any], flats: list[Any]) -> list[Any]:
+def _add_offsets(numbers: list[Any], flats: list[Any]) -> list[Any]:
     """Returns numbers that count on from one collection to the next."""
     result: list[Any] = []
     begin: Any = tf.constant(0, tf.int64)
@@ -335,14 +355,14 @@ def _offset(numbers: list[Any], flats: list[Any]) -> list[Any]:
         if isinstance(own, tf.RaggedTensor):
             own = own.with_row_splits_dtype(tf.int64)
         result.append(tf.cast(own, tf.int64) + begin)
-        begin = begin + tf.cast(sizes_of(flat)[0], tf.int64)
+        begin = begin + tf.cast(first_sizes(flat, 1)[0], tf.int64)
     return result
 
 
 _Parts = dict[str | None, Any]
 
 
-def _parts(records: Any) -> _Parts:
+def _parts(records: StructuredTensor) -> _Parts:
     """Returns the fields of dense records; without fields, their counter under the name None."""
     return records._columns if records._rows is None else {None: records._rows}
 
@@ -352,12 +372,12 @@ def _of_parts(rank: int, parts: _Parts, extra: Metadata) -> DenseStructuredTenso
     return DenseStructuredTensor._of_parts(rank, fields, parts.get(None), None, extra)
 
 
-def _flat(value: Any, sizes: list[Any]) -> Any:
+def _flat(value: FieldValue, sizes: list[Any]) -> FieldValue:
     """Returns a field's value with the dimensions of the records merged into one."""
-    return index.merged(value, sizes) if sizes else reshape.expanded(value, 0)
+    return index.merge_outer_dims(value, sizes) if sizes else reshape.expand_dims(value, 0)
 
 
-def _moves_itself(value: Any) -> bool:
+def _moves_itself(value: FieldValue) -> bool:
     """Returns whether a value that is neither a tensor nor records overrides operations."""
     if isinstance(value, tf.RaggedTensor) or (
         # A union in lists is moved by its rows: not every operation takes ragged codes.
@@ -367,7 +387,7 @@ def _moves_itself(value: Any) -> bool:
     return follows_protocol(type(value))
 
 
-def _is_dense_masked(value: Any) -> bool:
+def _is_dense_masked(value: FieldValue) -> bool:
     """Returns whether a value has a mask, and parts without ragged dimensions of the records."""
     if not is_masked(value) or not isinstance(value.mask, tf.Tensor):
         return False
@@ -386,7 +406,7 @@ def _with_one_dtype(values: Sequence[Any]) -> list[Any]:
     return [v.with_row_splits_dtype(tf.int64) for v in values] if len(dtypes) > 1 else list(values)
 
 
-def _list_lengths(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
+def _list_lengths(value: FieldValue, path: Path) -> Iterator[tuple[Path, int]]:
     """Yields the number of values in all lists of an eager value, for each dimension of lists."""
     if isinstance(value, DenseStructuredTensor):
         for name in sorted(value._columns):
@@ -420,8 +440,8 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
         if value.rank != first.rank or set(value.field_names()) != set(first.field_names()):
             raise StructureError(
                 name,
-                f"records like the first: {text.kind(first)}",
-                f"{text.kind(value)} as item {i}",
+                f"records like the first: {text.kind_text(first)}",
+                f"{text.kind_text(value)} as item {i}",
                 "Give all records the same fields and the same rank, with with_only, without "
                 "or with_updates.",
             )

@@ -17,15 +17,23 @@ from extensor._protocol.box import as_list
 from extensor._protocol.casting import castable_type
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.difference import mismatch
-from extensor._struct.handlers.each_field import appended, axis_of, expect_same_fields, joined
+from extensor._struct.handlers.each_field import (
+    axis_of,
+    concat_records,
+    expect_same_fields,
+    join_fields,
+)
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import ranks_only
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import StructureError
 
 
 @implements(tf.concat, on=StructuredTensor)
-def concat(values: Any, axis: Any, *_: Any) -> Any:
+def concat(
+    values: FieldValue | Sequence[FieldValue], axis: TensorLike, *_: object
+) -> StructuredTensor:
     """Returns the records of all collections, one after another along an axis.
 
     Dense and ragged collections may be mixed; the result is ragged where rows differ in length.
@@ -33,24 +41,28 @@ def concat(values: Any, axis: Any, *_: Any) -> Any:
     values = _listed(values)
     place = axis_of(axis, _rank(values), "tf.concat")
     if place == 0:
-        return appended(values, "tf.concat")  # needs no gather
+        return concat_records(values, "tf.concat")  # needs no gather
     axes = range(values[0].rank)
-    return joined(values, lambda parts: tf.concat(parts, place), axes, "tf.concat")
+    return join_fields(values, lambda parts: tf.concat(parts, place), axes, "tf.concat")
 
 
 @implements(tf.stack, on=StructuredTensor)
-def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
+def stack(
+    values: FieldValue | Sequence[FieldValue], axis: TensorLike = 0, *_: object
+) -> StructuredTensor:
     """Returns collections of one rank, stacked along a new axis."""
     values = _listed(values)
     rank = _rank(values)
     place = axis_of(axis, rank + 1, "tf.stack")
     _expect_one_size(values, Path())
     axes = [*range(place), None, *range(place, rank)]
-    return joined(values, lambda parts: tf.stack(parts, place), axes, "tf.stack")
+    return join_fields(values, lambda parts: tf.stack(parts, place), axes, "tf.stack")
 
 
 @implements(tf.ragged.stack, on=StructuredTensor)
-def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
+def ragged_stack(
+    values: FieldValue | Sequence[FieldValue], axis: TensorLike = 0, *_: object
+) -> StructuredTensor:
     """Returns records stacked along a new first axis; lists in them may differ in length.
 
     All lists of the result are ragged, as those of `tf.ragged.stack` of tensors are.
@@ -107,7 +119,7 @@ def _expect_one_size(values: list[Any], at: Path) -> None:
             _expect_one_size(fields, at / name)
 
 
-def _listed(values: Any) -> list[Any]:
+def _listed(values: FieldValue | Sequence[FieldValue]) -> list[Any]:
     return list(values) if isinstance(values, Sequence) else [values]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -22,7 +23,9 @@ _TAKE_ANY_VALUE = frozenset(
 )
 
 
-def dispatch(cls: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def dispatch(
+    cls: type, op: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> object:
     """Returns the result of a handler for records; without one, raises DTypeError."""
     result = handle(cls, op, args, kwargs)
     if result is not NotImplemented or op in _TAKE_ANY_VALUE:

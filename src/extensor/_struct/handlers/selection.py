@@ -16,27 +16,29 @@ from extensor._struct import index
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.handlers.each_field import (
     axis_of,
-    by_number,
     expect_same_fields,
-    joined,
-    moved,
+    gather_by_number,
+    implements_for_records,
+    join_fields,
+    map_tensors,
 )
 from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, StructureError
 
 
-@implements(tf.gather, on=StructuredTensor)
+@implements_for_records(tf.gather)
 def gather(
-    params: Any,
+    params: StructuredTensor,
     indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
-    *_: Any,
-) -> Any:
+    validate_indices: object = None,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    *_: object,
+) -> StructuredTensor:
     """Returns the records at the given indices along an axis."""
-    if not isinstance(params, StructuredTensor) or isinstance(indices, StructuredTensor):
+    if isinstance(indices, StructuredTensor):
         return NotImplemented
     if not isinstance(indices, tf.RaggedTensor):
         indices = tf.convert_to_tensor(indices)
@@ -48,26 +50,32 @@ def gather(
     if place == 0 and not batch_dims:
         return index.gather(params, indices)
 
-    def op(value: Any) -> Any:
+    def op(value: FieldValue) -> FieldValue:
         return tf.gather(value, indices, axis=place, batch_dims=batch_dims)
 
     count = rank - batch_dims
     new = [place] if count == 1 else [None] * count
     axes = [*range(place), *new, *range(place + 1, params.rank)]
-    return (by_number if isinstance(indices, tf.RaggedTensor) else moved)(params, op, axes)
+    return (gather_by_number if isinstance(indices, tf.RaggedTensor) else map_tensors)(
+        params, op, axes
+    )
 
 
 # It exists in tf.compat.v1 only, whose functions have TensorFlow's own dispatch and no other.
 @tf.experimental.dispatch_for_api(tf.compat.v1.batch_gather, {"params": StructuredTensor})
-def batch_gather(params: Any, indices: Any, name: Any = None) -> Any:
+def batch_gather(
+    params: StructuredTensor, indices: Any, name: str | None = None
+) -> StructuredTensor:
     """Returns the records at the given indices in each batch."""
     return tf.gather(params, indices, batch_dims=-1)
 
 
-@implements(tf.gather_nd, on=StructuredTensor)
-def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, *_: Any) -> Any:
+@implements_for_records(tf.gather_nd)
+def gather_nd(
+    params: StructuredTensor, indices: Any, batch_dims: int = 0, *_: object
+) -> StructuredTensor:
     """Returns the records at the given coordinates."""
-    if not isinstance(params, StructuredTensor) or isinstance(indices, StructuredTensor):
+    if isinstance(indices, StructuredTensor):
         return NotImplemented
     if not isinstance(indices, tf.RaggedTensor):
         indices = tf.convert_to_tensor(indices)
@@ -81,18 +89,25 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, *_: Any) -> Any:
             "The dimensions inside a field belong to the field: call it on the field.",
         )
 
-    def op(value: Any) -> Any:
+    def op(value: FieldValue) -> FieldValue:
         return tf.gather_nd(value, indices, batch_dims)
 
     new = [None] * (indices.shape.rank - 1 - batch_dims)
     axes = [*range(batch_dims), *new, *range(batch_dims + depth, params.rank)]
-    return (by_number if isinstance(indices, tf.RaggedTensor) else moved)(params, op, axes)
+    return (gather_by_number if isinstance(indices, tf.RaggedTensor) else map_tensors)(
+        params, op, axes
+    )
 
 
-@implements(tf.boolean_mask, on=StructuredTensor)
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, *_: Any) -> Any:
+@implements_for_records(tf.boolean_mask)
+def boolean_mask(
+    tensor: StructuredTensor,
+    mask: Any,
+    axis: TensorLike | None = None,
+    *_: object,
+) -> StructuredTensor:
     """Returns the records for which `mask` is True."""
-    if not isinstance(tensor, StructuredTensor) or isinstance(mask, StructuredTensor):
+    if isinstance(mask, StructuredTensor):
         return NotImplemented
     if not isinstance(mask, tf.RaggedTensor):
         mask = list(mask) if isinstance(mask, (list, tuple)) else tf.convert_to_tensor(mask)
@@ -100,17 +115,19 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, *_: Any) -> Any:
     return tensor[(slice(None),) * place + (mask,)]
 
 
-@implements(tf.ragged.boolean_mask, on=StructuredTensor)
-def ragged_boolean_mask(data: Any, mask: Any, *_: Any) -> Any:
+@implements_for_records(tf.ragged.boolean_mask)
+def ragged_boolean_mask(data: StructuredTensor, mask: Any, *_: object) -> StructuredTensor:
     """Returns the records for which `mask` is True, in the same rows."""
-    if not isinstance(data, StructuredTensor) or isinstance(mask, StructuredTensor):
+    if isinstance(mask, StructuredTensor):
         return NotImplemented
     op = functools.partial(tf.ragged.boolean_mask, mask=mask)
-    return by_number(data, op, range(data.rank))
+    return gather_by_number(data, op, range(data.rank))
 
 
 @implements(tf.where, on=StructuredTensor)
-def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
+def where(
+    condition: Any, x: FieldValue | None = None, y: FieldValue | None = None, *_: object
+) -> StructuredTensor:
     """Returns the records of `x` where a condition is True, and those of `y` elsewhere."""
     if not (isinstance(x, StructuredTensor) and isinstance(y, StructuredTensor)):
         if isinstance(condition, StructuredTensor):
@@ -139,7 +156,7 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
     expect_same_fields([x, y], "tf.where")
     _expect_one_inner_size([x, y], rank, Path())
 
-    def choose(parts: list[Any]) -> Any:
+    def choose(parts: list[Any]) -> FieldValue:
         first = parts[0]
         chosen = condition
         if isinstance(first, tf.RaggedTensor):
@@ -149,7 +166,7 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
                 chosen = tf.expand_dims(chosen, -1)
         return tf.where(chosen, *parts)
 
-    return joined([x, y], choose, range(rank), "tf.where")
+    return join_fields([x, y], choose, range(rank), "tf.where")
 
 
 def _expect_one_inner_size(values: list[Any], rank: int, at: Path) -> None:
@@ -177,7 +194,7 @@ def _expect_one_inner_size(values: list[Any], rank: int, at: Path) -> None:
         )
 
 
-def _have_one_known_size(x: Any, y: Any) -> bool:
+def _have_one_known_size(x: FieldValue, y: FieldValue) -> bool:
     """Returns whether all tensors of two records have known sizes, and the same ones.
 
     Otherwise an operation on them would repeat a list of one item to the length of the other.
@@ -187,17 +204,17 @@ def _have_one_known_size(x: Any, y: Any) -> bool:
     return one == other and all(part.shape.is_fully_defined() for part in parts)
 
 
-@implements(tf.__operators__.getitem, on=StructuredTensor)
-def getitem(tensor: Any, slice_spec: Any, *_: Any) -> Any:
+@implements_for_records(tf.__operators__.getitem)
+def getitem(tensor: StructuredTensor, slice_spec: object, *_: object) -> FieldValue:
     """Returns fields or records; see `StructuredTensor.__getitem__`."""
-    return tensor[slice_spec] if isinstance(tensor, StructuredTensor) else NotImplemented
+    return tensor[slice_spec]
 
 
-@implements(tf.slice, on=StructuredTensor)
-def slice_(input_: Any, begin: Any, size: Any, *_: Any) -> Any:
+@implements_for_records(tf.slice)
+def slice_(
+    input_: StructuredTensor, begin: TensorLike, size: TensorLike, *_: object
+) -> StructuredTensor:
     """Returns the records from `begin`, as many as `size` in each dimension."""
-    if not isinstance(input_, StructuredTensor):
-        return NotImplemented
     begins, sizes = _numbers(begin, input_.rank), _numbers(size, input_.rank)
     parts: list[slice] = []
     for first, count in zip(begins, sizes, strict=True):
@@ -216,22 +233,20 @@ def _numbers(vector: Any, rank: int) -> list[Any]:
     return [int(n) for n in known] if known is not None else list(vector)
 
 
-@implements(tf.strided_slice, on=StructuredTensor)
+@implements_for_records(tf.strided_slice)
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: StructuredTensor,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    *_: Any,
-) -> Any:
+    *_: object,
+) -> StructuredTensor:
     """Returns the records in a range with steps in each dimension."""
-    if not isinstance(input_, StructuredTensor):
-        return NotImplemented
     count = tf.TensorShape(tf.convert_to_tensor(begin).shape)[0]
     begins, ends = _numbers(begin, count), _numbers(end, count)
     steps = [1] * count if strides is None else _numbers(strides, count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -15,17 +16,18 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BaseResourceVariable
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, StructureError
 
 
 @implements(tf.shape, on=StructuredTensor)
-def shape(input: Any, out_type: Any = None, *_: Any) -> Any:
+def shape(input: StructuredTensor, out_type: tf.DType | None = None, *_: object) -> tf.Tensor:
     """Returns the sizes of the dimensions of the records."""
     if isinstance(input, RaggedStructuredTensor):
         raise StructureError(
             "tf.shape",
             "records with one size per dimension",
-            text.kind(input),
+            text.kind_text(input),
             "Use records.row_lengths() and records.values, or records.shape for static sizes.",
         )
     out_type = out_type or tf.int32
@@ -35,29 +37,29 @@ def shape(input: Any, out_type: Any = None, *_: Any) -> Any:
 
 
 @implements(tf.size, on=StructuredTensor)
-def size(input: Any, out_type: Any = None, *_: Any) -> Any:
+def size(input: StructuredTensor, out_type: tf.DType | None = None, *_: object) -> tf.Tensor:
     """Returns the number of records."""
     out_type = out_type or tf.int32
-    rows: Any = 1
+    count = None
     while isinstance(input, RaggedStructuredTensor):
-        if not isinstance(input.values, RaggedStructuredTensor):
-            inner = input.values
-            rest = shape(inner, out_type)[1:]
-            return tf.cast(input.row_splits[-1], out_type) * tf.reduce_prod(rest)
-        input = input.values
+        count, input = input.row_splits[-1], input.values
+    if count is not None:
+        return tf.cast(count, out_type) * tf.reduce_prod(shape(input, out_type)[1:])
     if input.shape.is_fully_defined():
         return tf.constant(input.shape.num_elements(), out_type)
-    return rows * tf.reduce_prod(shape(input, out_type))
+    return tf.reduce_prod(shape(input, out_type))
 
 
 @implements(tf.rank, on=StructuredTensor)
-def rank(input: Any, *_: Any) -> Any:
+def rank(input: StructuredTensor, *_: object) -> tf.Tensor:
     """Returns the number of dimensions of the records."""
     return tf.constant(input.rank)
 
 
 @implements(tf.zeros_like, tf.ones_like, on=StructuredTensor)
-def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
+def filled_like(
+    op: Callable[..., Any], input: FieldValue, dtype: tf.DType | None = None, *_: object
+) -> FieldValue:
     """Returns records of the same shape, with zeros or ones in each field.
 
     Nulls stay null, and rows of a union keep their variant.
@@ -65,7 +67,9 @@ def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
     return _filled(op, input, dtype, Path())
 
 
-def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
+def _filled(
+    op: Callable[..., Any], value: FieldValue, dtype: tf.DType | None, at: Path
+) -> FieldValue:
     if isinstance(value, StructuredTensor) or is_masked(value) or is_union(value):
         return map_inside(value, lambda part, place: _filled(op, part, dtype, place), at)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (

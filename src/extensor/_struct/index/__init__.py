@@ -1,18 +1,18 @@
 """Indexing: fields by name, records by position."""
 
-from extensor._struct.index.pick import gathered as gathered
+from extensor._struct.index.pick import gather_tensor as gather_tensor
 from extensor._struct.index.pick import is_step_of_one as is_step_of_one
-from extensor._struct.index.pick import sliced as sliced
-from extensor._struct.index.pick import slicer as slicer
+from extensor._struct.index.pick import slice_op as slice_op
+from extensor._struct.index.pick import slice_tensor as slice_tensor
 from extensor._struct.index.select import select as select
 from extensor._struct.index.take import ALL as ALL
-from extensor._struct.index.take import each as each
-from extensor._struct.index.take import each_row as each_row
 from extensor._struct.index.take import gather as gather
-from extensor._struct.index.take import gathered_at as gathered_at
-from extensor._struct.index.take import merged as merged
-from extensor._struct.index.take import numbered as numbered
-from extensor._struct.index.take import numbers_of as numbers_of
+from extensor._struct.index.take import gather_at as gather_at
+from extensor._struct.index.take import merge_outer_dims as merge_outer_dims
+from extensor._struct.index.take import number_items as number_items
+from extensor._struct.index.take import range_of_shape as range_of_shape
 from extensor._struct.index.take import take as take
 from extensor._struct.index.take import take_row as take_row
+from extensor._struct.index.take import unstack as unstack
+from extensor._struct.index.take import unstack_rows as unstack_rows
 from extensor._struct.index.zero import with_zero as with_zero

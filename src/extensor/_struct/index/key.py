@@ -14,7 +14,7 @@ from extensor._path import Path
 from extensor._protocol.run_time_check import LATER, asserted
 from extensor._struct.common_shape import row_splits_at
 from extensor._struct.dims import Axes
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, under_masks
 from extensor._tf import BaseResourceVariable
 from extensor.errors import DTypeError, RowError, StructureError
 
@@ -28,7 +28,7 @@ def is_array(part: Any) -> bool:
     )
 
 
-def position(part: Any, at: Path) -> Any:
+def to_position(part: Any, at: Path) -> Any:
     """Returns one part of a key, with arrays and lists as tensors.
 
     Raises:
@@ -40,7 +40,7 @@ def position(part: Any, at: Path) -> Any:
         return part
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
         return int(part)
-    tensor: Any = without_nulls(part) if is_masked(part) else part
+    tensor: Any = without_nulls(part)
     if isinstance(part, (list, np.ndarray, tf.Variable)):
         tensor = _as_tensor(part)
     if isinstance(tensor, (tf.Tensor, tf.RaggedTensor)):
@@ -60,11 +60,12 @@ def position(part: Any, at: Path) -> Any:
 
 
 def without_nulls(part: Any) -> Any:
-    """Returns a masked mask with False for each null; other masked positions as they are."""
-    values = part
-    while is_masked(values):
-        part, values = values, values.values  # items of null lists are in no list
-    return part.fill(False) if getattr(values, "dtype", None) == tf.bool else part
+    """Returns a masked mask with False for each null; other positions as they are."""
+    while is_masked(part):
+        if not is_masked(part.values):
+            return part.fill(False) if getattr(part.values, "dtype", None) == tf.bool else part
+        part = part.values  # items of null lists are in no list
+    return part
 
 
 def _checked_slice(part: slice, at: Path) -> slice:
@@ -95,7 +96,7 @@ _ARRAYS = (np.ndarray, tf.Variable)
 _INDEX_DTYPES = (tf.int32, tf.int64)  # the only dtypes of indices for TensorFlow's kernels
 
 
-def _as_tensor(part: Any) -> Any:
+def _as_tensor(part: Any) -> tf.Tensor | None:
     """Returns a list or array as a tensor, lists of different lengths as a RaggedTensor."""
     if isinstance(part, list) and not part:
         return tf.zeros([0], tf.int64)
@@ -108,7 +109,7 @@ def _as_tensor(part: Any) -> Any:
             return None
 
 
-def dimensions(part: Any) -> int:
+def num_selected_dims(part: Any) -> int:
     """Returns the number of dimensions that a position selects from."""
     if part is None:
         return 0
@@ -117,7 +118,7 @@ def dimensions(part: Any) -> int:
     return 1
 
 
-def kept(part: Any) -> int:
+def num_result_dims(part: Any) -> int:
     """Returns the number of dimensions of the result that come from a position."""
     if isinstance(part, slice) or part is None:
         return 1
@@ -126,7 +127,7 @@ def kept(part: Any) -> int:
     return 1 if is_mask(part) else part.shape.rank
 
 
-def axes(positions: Sequence[Any], rank: int) -> Axes:
+def axes_of_result(positions: Sequence[Any], rank: int) -> Axes:
     """Returns the axes of what positions select: see `dims.Axes`.
 
     An array with as many dimensions as it selects from keeps them. Arrays that are zipped make new
@@ -140,7 +141,7 @@ def axes(positions: Sequence[Any], rank: int) -> Axes:
     axis = 0
     arrays = [part for part in positions if is_array(part)]
     for part in positions:
-        count = dimensions(part)
+        count = num_selected_dims(part)
         if isinstance(part, slice):
             result.append(axis)
         elif arrays and part is arrays[0]:
@@ -156,7 +157,7 @@ def is_mask(part: Any) -> bool:
     return isinstance(part, tf.Tensor) and part.dtype == tf.bool
 
 
-def expanded(positions: Sequence[Any], rank: int, at: Path) -> tuple[Any, ...]:
+def without_ellipsis(positions: Sequence[Any], rank: int, at: Path) -> tuple[Any, ...]:
     """Returns the positions with `...` replaced by full slices.
 
     Raises:
@@ -164,7 +165,7 @@ def expanded(positions: Sequence[Any], rank: int, at: Path) -> tuple[Any, ...]:
     """
     positions = tuple(positions)
     dots = [i for i, part in enumerate(positions) if part is Ellipsis]
-    used = sum(dimensions(part) for part in positions if part is not Ellipsis)
+    used = sum(num_selected_dims(part) for part in positions if part is not Ellipsis)
     if used > rank or len(dots) > 1:
         raise RowError(
             at or "index",
@@ -187,12 +188,12 @@ def without_new_axes(positions: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[
         if part is None:
             axes.append(axis)
         group = is_array(part)
-        axis += 0 if group and in_group else kept(part)
+        axis += 0 if group and in_group else num_result_dims(part)
         in_group = group or (in_group and part is not None and not isinstance(part, slice))
     return tuple(part for part in positions if part is not None), axes
 
 
-def joined(positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
+def zip_arrays(positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
     """Returns positions in which masks are ints, and ints between arrays are arrays.
 
     So arrays beside each other are zipped, as in NumPy.
@@ -251,8 +252,8 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
     """Raises RowError for a position outside of a static size, or a mask of another size."""
     axis = 0
     for part in positions:
-        sizes = list(shape[axis : axis + dimensions(part)])
-        axis += dimensions(part)
+        sizes = list(shape[axis : axis + num_selected_dims(part)])
+        axis += num_selected_dims(part)
         if is_mask(part):
             if not tf.TensorShape(sizes).is_compatible_with(part.shape):
                 raise _other_mask(at, f" of shape {tf.TensorShape(sizes)}", f"shape {part.shape}")
@@ -279,7 +280,7 @@ def above_mask(positions: Sequence[Any]) -> int:
     return 0 if any(map(is_array, positions[:first])) else first
 
 
-def compared(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
+def with_compared_masks(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
     """Returns positions whose masks have the sizes of the value, which a graph compares as it runs.
 
     Raises:
@@ -287,13 +288,11 @@ def compared(value: Any, positions: tuple[Any, ...], at: Path) -> tuple[Any, ...
     """
     if isinstance(value, BaseResourceVariable) or not any(map(is_mask, positions)):
         return positions
-    lists = value
-    while is_masked(lists):
-        lists = lists.values
+    lists = under_masks(value)
     result: list[Any] = []
     axis = 0
     for part in positions:
-        end = axis + dimensions(part)
+        end = axis + num_selected_dims(part)
         if is_mask(part):
             splits = [row_splits_at(lists, a) for a in range(axis, end)]
             rank = next((i for i, each in enumerate(splits) if each is not None), len(splits))
@@ -340,18 +339,13 @@ def _other_mask(at: Path, shape: str, received: str) -> StructureError:
     )
 
 
-def known_ints(part: Any) -> Any:
+def known_ints(part: Any) -> np.ndarray[Any, Any] | None:
     """Returns the positions in an int or a dense tensor as an array, if they are known."""
     if isinstance(part, int):
         return np.asarray(part)
     if isinstance(part, tf.Tensor) and part.dtype.is_integer:
         return part.numpy() if hasattr(part, "numpy") else tf.get_static_value(part)
     return None
-
-
-def new_sizes(positions: Sequence[Any]) -> int:
-    """Returns the number of dimensions that positions select from."""
-    return sum(map(dimensions, positions))
 
 
 def without_trailing(positions: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -362,17 +356,12 @@ def without_trailing(positions: tuple[Any, ...]) -> tuple[Any, ...]:
     return positions[:count]
 
 
-def is_plain(positions: Sequence[Any]) -> bool:
-    """Returns whether no position is an array."""
-    return not any(is_array(part) for part in positions)
-
-
-def names_in(part: Any) -> Any:
-    """Returns the names or paths in a list of them, and None for other parts of a key."""
+def names_in(part: Any) -> list[Any]:
+    """Returns the names or paths in a list of them, and [] for other parts of a key."""
     if (
         isinstance(part, list)
         and part
         and all(isinstance(n, (str, Path)) for n in cast("Any", part))
     ):
         return cast("Any", part)
-    return None
+    return []

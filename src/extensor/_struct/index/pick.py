@@ -28,12 +28,13 @@ _INTS = (int, np.integer)
 _LIMIT = np.iinfo(np.int32).max
 
 
-def pick(value: Any, positions: Key, at: Path) -> Any:
+def pick(value: Any, positions: Key, at: Path) -> tf.Tensor | tf.RaggedTensor:
     """Returns the part of a tensor or RaggedTensor at positions.
 
     Args:
         value: A tensor or RaggedTensor.
-        positions: Ints, slices and arrays of ints, from `key.joined`, along its first dimensions.
+        positions: Ints, slices and arrays of ints along its first dimensions, from
+            `key.zip_arrays`.
         at: The path of the value, for errors.
 
     Raises:
@@ -47,7 +48,7 @@ class _Picker:
     def __init__(self, at: Path) -> None:
         self.at = at
 
-    def below(self, value: Any, depth: int, key: Key) -> Any:
+    def below(self, value: Any, depth: int, key: Key) -> tf.Tensor | tf.RaggedTensor:
         """Returns a value with positions applied below its first `depth` dimensions."""
         key = without_trailing(key)
         if not key:
@@ -64,14 +65,14 @@ class _Picker:
 
     # The first dimension of a RaggedTensor.
 
-    def _at_rows(self, value: Any, key: Key) -> Any:
+    def _at_rows(self, value: Any, key: Key) -> tf.Tensor | tf.RaggedTensor:
         first, rest = key[0], key[1:]
         if isinstance(first, slice):
             step = first.step
             if step is None or isinstance(step, (int, np.integer)):
                 rows = value[first]
             else:  # TensorFlow takes no tensor as the step of a ragged dimension
-                rows = tf.gather(value, sliced(tf.range(value.nrows()), (first,)))
+                rows = tf.gather(value, slice_tensor(tf.range(value.nrows()), (first,)))
             return self.below(rows, 1, rest)
         if isinstance(first, tf.RaggedTensor):
             return self.below(self._per_row(value, first), first.shape.rank, rest)
@@ -79,7 +80,7 @@ class _Picker:
             arrays, rest = _arrays(key)
             size = value.row_splits.shape[0]
             size = value.nrows() if size is None else size - 1
-            return self._zipped(value, [not_negative(arrays[0], size), *arrays[1:]], rest)
+            return self._zipped(value, [without_negative(arrays[0], size), *arrays[1:]], rest)
         splits = value.row_splits
         before = first - 1 if isinstance(first, int) and first < 0 else first
         if isinstance(first, int):
@@ -88,7 +89,7 @@ class _Picker:
             start, end = splits[:-1][first], splits[1:][first]
         return self.below(value.values[start:end], 0, rest)
 
-    def _zipped(self, value: Any, arrays: list[Any], rest: Key) -> Any:
+    def _zipped(self, value: Any, arrays: list[Any], rest: Key) -> tf.Tensor | tf.RaggedTensor:
         """Returns the items at arrays of positions along the first dimensions.
 
         The first array is in range, and not negative.
@@ -100,13 +101,13 @@ class _Picker:
             return self._zipped(value.values, [places, *arrays[2:]], rest)
         if len(arrays) > 1:
             sizes = [value.shape[i] or tf.shape(value)[i] for i in range(1, len(arrays))]
-            others = [not_negative(a, s) for a, s in zip(arrays[1:], sizes, strict=True)]
+            others = [without_negative(a, s) for a, s in zip(arrays[1:], sizes, strict=True)]
             return self.below(tf.gather_nd(value, _pairs([rows, *others])), _rank(arrays), rest)
         return self.below(tf.gather(value, rows), rows.shape.rank, rest)
 
     # The second dimension of a RaggedTensor, in every row.
 
-    def _in_rows(self, value: Any, key: Key) -> Any:
+    def _in_rows(self, value: Any, key: Key) -> tf.Tensor | tf.RaggedTensor:
         first, rest = key[0], key[1:]
         starts, limits = _bounds(value)
         if isinstance(first, slice):
@@ -123,7 +124,7 @@ class _Picker:
         places = self._places(inner, ends, arrays[0])
         return self._zipped(value.values, [places, *arrays[1:]], rest)
 
-    def _places(self, starts: Any, limits: Any, positions: Any) -> Any:
+    def _places(self, starts: tf.Tensor, limits: tf.Tensor, positions: Any) -> tf.Tensor:
         """Returns where the items at positions of rows are in the values.
 
         Args:
@@ -148,17 +149,19 @@ class _Picker:
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(fits), [message])]):
             return tf.identity(places)
 
-    def _refuse(self, fits: Any, starts: Any, limits: Any, positions: Any) -> None:
+    def _refuse(self, fits: Any, starts: tf.Tensor, limits: tf.Tensor, positions: Any) -> None:
         wrong = np.unravel_index(np.argmin(fits), fits.shape)
         length, number = (
             int(np.broadcast_to(np.asarray(part), fits.shape)[wrong])
             for part in (limits - starts, positions)
         )
-        raise short_row(number, length, wrong[0] if len(wrong) else None, self.at)
+        raise row_too_short(number, length, int(wrong[0]) if len(wrong) else None, self.at)
 
     # Ragged arrays of positions.
 
-    def _per_row(self, value: Any, positions: Any, compare: bool = True) -> Any:
+    def _per_row(
+        self, value: Any, positions: Any, compare: bool = True
+    ) -> tf.Tensor | tf.RaggedTensor:
         """Returns, for each row, the items at its own positions, or where its own mask is True.
 
         Args:
@@ -224,21 +227,21 @@ class _Picker:
 
     # Dense tensors.
 
-    def _in_dense(self, value: Any, depth: int, key: Key) -> Any:
+    def _in_dense(self, value: Any, depth: int, key: Key) -> tf.Tensor | tf.RaggedTensor:
         count = next((i for i, part in enumerate(key) if is_array(part)), len(key))
         before, key = key[:count], key[count:]
         if before:
-            value = sliced(value, (ALL,) * depth + before)
+            value = slice_tensor(value, (ALL,) * depth + before)
             depth += sum(isinstance(part, slice) for part in before)
         if not key:
             return value
-        if isinstance(key[0], tf.RaggedTensor):  # `depth` is 0: see `key.joined`
+        if isinstance(key[0], tf.RaggedTensor):  # `depth` is 0: see `key.zip_arrays`
             return self.below(self._per_row(value, key[0]), key[0].shape.rank, key[1:])
         arrays, rest = _arrays(key)
         value = tf.convert_to_tensor(value)
         axes = range(depth, depth + len(arrays))
         sizes = [value.shape[axis] or tf.shape(value)[axis] for axis in axes]
-        arrays = [not_negative(a, size) for a, size in zip(arrays, sizes, strict=True)]
+        arrays = [without_negative(a, size) for a, size in zip(arrays, sizes, strict=True)]
         if len(arrays) == 1:
             value = tf.gather(value, arrays[0], axis=depth)
         elif depth == 0:
@@ -252,7 +255,7 @@ class _Picker:
         return self.below(value, depth + _rank(arrays), rest)
 
 
-def short_row(position: int, length: int, row: Any, at: Path) -> RowError:
+def row_too_short(position: int, length: int, row: int | str | None, at: Path) -> RowError:
     """Returns the error for a row that has no item at a position; `row` is its number or None."""
     where = "the row" if row is None else f"row {row}"
     return RowError(
@@ -270,7 +273,7 @@ class Positions(Key):
     """
 
     @functools.cached_property
-    def masks(self) -> dict[int, Any]:
+    def masks(self) -> dict[int, tf.Tensor]:
         """The parts of masks at these positions, by the identity of the mask."""
         return {}
 
@@ -313,8 +316,8 @@ def _bounds_of(ranges: tuple[tuple[int, int, int], ...]) -> list[tf.Tensor]:
     return list(map(tf.constant, np.array(ranges, np.int32).reshape(-1, 3).T))
 
 
-def slicer(positions: Key, shape: tf.TensorShape) -> Callable[..., Any] | None:
-    """Returns the op that takes positions from eager tensors; None where `sliced` is needed.
+def slice_op(positions: Key, shape: tf.TensorShape) -> Callable[..., Any] | None:
+    """Returns the op that takes positions from eager tensors; None where `slice_tensor` is needed.
 
     Args:
         positions: Positions that are in the range of the shape.
@@ -324,17 +327,17 @@ def slicer(positions: Key, shape: tf.TensorShape) -> Callable[..., Any] | None:
         not isinstance(positions, Positions)
         or not shape.is_fully_defined()
         or not tf.executing_eagerly()
-        or (len(positions) == 1 and is_whole(positions[0], shape[0]))
+        or (len(positions) == 1 and is_full_range(positions[0], shape[0]))
         or positions.arguments is None
     ):
         return None
     return functools.partial(tf.raw_ops.StridedSlice, **positions.arguments)
 
 
-def sliced(value: Any, key: Key) -> Any:
+def slice_tensor(value: Any, key: Key) -> tf.Tensor | tf.RaggedTensor:
     """Returns `value[key]`, with a static rank; TensorFlow loses it if the step is symbolic."""
     if hasattr(value, "numpy") and tf.executing_eagerly():
-        if len(key) == 1 and isinstance(key[0], slice) and is_whole(key[0], value.shape[0]):
+        if len(key) == 1 and isinstance(key[0], slice) and is_full_range(key[0], value.shape[0]):
             return value
         # Indexing a tensor in Python takes ten times as long as the op.
         arguments = (key if isinstance(key, Positions) else Positions(key)).arguments
@@ -355,7 +358,7 @@ def sliced(value: Any, key: Key) -> Any:
     return result
 
 
-def gathered(value: Any, numbers: Any) -> Any:
+def gather_tensor(value: Any, numbers: tf.Tensor) -> tf.Tensor | tf.RaggedTensor:
     """Returns `tf.gather(value, numbers)`, for eager tensors by the kernel alone."""
     if (
         isinstance(value, tf.Tensor)
@@ -409,9 +412,9 @@ def rows_between(value: tf.RaggedTensor, part: slice) -> tf.RaggedTensor | None:
         inner = inner.values
     if not hasattr(inner, "numpy"):
         return None
-    result = sliced(inner, (slice(begin, end),))
+    result = slice_tensor(inner, (slice(begin, end),))
     for splits, first, last in reversed(found):
-        rows = sliced(splits, (slice(first, last + 1),))
+        rows = slice_tensor(splits, (slice(first, last + 1),))
         start = int(array_over(splits)[first])
         result = ragged_tensor(result, rows - start if start else rows)
     return result
@@ -422,7 +425,7 @@ def is_step_of_one(step: Any) -> bool:
     return step is None or (isinstance(step, _INTS) and step == 1)
 
 
-def is_whole(part: Any, size: int) -> bool:
+def is_full_range(part: Any, size: int) -> bool:
     """Returns whether a position is a range of all elements of a dimension, in their order."""
     return (
         isinstance(part, slice)
@@ -454,7 +457,7 @@ def _rank(arrays: list[Any]) -> int:
     return max(array.shape.rank for array in arrays)
 
 
-def _pairs(arrays: list[Any]) -> Any:
+def _pairs(arrays: list[Any]) -> tf.Tensor:
     """Returns the indices for tf.gather_nd from arrays that broadcast."""
     arrays = [tf.cast(array, tf.int64) for array in arrays]
     shape = arrays[0].shape
@@ -466,7 +469,7 @@ def _pairs(arrays: list[Any]) -> Any:
     return tf.stack(arrays, axis=-1)
 
 
-def not_negative(positions: Any, size: Any) -> Any:
+def without_negative(positions: Any, size: Any) -> tf.Tensor:
     """Returns positions along a dimension of a size, without negative ones."""
     known = known_ints(positions)
     if known is not None and (known >= 0).all():
@@ -476,7 +479,7 @@ def not_negative(positions: Any, size: Any) -> Any:
     return tf.where(positions < 0, positions + tf.cast(size, positions.dtype), positions)
 
 
-def _range(part: slice, starts: Any, limits: Any) -> tuple[Any, Any, Any]:
+def _range(part: slice, starts: tf.Tensor, limits: tf.Tensor) -> tuple[Any, Any, Any]:
     """Returns where a slice of each row begins and ends in the values, and the step."""
     step: Any = 1 if part.step is None else part.step
     if isinstance(step, (int, np.integer)):
@@ -491,11 +494,11 @@ def _range(part: slice, starts: Any, limits: Any) -> tuple[Any, Any, Any]:
     return tf.where(step > 0, up[0], down[0]), tf.where(step > 0, up[1], down[1]), step
 
 
-def _ends(part: slice, starts: Any, limits: Any, forward: bool) -> tuple[Any, Any]:
+def _ends(part: slice, starts: tf.Tensor, limits: tf.Tensor, forward: bool) -> tuple[Any, Any]:
     # Backwards, a slice begins at most at the last element, and ends before the first one.
     low, high = (starts, limits) if forward else (starts - 1, limits - 1)
 
-    def place(bound: Any, default: Any) -> Any:
+    def place(bound: Any, default: Any) -> tf.Tensor:
         if bound is None:
             return default
         if isinstance(bound, (int, np.integer)):

@@ -10,14 +10,15 @@ from typing import Any
 
 from extensor._path import Path
 from extensor._struct import masked
-from extensor._struct.index.key import expanded, names_in, position
+from extensor._struct.index.key import names_in, to_position, without_ellipsis
 from extensor._struct.index.take import take
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
 from extensor._struct.spec import no_such_field, resolve
+from extensor._typing import FieldValue
 from extensor.errors import UnsupportedTypeError
 
 
-def select(records: Records, key: Any) -> Any:
+def select(records: RecordsBase, key: Any) -> FieldValue:
     """Returns `records[key]`.
 
     A key may mix names (str, Path, a list of these) and positions. Selecting a field and selecting
@@ -36,7 +37,7 @@ def select(records: Records, key: Any) -> Any:
             names = resolve(part, inner._names())
             if done < len(parts):
                 names, done = _with_next_names(value, names, parts, done, at)
-            positions = list(expanded(positions, inner.rank, at))
+            positions = list(without_ellipsis(positions, inner.rank, at))
             above, at = at, Path(*at, *names)
             if not names:
                 continue
@@ -52,13 +53,13 @@ def select(records: Records, key: Any) -> Any:
             several = [resolve(name, fields) for name in names_in(part)]
             for names in several:
                 _require(value, names, at)
-            value = masked.in_masks(value, operator.methodcaller("with_only", *several))
+            value = masked.map_records(value, operator.methodcaller("with_only", *several))
         else:
-            positions.append(position(part, at))
+            positions.append(to_position(part, at))
     return take(value, tuple(positions), at) if positions else value
 
 
-def _records(value: Any, part: Any, at: Path) -> Any:
+def _records(value: FieldValue, part: object, at: Path) -> Any:
     inner = masked.records_in(value)
     if inner is None:
         raise no_such_field(at / str(part), ())
@@ -66,7 +67,7 @@ def _records(value: Any, part: Any, at: Path) -> Any:
 
 
 def _with_next_names(
-    value: Any, names: tuple[str, ...], parts: tuple[Any, ...], done: int, at: Path
+    value: FieldValue, names: tuple[str, ...], parts: tuple[Any, ...], done: int, at: Path
 ) -> tuple[tuple[str, ...], int]:
     """Returns names with those of the next parts of a key, and the number of parts used.
 
@@ -82,7 +83,7 @@ def _with_next_names(
     return names, done
 
 
-def _require(value: Any, names: tuple[str, ...], at: Path) -> tuple[Any, Path]:
+def _require(value: FieldValue, names: tuple[str, ...], at: Path) -> tuple[Any, Path]:
     """Returns the field at a path before it was cut into rows, so any type works; and its path.
 
     Raises:

@@ -20,36 +20,37 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.box_ragged import take as take_box
 from extensor._struct import reshape
-from extensor._struct.dims import moved
+from extensor._struct.dims import move_axes
 from extensor._struct.field import row_splits_dtypes
 from extensor._struct.index import key
 from extensor._struct.index.key import ALL as ALL
 from extensor._struct.index.pick import (
     Positions,
-    gathered,
-    is_whole,
-    not_negative,
+    gather_tensor,
+    is_full_range,
     pick,
+    row_too_short,
     rows_between,
-    short_row,
-    sliced,
+    slice_tensor,
+    without_negative,
 )
 from extensor._struct.index.zero import with_zero
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
-from extensor._struct.records import Records
-from extensor._struct.row_splits import cut, outer_sizes
+from extensor._struct.records import RecordsBase
+from extensor._struct.row_splits import cut, first_sizes, outer_sizes
 from extensor._tf import BaseResourceVariable, CompositeTensor, ragged_tensor, stacked, unstacked
+from extensor._typing import FieldValue
 
 _GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather itself takes
 
 
-def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+def take(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
     """Returns the part of a field's value, or of records, at the given positions.
 
     Args:
         value: Any value of a field.
-        positions: Positions along its first dimensions: see `key.position`.
+        positions: Positions along its first dimensions: see `key.to_position`.
         at: The path of the value, for errors.
 
     Raises:
@@ -57,7 +58,7 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     """
     is_known = isinstance(positions, Positions)
     is_tensor = isinstance(value, tf.Tensor)
-    if not is_tensor and not isinstance(value, Records):
+    if not is_tensor and not isinstance(value, RecordsBase):
         # The shape of other values is created again at each call, which is slow.
         if is_known and is_masked(value) and value.mask.shape.rank is not None:
             return _take_masked(value, positions, at)
@@ -65,7 +66,7 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
             part, count = positions[0], value.row_splits.shape[0]
             if count is not None and part.__class__ is int and 1 - count <= part < count - 1:
                 return take_row(value, positions, at)
-            if count is not None and is_whole(part, count - 1):
+            if count is not None and is_full_range(part, count - 1):
                 return value
             rows = rows_between(value, part) if isinstance(part, slice) else None
             if rows is not None:
@@ -84,47 +85,47 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
             positions = Positions(key.without_trailing(positions))
         if not positions:
             return value
-        return sliced(value, positions) if is_tensor else _plainly_taken(value, positions, at)
+        return slice_tensor(value, positions) if is_tensor else _take_simple(value, positions, at)
     if rank is not None:
-        positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
+        positions, axes = key.without_new_axes(key.without_ellipsis(positions, rank, at))
         key.expect_in_range(positions, shape or (), at)
         if count := key.above_mask(positions):  # a mask of items is compared with their lists
             value, rest = take(value, positions[:count], at), positions[count:]
-            positions = (key.ALL,) * sum(map(key.kept, positions[:count])) + rest
+            positions = (key.ALL,) * sum(map(key.num_result_dims, positions[:count])) + rest
             key.expect_in_range(positions, value.shape, at)
-        positions = key.compared(value, positions, at)
+        positions = key.with_compared_masks(value, positions, at)
         positions = key.without_trailing(positions)
     if len(positions) == 1 and key.is_mask(positions[0]) and positions[0].shape.rank == 1:
         taken = gather(value, tf.reshape(tf.where(positions[0]), [-1]))
     else:
-        taken = _taken(value, key.joined(positions, at), at) if positions else value
+        taken = _take_any(value, key.zip_arrays(positions, at), at) if positions else value
     for axis in axes:
-        taken = reshape.expanded(taken, axis)
+        taken = reshape.expand_dims(taken, axis)
     return taken
 
 
-def _taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+def _take_any(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
+    if not any(map(key.is_array, positions)):
+        return _take_simple(value, Positions(positions), at)
     if is_masked(value) and value.mask.shape.rank:
-        return _take_masked(value, Positions(positions), at)
-    if not key.is_plain(positions):
-        if not isinstance(value, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
-            return gathered_at(value, positions, at)
+        return _take_masked(value, positions, at)
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
         return pick(value, positions, at)
-    return _plainly_taken(value, positions, at)
+    return gather_at(value, positions, at)
 
 
 def _are_simple(positions: tuple[Any, ...]) -> bool:
     return all(part.__class__ is int or part.__class__ is slice for part in positions)
 
 
-def _plainly_taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+def _take_simple(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
     """Returns a value at ints and slices."""
     if isinstance(value, tf.Tensor):
-        return sliced(value, positions)
-    if isinstance(value, Records):
+        return slice_tensor(value, positions)
+    if isinstance(value, RecordsBase):
         return value._taken(positions, at)
     if is_masked(value) and value.mask.shape.rank is not None:
-        return _take_masked(value, Positions(positions), at)
+        return _take_masked(value, positions, at)
     if hasattr(value, "row_splits") and not isinstance(positions[0], slice):
         return take_row(value, positions, at)
     if isinstance(value, tf.RaggedTensor):
@@ -134,22 +135,22 @@ def _plainly_taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     return value[positions]
 
 
-def _take_masked(value: Any, positions: Positions, at: Path) -> Any:
+def _take_masked(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
     """Returns a masked value at ints and slices."""
     own, inner = _split(positions, value.mask.shape.rank)
-    mask = positions.masks.get(id(value.mask))  # one mask may be that of many fields
+    masks = positions.masks if isinstance(positions, Positions) else {}
+    mask = masks.get(id(value.mask))  # one mask may be that of many fields
     if mask is None:
-        mask = positions.masks[id(value.mask)] = take(value.mask, own, at)
+        mask = masks[id(value.mask)] = take(value.mask, own, at)
     if _have_items(positions, inner, mask):
-        whole = positions if key.is_plain(positions) else tuple(positions)
-        return type(value).combined(take(value.values, whole, at), mask)
+        return type(value).combined(take(value.values, positions, at), mask)
     # A null list has no item at any position, so its item is null too.
     zipped = key.is_array(inner[0]) and key.is_array(own[-1])
     outer = take(value.values, own, at)
-    return type(value).combined(_of_valid(outer, mask, inner, zipped, at), mask)
+    return type(value).combined(_take_valid(outer, mask, inner, zipped, at), mask)
 
 
-def _have_items(positions: tuple[Any, ...], inner: tuple[Any, ...], mask: Any) -> bool:
+def _have_items(positions: tuple[Any, ...], inner: tuple[Any, ...], mask: FieldValue) -> bool:
     """Returns whether null lists have an item at positions, or whether none of them is null.
 
     Args:
@@ -166,18 +167,20 @@ def _have_items(positions: tuple[Any, ...], inner: tuple[Any, ...], mask: Any) -
     return hasattr(mask, "numpy") and isinstance(mask, tf.Tensor) and bool(mask.numpy().all())
 
 
-def _split(positions: Positions, rank: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _split(positions: tuple[Any, ...], rank: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Returns the positions along the first `rank` dimensions, and the others."""
     count = used = 0
-    while count < len(positions) and used + key.dimensions(positions[count]) <= rank:
-        used += key.dimensions(positions[count])
+    while count < len(positions) and used + key.num_selected_dims(positions[count]) <= rank:
+        used += key.num_selected_dims(positions[count])
         count += 1
     if used == rank or count == len(positions):
         return positions[:count], positions[count:]
     return (*positions[:count], *[ALL] * (rank - used)), positions[count:]
 
 
-def _of_valid(values: Any, mask: Any, positions: tuple[Any, ...], zipped: bool, at: Path) -> Any:
+def _take_valid(
+    values: FieldValue, mask: FieldValue, positions: tuple[Any, ...], zipped: bool, at: Path
+) -> FieldValue:
     """Returns `values` at positions inside of each element; a zero where the mask is False.
 
     Args:
@@ -191,16 +194,20 @@ def _of_valid(values: Any, mask: Any, positions: tuple[Any, ...], zipped: bool, 
     if rank == 0:
         dtype = next(iter(row_splits_dtypes(values)), tf.int64)
         row = cut(values, tf.stack([0, tf.cast(outer_sizes(values, 1)[0], dtype)]), at)
-        return take(_of_valid(row, mask[tf.newaxis], positions, False, at), (0,), at)
+        return take(_take_valid(row, mask[tf.newaxis], positions, False, at), (0,), at)
     if rank > 1:
         rows, masks = uncut_rows(values), uncut_rows(mask)
         if rows is not None and masks is not None:
-            return cut(_of_valid(rows[0], masks[0], positions, False, at), rows[1], at)
+            return cut(_take_valid(rows[0], masks[0], positions, False, at), rows[1], at)
         sizes: Any = tf.unstack(tf.shape(mask)[:2], 2)
-        inner = _of_valid(
-            reshape.merged(values, sizes), reshape.merged(mask, sizes), positions, False, at
+        inner = _take_valid(
+            reshape.merge_outer(values, sizes),
+            reshape.merge_outer(mask, sizes),
+            positions,
+            False,
+            at,
         )
-        return reshape.split(inner, sizes)
+        return reshape.split_outer(inner, sizes)
     valid = tf.where(mask)[:, 0]
     rows = gather(values, valid)
     _expect_long_enough(rows, positions[0], valid, at)
@@ -213,7 +220,7 @@ def _of_valid(values: Any, mask: Any, positions: tuple[Any, ...], zipped: bool, 
     return gather(with_zero(found), numbers)
 
 
-def _expect_long_enough(rows: Any, place: Any, numbers: Any, at: Path) -> None:
+def _expect_long_enough(rows: FieldValue, place: object, numbers: tf.Tensor, at: Path) -> None:
     """Raises RowError for the first of some rows that has no item at a position.
 
     Args:
@@ -228,30 +235,29 @@ def _expect_long_enough(rows: Any, place: Any, numbers: Any, at: Path) -> None:
     lengths = np.diff(splits[1].numpy())
     short = np.flatnonzero(lengths < (-place if place < 0 else place + 1))
     if short.size:
-        raise short_row(place, int(lengths[short[0]]), int(numbers[short[0]]), at)
+        raise row_too_short(place, int(lengths[short[0]]), int(numbers[short[0]]), at)
 
 
-def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+def gather_at(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
     """Returns a value at positions, some of which are arrays, by one gather for each field."""
     first = positions[0]
     if len(positions) == 1 and isinstance(first, tf.Tensor):
-        size = tf.TensorShape(getattr(value, "shape", None))[:1][0]
-        return gather(
-            value, not_negative(first, outer_sizes(value, 1)[0] if size is None else size)
-        )
-    numbers, flat = numbered(value, key.new_sizes(positions))
+        return gather(value, without_negative(first, first_sizes(value, 1)[0]))
+    numbers, flat = number_items(value, sum(map(key.num_selected_dims, positions)))
     taken = gather(flat, pick(numbers, positions, at))
-    if isinstance(value, Records) and value._dims:
-        return taken._with_dims(moved(value._dims, key.axes(positions, len(value._dims))))
+    if isinstance(value, RecordsBase) and value._dims:
+        return taken._with_dims(
+            move_axes(value._dims, key.axes_of_result(positions, len(value._dims)))
+        )
     return taken
 
 
-def _is_without_indexing(value: Any) -> bool:
+def _is_without_indexing(value: FieldValue) -> bool:
     own = getattr(type(value), "__getitem__", row_at)
     return own is row_at and isinstance(value, CompositeTensor)
 
 
-def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
+def _take_boxed(value: FieldValue, positions: tuple[Any, ...]) -> FieldValue:
     """Returns `value[positions]` by indexing its boxes, for a type without `__getitem__`."""
     spec: Any = tf.type_spec_from_value(value)
     boxes = [take_box(b, positions) for b in box(spec, value, len(positions))]
@@ -262,7 +268,7 @@ def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
     return unbox(spec, boxes)
 
 
-def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
+def take_row(ragged: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
     """Returns one row, or part of one row, of ragged records or of a ragged tensor.
 
     Args:
@@ -285,7 +291,7 @@ def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
     return take(row, rest, at) if rest else row
 
 
-def each(value: Any, count: int, at: Path) -> list[Any]:
+def unstack(value: FieldValue, count: int, at: Path) -> list[Any]:
     """Returns each of the `count` elements of an eager value, as `take` returns it.
 
     Args:
@@ -295,27 +301,27 @@ def each(value: Any, count: int, at: Path) -> list[Any]:
     """
     if isinstance(value, tf.Tensor):
         return tf.unstack(value, count)
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._unstacked(count)
     if is_masked(value) and value.mask.shape.rank:
-        values = each(value.values, count, at)
+        values = unstack(value.values, count, at)
         masks = tf.unstack(value.mask, count) if isinstance(value.mask, tf.Tensor) else None
         if masks is not None:
             combined = type(value).combined
             return [combined(part, mask) for part, mask in zip(values, masks, strict=True)]
     if isinstance(value, tf.RaggedTensor):
-        return each_row(value, at)
+        return unstack_rows(value, at)
     return [take(value, (i,), at) for i in range(count)]
 
 
-def each_row(ragged: Any, at: Path) -> list[Any]:
+def unstack_rows(ragged: FieldValue, at: Path) -> list[Any]:
     """Returns each row of eager ragged records, or of a ragged tensor: see `take_row`."""
     splits = array_over(ragged.row_splits).tolist()
     values = ragged.values
     return [take(values, (slice(*pair),), at) for pair in itertools.pairwise(splits)]
 
 
-def numbered(value: Any, count: int) -> tuple[Any, Any]:
+def number_items(value: FieldValue, count: int) -> tuple[Any, Any]:
     """Returns the number of each item of a value, and the value with all items in one dimension.
 
     Args:
@@ -326,17 +332,14 @@ def numbered(value: Any, count: int) -> tuple[Any, Any]:
         A tensor, or a RaggedTensor, of integers; and the value with these dimensions merged.
     """
     if hasattr(value, "row_splits") and count > 1:
-        numbers, flat = numbered(value.values, count - 1)
+        numbers, flat = number_items(value.values, count - 1)
         return ragged_tensor(numbers, value.row_splits), flat
-    sizes: Any = list(tf.TensorShape(getattr(value, "shape", None))[:count])
-    if None in sizes:
-        found = outer_sizes(value, count)
-        sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+    sizes = first_sizes(value, count)
     dtype = tf.int64 if not hasattr(value, "row_splits") else value.row_splits.dtype
-    return numbers_of(sizes, dtype), merged(value, sizes)
+    return range_of_shape(sizes, dtype), merge_outer_dims(value, sizes)
 
 
-def numbers_of(sizes: list[Any], dtype: tf.DType = tf.int64) -> tf.Tensor:
+def range_of_shape(sizes: list[Any], dtype: tf.DType = tf.int64) -> tf.Tensor:
     """Returns the integers from 0, in a tensor of the given sizes."""
     total: Any = 1
     for size in sizes:
@@ -345,16 +348,16 @@ def numbers_of(sizes: list[Any], dtype: tf.DType = tf.int64) -> tf.Tensor:
     return numbers if len(sizes) == 1 else tf.reshape(numbers, sizes)
 
 
-def merged(value: Any, sizes: list[Any]) -> Any:
+def merge_outer_dims(value: FieldValue, sizes: list[Any]) -> FieldValue:
     """Returns a value with its outer dimensions, of the given sizes, merged into one."""
     sizes = list(sizes)
     while len(sizes) > 1:
-        value = reshape.merged(value, sizes[:2])
+        value = reshape.merge_outer(value, sizes[:2])
         sizes[:2] = [sizes[0] * sizes[1]]
     return value
 
 
-def gather(value: Any, numbers: Any) -> Any:
+def gather(value: FieldValue, numbers: tf.Tensor) -> FieldValue:
     """Returns the elements of `value` at the given indices of its first dimension.
 
     Args:
@@ -362,7 +365,7 @@ def gather(value: Any, numbers: Any) -> Any:
         numbers: An integer tensor, or a RaggedTensor of integers; the result is cut into the same
             rows.
     """
-    if isinstance(value, Records):
+    if isinstance(value, RecordsBase):
         return value._gathered(numbers)
     if is_masked(value) and value.mask.shape.rank:
         return type(value).of_parts(gather(value.values, numbers), gather(value.mask, numbers))
@@ -377,7 +380,7 @@ def gather(value: Any, numbers: Any) -> Any:
         for size in reversed(numbers.shape.as_list()):
             result = stacked(result, size)
         return map_parts(value, lambda part: gather(part, numbers), result, 1)
-    taken = gathered(value, numbers)
+    taken = gather_tensor(value, numbers)
     if isinstance(value, tf.RaggedTensor) and numbers.shape.rank == 1:
         nrows = numbers.shape[0]
         if nrows is not None and isinstance(taken, tf.RaggedTensor):

@@ -10,16 +10,17 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._struct.masked import is_masked, is_union
-from extensor._struct.records import Records
+from extensor._struct.records import RecordsBase
+from extensor._typing import FieldValue
 
 
-def with_zero(items: Any) -> Any:
+def with_zero(items: FieldValue) -> FieldValue:
     """Returns items with a zero, an empty string or an empty list before them.
 
     Args:
         items: A tensor, RaggedTensor, records, masked values or a union, of rank 1 or more.
     """
-    if isinstance(items, Records):
+    if isinstance(items, RecordsBase):
         records: Any = items
         if hasattr(records, "row_splits"):
             splits = records.row_splits

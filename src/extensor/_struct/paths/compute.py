@@ -15,13 +15,14 @@ from extensor._authoring.comparison import Comparison
 from extensor._path import Path, PathLike
 from extensor._protocol.run_time_check import LATER
 from extensor._struct.field import expect_mapping
-from extensor._struct.masked import in_masks
-from extensor._struct.paths.place import names_of, new_field, put, value_at, written_field
+from extensor._struct.masked import map_records
+from extensor._struct.paths.place import names_of, new_field, put, target_field, value_at
 from extensor._struct.paths.rows import with_rows
 from extensor._struct.paths.types import type_at, with_types
-from extensor._struct.same_sizes import of_count
+from extensor._struct.same_sizes import with_count_check
 from extensor._struct.spec import root_is_no_field
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, FieldError, StructureError
 
 
@@ -57,7 +58,7 @@ def apply(
     """
     paths: list[Any] = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
     values = [value_at(st, names_of(st, path)) for path in paths]
-    return put(st, written_field(st, target)[0], function(*values), validate)
+    return put(st, target_field(st, target)[0], function(*values), validate)
 
 
 def map_values(
@@ -96,8 +97,8 @@ def map_values(
 
 
 def _mapped(
-    function: Callable[[Any], Any], value: Any, path: Path, comparison: Comparison | None
-) -> Any:
+    function: Callable[[Any], Any], value: FieldValue, path: Path, comparison: Comparison | None
+) -> FieldValue:
     if hasattr(value, "row_splits"):
         values = _mapped(function, value.values, path, comparison)
         return with_rows(values, value.row_splits)
@@ -110,10 +111,12 @@ def _mapped(
     if comparison is None or not size.rank:
         return result
     error = _other_count(path, f"({LATER},)", f"({LATER},)")
-    return of_count(result, value, error, comparison)
+    return with_count_check(result, value, error, comparison)
 
 
-def _other_count(path: Path, size: Any, received: Any) -> StructureError:
+def _other_count(
+    path: Path, size: tf.TensorShape | str, received: tf.TensorShape | str
+) -> StructureError:
     return StructureError(
         path,
         f"as many values as the function got, {size}",
@@ -148,14 +151,14 @@ def rename(st: StructuredTensor, names: Mapping[Any, str]) -> StructuredTensor:
         by_parent.setdefault(old[:-1], {})[old[-1]] = new
     for parent in sorted(by_parent, key=len, reverse=True):  # the inner records first
         new_names, at = by_parent[parent], Path(*parent)
-        renamed = in_masks(
+        renamed = map_records(
             value_at(st, parent), lambda old, names=new_names, at=at: _renamed(old, names, at)
         )
         st = put(st, parent, renamed)
     return st
 
 
-def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
+def _renamed(records: StructuredTensor, names: Mapping[str, str], at: Path) -> StructuredTensor:
     old = records.field_names()
     new = [names.get(name, name) for name in old]
     for i, name in enumerate(new):

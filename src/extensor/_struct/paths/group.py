@@ -13,9 +13,16 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
 from extensor._struct.masked import field_at, records_in
-from extensor._struct.paths.order import groups, keyed, without_null
+from extensor._struct.paths.order import groups, keys_without_nulls, lists_and_keys
 from extensor._struct.paths.place import Names, list_at, names_of, new_field, put, value_at
-from extensor._struct.paths.rows import Rows, row_numbers, rows_of, shown, splits_of, with_rows
+from extensor._struct.paths.rows import (
+    Lists,
+    lists_of,
+    null_lists_to_empty,
+    row_numbers,
+    splits_of,
+    with_rows,
+)
 from extensor._struct.paths.types import put_items, type_at, with_types
 from extensor._typing import TensorLike
 from extensor.errors import StructureError
@@ -56,9 +63,9 @@ def group_by(
     [{'kind': b'mix', 'steps': [{'minutes': 5}, {'minutes': 8}]},
      {'kind': b'bake', 'steps': [{'minutes': 20}]}]
     """
-    names, rows, keys = keyed(st, path, by, None)
+    names, rows, keys = lists_and_keys(st, path, by, None)
     key = names_of(records_in(rows.items), by)
-    keys = without_null(keys, Path(*names, *key))
+    keys = keys_without_nulls(keys, Path(*names, *key))
     first, group, outer = groups(keys, rows)
     order = tf.argsort(group, stable=True)
     count = tf.size(first)
@@ -103,7 +110,7 @@ def unflatten(
         lengths = value_at(st, names_of(st, counts))
     elif not hasattr(counts, "shape"):
         lengths = tf.ragged.constant(counts) if depth else tf.convert_to_tensor(counts)
-    rows = rows_of(value, depth)
+    rows = lists_of(value, depth)
     if tf.TensorShape(lengths.shape).rank != depth + 1:
         raise StructureError(
             "counts",
@@ -111,7 +118,7 @@ def unflatten(
             f"shape {lengths.shape}",
             "Give integers of the dimensions of the list.",
         )
-    cuts = rows_of(lengths, depth)
+    cuts = lists_of(lengths, depth)
     inner = splits_of(tf.cast(cuts.items, rows.splits.dtype))
     outer = tf.cast(cuts.splits, inner.dtype)
     _expect_cuts(inner, outer, rows, Path(*names))
@@ -119,7 +126,7 @@ def unflatten(
     return put_items(st, names, rows.lists(lists, outer))
 
 
-def _expect_cuts(inner: Any, outer: Any, rows: Rows, at: Path) -> None:
+def _expect_cuts(inner: tf.Tensor, outer: tf.Tensor, rows: Lists, at: Path) -> None:
     """Raises StructureError unless eager lengths add up to those of the lists."""
     if not all(hasattr(splits, "numpy") for splits in (inner, outer, rows.splits)):
         return
@@ -168,7 +175,7 @@ def cartesian(
     """
     expect_mapping(sources, "sources", "from names to paths", '{"tag": "tags", "size": "sizes"}')
     new = new_field(st, target)
-    lists: dict[str, Rows] = {}
+    lists: dict[str, Lists] = {}
     types: dict[Names, Any] = {}
     for name, path in sources.items():
         names, value, depth = list_at(st, path)
@@ -179,7 +186,7 @@ def cartesian(
                 "a list in other records",
                 "Bring the lists together first: xt.struct.promote_and_broadcast.",
             )
-        lists[name] = rows_of(shown(value, depth), depth)
+        lists[name] = lists_of(null_lists_to_empty(value, depth), depth)
         types[(*new, name)] = type_at(st, names)
     if not lists:
         raise StructureError(
@@ -243,7 +250,7 @@ def combinations(
             f"n={n}, names {labels}",
             "Give n names, and a target in the records that hold the list.",
         )
-    rows = rows_of(value, depth)
+    rows = lists_of(value, depth)
     splits = rows.splits
     chosen = [tf.range(splits[-1], dtype=splits.dtype)]
     numbers = rows.numbers

@@ -12,36 +12,38 @@ from extensor._authoring.rows import uncut_rows
 from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path, PathLike
 from extensor._struct.index import ALL, gather, take
+from extensor._struct.index.key import without_nulls
 from extensor._struct.masked import combined, is_masked
 from extensor._struct.paths.place import (
     Names,
-    answer,
     depth_of,
     list_at,
     names_of,
     put,
+    return_or_put,
     value_at,
 )
 from extensor._struct.paths.rows import (
     flat_lists,
-    peeled,
-    repeated_rows,
-    rows_of,
-    shown,
-    unmasked,
+    lists_of,
+    null_lists_to_empty,
+    repeat_rows,
+    split_mask,
+    take_off_dimension,
     with_rows,
 )
 from extensor._struct.paths.types import put_items, type_at, with_types
-from extensor._struct.reshape import expanded
-from extensor._typing import TensorLike
+from extensor._struct.reshape import expand_dims
+from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, StructureError
 
 if TYPE_CHECKING:
+    from extensor._struct.paths.rows import Lists
     from extensor._struct.tensor import StructuredTensor
     from extensor._types.masked.value import MaskedTensor
 
 
-def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
+def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> FieldValue:
     """Returns the number of items of each list.
 
     Args:
@@ -65,13 +67,13 @@ def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) ->
     array([2, 0])
     """
     _, value, depth = list_at(st, path)
-    rows = rows_of(value, depth)
-    return answer(st, target, rows.outside(rows.lengths))
+    rows = lists_of(value, depth)
+    return return_or_put(st, target, rows.outside(rows.lengths))
 
 
 def local_index(
     st: StructuredTensor, path: PathLike, target: PathLike | None = None, from_end: bool = False
-) -> Any:
+) -> FieldValue:
     """Returns the position of each item in its list, from 0.
 
     Args:
@@ -95,11 +97,11 @@ def local_index(
     <tf.RaggedTensor [[-2, -1], [-1]]>
     """
     _, value, depth = list_at(st, path)
-    rows = rows_of(value, depth)
+    rows = lists_of(value, depth)
     positions = rows.positions()
     if from_end:
         positions -= tf.repeat(rows.lengths, rows.lengths)
-    return answer(st, target, rows.same(positions))
+    return return_or_put(st, target, rows.same(positions))
 
 
 def slice_(
@@ -165,13 +167,13 @@ def filter_by(
     ):
         mask = value_at(st, names_of(st, mask))
     mask = _bools(mask)
-    rows = rows_of(value, depth)
+    rows = lists_of(value, depth)
     flat = _flat_like(mask, value, depth, Path(*names))
     kept = tf.cast(tf.where(flat)[:, 0], rows.splits.dtype)
-    return put_items(st, names, selected(rows, kept, flat))
+    return put_items(st, names, select_items(rows, kept, flat))
 
 
-def selected(rows: Any, kept: Any, flat: Any) -> Any:
+def select_items(rows: Lists, kept: tf.Tensor, flat: tf.Tensor) -> FieldValue:
     """Returns the lists with the items at the positions `kept` only, where `flat` is true."""
     items = gather(rows.items, kept)
     if rows.is_only:
@@ -180,9 +182,8 @@ def selected(rows: Any, kept: Any, flat: Any) -> Any:
     return rows.lists(items, tf.gather(before, rows.splits))
 
 
-def _bools(mask: Any) -> Any:
-    while is_masked(mask):  # items of null lists are in no list
-        mask = mask.values if is_masked(mask.values) else mask.fill(False)
+def _bools(mask: FieldValue) -> tf.Tensor:
+    mask = without_nulls(mask)
     if not hasattr(mask, "dtype") or not hasattr(mask, "shape"):
         mask = tf.convert_to_tensor(mask)
     if tf.as_dtype(mask.dtype) == tf.bool:
@@ -192,7 +193,7 @@ def _bools(mask: Any) -> Any:
     )
 
 
-def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
+def _flat_like(mask: FieldValue, value: FieldValue, depth: int, at: Path) -> tf.Tensor:
     """Returns a mask for the items of lists as a vector, if it has one bool for each item."""
 
     def unlike(received: str) -> StructureError:
@@ -204,11 +205,11 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
         )
 
     for rank in [2] * depth or [1]:
-        value, _ = unmasked(value, 1)
+        value, _ = split_mask(value, 1)
         own, rows = _splits_in(mask), _splits_in(value)
         if (own is None) != (rows is None) and mask.shape.rank != 1:
             mask, value = (
-                with_rows(r.items, r.splits) for r in (rows_of(mask, 1), rows_of(value, 1))
+                with_rows(r.items, r.splits) for r in (lists_of(mask, 1), lists_of(value, 1))
             )
             own, rows = _splits_in(mask), _splits_in(value)
         shapes = tf.TensorShape(mask.shape), tf.TensorShape(value.shape)
@@ -221,13 +222,13 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
             raise unlike(f"shape {shapes[0]} for {shapes[1]}")
         mask = with_rows_of(mask, value, rank, unlike)
         if rank > 1:
-            (mask, _), (value, _) = peeled(mask), peeled(value)
+            (mask, _), (value, _) = take_off_dimension(mask), take_off_dimension(value)
     if mask.shape.rank != 1:
         raise unlike(f"shape {mask.shape} for {tf.TensorShape(value.shape)}")
     return mask
 
 
-def _splits_in(value: Any) -> Any:
+def _splits_in(value: FieldValue) -> tf.Tensor | None:
     """Returns the row splits of the outermost lists; None if they are not ragged."""
     rows = uncut_rows(value)
     return None if rows is None else rows[1]
@@ -298,8 +299,8 @@ def explode(st: StructuredTensor, path: PathLike) -> StructuredTensor:
         masks.append(parent.mask)
         parent = parent.values
     if depth:  # a null around all records of one record is put back below
-        value, _ = unmasked(value, 0)
-    lists = rows_of(shown(value, depth), depth)
+        value, _ = split_mask(value, 0)
+    lists = lists_of(null_lists_to_empty(value, depth), depth)
     rest = parent.without(names[-1:])
     above = depth_of(st, names[:-1])
     if above != depth:  # a null among the records that are repeated has no list, and is left out
@@ -309,7 +310,9 @@ def explode(st: StructuredTensor, path: PathLike) -> StructuredTensor:
     return with_types(result, {names: type_at(st, names)})
 
 
-def _exploded(rest: Any, name: Names, lists: Any, depth: int, above: int) -> Any:
+def _exploded(
+    rest: StructuredTensor, name: Names, lists: Lists, depth: int, above: int
+) -> StructuredTensor:
     """Returns records with one record for each item of a list.
 
     Args:
@@ -320,11 +323,11 @@ def _exploded(rest: Any, name: Names, lists: Any, depth: int, above: int) -> Any
         above: The number of dimensions outside the records.
     """
     if depth == 0:
-        repeated = gather(expanded(rest, 0), lists.numbers)
+        repeated = gather(expand_dims(rest, 0), lists.numbers)
         return repeated.with_updates({name: lists.items}, validate=False)
-    outer = None if depth == 1 else rows_of(rest, depth - 1)
+    outer = None if depth == 1 else lists_of(rest, depth - 1)
     items = rest if outer is None else outer.items
-    repeated = repeated_rows(items, lists.lengths)
+    repeated = repeat_rows(items, lists.lengths)
     repeated = repeated.with_updates({name: lists.items}, validate=False)
     if above == depth:  # the records become a list
         return lists.lists(repeated, lists.splits)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from extensor._path import PathLike
 from extensor._struct.field import expect_mapping
-from extensor._struct.masked import in_masks, records_in
+from extensor._struct.masked import map_records, records_in
 from extensor._struct.paths.place import (
     Names,
     fields_at,
@@ -22,9 +22,10 @@ from extensor._struct.paths.place import (
     put,
     value_at,
 )
-from extensor._struct.paths.rows import flat_lists, list_rank, repeated, size_of
+from extensor._struct.paths.rows import flat_lists, list_rank, repeat_like, size_of
 from extensor._struct.paths.types import put_items, type_at, with_types
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 from extensor.errors import FieldError
 
 
@@ -58,7 +59,7 @@ def promote(st: StructuredTensor, source: PathLike, target: PathLike) -> Structu
     return put_items(st, new, _promoted(st, names, parent, new[:-1]), names)
 
 
-def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
+def _promoted(st: StructuredTensor, names: Names, parent: FieldValue, above: Names) -> FieldValue:
     rank, outside = records_in(parent).rank, fields_at(st, above).rank
     if rank == outside:
         return value_at(st, names)
@@ -71,7 +72,7 @@ def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
     return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
 
 
-def broadcast(st: Any, source: PathLike, target: PathLike) -> StructuredTensor:
+def broadcast(st: StructuredTensor, source: PathLike, target: PathLike) -> StructuredTensor:
     """Returns the records with a field copied to all records below it.
 
     Each value is repeated for all records below it, by one op.
@@ -105,12 +106,12 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> StructuredTensor:
     return put_items(st, new, value, names)
 
 
-def _broadcast(st: Any, value: Any, depth: int, below: Names) -> Any:
+def _broadcast(st: StructuredTensor, value: FieldValue, depth: int, below: Names) -> FieldValue:
     like = fields_at(st, below)
-    return repeated(value, like, depth, like.rank - depth)
+    return repeat_like(value, like, depth, like.rank - depth)
 
 
-def _source(st: Any, path: PathLike) -> tuple[Names, Any]:
+def _source(st: StructuredTensor, path: PathLike) -> tuple[Names, Any]:
     """Returns the names of the path of a field that exists, and the records that hold it."""
     names = names_of(st, path)
     if not names:
@@ -194,13 +195,13 @@ def reroot(st: StructuredTensor, path: PathLike, index: str | None = None) -> St
     if index is not None:
         new = new_field(records, (index,))
         origin = _origin(st, records)
-        value = in_masks(value, lambda old: put(old, new, origin))
+        value = map_records(value, lambda old: put(old, new, origin))
     return value if records.rank == 0 else flat_lists(value, 0, records.rank)
 
 
-def _origin(st: Any, records: Any) -> Any:
+def _origin(st: StructuredTensor, records: StructuredTensor) -> tf.Tensor:
     """Returns the number of the outermost record for each of the records."""
     if st.rank == 0:
-        return repeated(tf.zeros([], tf.int64), records, 0, records.rank)
+        return repeat_like(tf.zeros([], tf.int64), records, 0, records.rank)
     numbers = tf.range(tf.cast(size_of(records), tf.int64))
-    return repeated(numbers, records, 1, records.rank - 1)
+    return repeat_like(numbers, records, 1, records.rank - 1)

@@ -1,5 +1,8 @@
 """Nulls at paths: found, filled, left out, made from empty lists and turned into them."""
 
+# This file calls methods of records or specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -18,14 +21,14 @@ from extensor._struct.index import gather, with_zero
 from extensor._struct.masked import (
     combined,
     field_at,
-    in_masks,
     is_masked,
+    map_records,
     records_in,
     with_nulls_masked,
     without_null_variant,
 )
 from extensor._struct.meaning import Unit
-from extensor._struct.paths.lists import selected
+from extensor._struct.paths.lists import select_items
 from extensor._struct.paths.place import (
     Names,
     depth_of,
@@ -37,26 +40,27 @@ from extensor._struct.paths.place import (
     value_at,
 )
 from extensor._struct.paths.rows import (
+    lists_of,
     only_row,
-    rows_of,
-    shown_outside,
+    outer_null_lists_to_empty,
     size_of,
+    split_mask,
     splits_dtype,
     splits_of,
-    unmasked,
     with_rows,
 )
 from extensor._struct.paths.types import put_items
-from extensor._struct.records import Records
-from extensor._struct.reshape import expanded
+from extensor._struct.records import RecordsBase
+from extensor._struct.reshape import expand_dims
 from extensor._struct.spec import root_is_no_field
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
 if TYPE_CHECKING:
     from extensor._struct.tensor import StructuredTensor
 
 
-def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
+def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> FieldValue:
     """Returns where a field is null, as bools.
 
     Args:
@@ -89,7 +93,7 @@ def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None
     return _flagged(st, target, flags, depth)
 
 
-def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) -> Any:
+def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) -> FieldValue:
     """Returns where a field has a value: a value that is not null, or a list that is not empty.
 
     Args:
@@ -118,18 +122,18 @@ def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) 
     if rank is None or rank <= depth:
         some = tf.ones([size_of(items)], tf.bool) if valid is None else valid
     else:
-        some = rows_of(items, 1).lengths > 0
+        some = lists_of(items, 1).lengths > 0
         some = some if valid is None else tf.logical_and(some, valid)
     return _flagged(st, target, same(some), depth)
 
 
-def _place(st: Any, path: PathLike) -> tuple[Names, int]:
+def _place(st: StructuredTensor, path: PathLike) -> tuple[Names, int]:
     """Returns the names of a path, and how many dimensions a value there has outside of it."""
     names = names_of(st, path)
     return names, depth_of(st, names)
 
 
-def _each(value: Any, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
+def _each(value: FieldValue, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
     """Returns the values of a field, one after another, without the mask of the field itself.
 
     Args:
@@ -142,13 +146,15 @@ def _each(value: Any, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
     """
     value = with_nulls_masked(value)
     if depth == 0:
-        value, valid = unmasked(value, 0)
-        return expanded(value, 0), None if valid is None else tf.reshape(valid, [1]), only_row
-    rows = rows_of(value, depth - 1)
-    return (*unmasked(rows.items, 1), rows.same)
+        value, valid = split_mask(value, 0)
+        return expand_dims(value, 0), None if valid is None else tf.reshape(valid, [1]), only_row
+    rows = lists_of(value, depth - 1)
+    return (*split_mask(rows.items, 1), rows.same)
 
 
-def _flagged(st: Any, target: PathLike | None, flags: Any, depth: int) -> Any:
+def _flagged(
+    st: StructuredTensor, target: PathLike | None, flags: FieldValue, depth: int
+) -> FieldValue:
     """Returns bools alone, or the records with them in a new field.
 
     Args:
@@ -158,9 +164,9 @@ def _flagged(st: Any, target: PathLike | None, flags: Any, depth: int) -> Any:
         depth: The number of dimensions outside of each bool.
     """
     if target is None:
-        return shown_outside(flags, 0, depth)
+        return outer_null_lists_to_empty(flags, 0, depth)
     new = new_field(st, target)
-    return put(st, new, shown_outside(flags, depth_of(st, new), depth))
+    return put(st, new, outer_null_lists_to_empty(flags, depth_of(st, new), depth))
 
 
 def fill_null(st: StructuredTensor, path: PathLike, value: object) -> StructuredTensor:
@@ -201,7 +207,7 @@ def fill_null(st: StructuredTensor, path: PathLike, value: object) -> Structured
     )
 
 
-def _as_stored(st: Any, names: Names, value: Any) -> Any:
+def _as_stored(st: Any, names: Names, value: object) -> object:
     """Returns a value of Python as the numbers of a field: 2 is 200 for decimals of scale 2."""
     if not names:
         return value
@@ -217,7 +223,7 @@ def _as_stored(st: Any, names: Names, value: Any) -> Any:
     return one.cast([{names[-1]: value}])[names[-1], 0]
 
 
-def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
+def _own_field(st: StructuredTensor, names: Names) -> tuple[Any, Names | None]:
     """Returns a field without the masks of the records that hold it.
 
     Returns:
@@ -232,7 +238,7 @@ def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
     return with_nulls_masked(value), outer
 
 
-def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
+def _filled_nulls(field: FieldValue, value: FieldValue, at: Path) -> FieldValue:
     """Returns the values of a MaskedTensor with one value in place of the nulls."""
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.masked.item import values_to_fill
@@ -244,12 +250,12 @@ def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
         return type(field).of_parts(values, mask).fill(value)
     rank = shape_of(mask).rank
     if rank == 0:
-        return only_row(_with_item(expanded(values, 0), tf.reshape(mask, [1]), value, at))
-    rows = rows_of(values, rank - 1)
-    return rows.same(_with_item(rows.items, rows_of(mask, rank - 1).items, value, at))
+        return only_row(_with_item(expand_dims(values, 0), tf.reshape(mask, [1]), value, at))
+    rows = lists_of(values, rank - 1)
+    return rows.same(_with_item(rows.items, lists_of(mask, rank - 1).items, value, at))
 
 
-def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
+def _with_item(items: FieldValue, valid: tf.Tensor, value: FieldValue, at: Path) -> FieldValue:
     """Returns items with one value in place of those that are not valid.
 
     Args:
@@ -263,7 +269,7 @@ def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
         shape = tf.concat([tf.shape(valid), tf.ones([items.shape.rank - 1], tf.int32)], 0)
         return tf.where(tf.reshape(valid, shape), items, fill)
     spec = rows_spec(tf.type_spec_from_value(items), str(at))
-    given = expanded(value, 0) if isinstance(value, Records) else [value]
+    given = expand_dims(value, 0) if isinstance(value, RecordsBase) else [value]
     try:
         single = cast_value(spec, given, str(at))
     except ExtensorError as error:
@@ -311,14 +317,14 @@ def drop_null(st: StructuredTensor, path: PathLike, by: PathLike | None = None) 
         items = items.values
     if not is_masked(items):
         return st
-    rows = rows_of(value, depth)
-    values, mask = unmasked(rows.items, 1)
+    rows = lists_of(value, depth)
+    values, mask = split_mask(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
-    values = without_null_variant(selected(replace(rows, items=values), kept, mask))
+    values = without_null_variant(select_items(replace(rows, items=values), kept, mask))
     return put_items(st, names, values)
 
 
-def _without_null(value: Any, by: PathLike, at: Path) -> Any:
+def _without_null(value: FieldValue, by: PathLike, at: Path) -> FieldValue:
     """Returns a list of records without those whose field `by` is null."""
     records = records_in(value)
     if records is None:
@@ -339,33 +345,35 @@ def _without_null(value: Any, by: PathLike, at: Path) -> Any:
             f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
         )
     depth = records.rank - 1
-    keys = rows_of(with_nulls_masked(field_at(value, inner, Path(*at, *inner))), depth).items
-    valid = unmasked(keys, 1)[1]
+    keys = lists_of(with_nulls_masked(field_at(value, inner, Path(*at, *inner))), depth).items
+    valid = split_mask(keys, 1)[1]
     if valid is None:
         return value
-    rows = rows_of(value, depth)
-    items = unmasked(rows.items, 1)[0]
+    rows = lists_of(value, depth)
+    items = split_mask(rows.items, 1)[0]
     kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
-    result = selected(replace(rows, items=_without_masks(items, inner)), kept, valid)
-    return in_masks(result, lambda made: _without_null_variant(made, inner))
+    result = select_items(replace(rows, items=_without_masks(items, inner)), kept, valid)
+    return map_records(result, lambda made: _without_null_variant(made, inner))
 
 
-def _without_null_variant(records: Any, names: Names) -> Any:
+def _without_null_variant(records: StructuredTensor, names: Names) -> StructuredTensor:
     """Returns records, in which a field that is a union has no variant of nulls."""
     value = value_at(records, names)
     new = without_null_variant(value)
     return records if new is value else put(records, names, new)
 
 
-def _without_masks(records: Any, names: Names) -> Any:
+def _without_masks(records: StructuredTensor, names: Names) -> StructuredTensor:
     """Returns records of rank 1 without the masks of a field and of the records on its path."""
-    value, _ = unmasked(value_at(records, names[:1]), 1)
+    value, _ = split_mask(value_at(records, names[:1]), 1)
     if names[1:]:
         value = _without_masks(value, names[1:])
     return records.with_updates({names[:1]: value}, validate=False)
 
 
-def firsts(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
+def firsts(
+    st: StructuredTensor, path: PathLike, target: PathLike | None = None
+) -> StructuredTensor:
     """Returns the first item of each list; null where a list is empty.
 
     Args:
@@ -387,14 +395,14 @@ def firsts(st: StructuredTensor, path: PathLike, target: PathLike | None = None)
     names, value, depth = list_at(st, path)
     if not names:
         raise root_is_no_field("path")
-    rows = rows_of(value, depth)
+    rows = lists_of(value, depth)
     some = rows.lengths > 0
     items = _at(rows.items, tf.where(some, rows.splits[:-1], tf.zeros_like(rows.lengths) - 1))
     result = rows.outside(combined(items, some))
     return put_items(st, names if target is None else new_field(st, target), result, names)
 
 
-def _at(items: Any, numbers: Any) -> Any:
+def _at(items: FieldValue, numbers: tf.Tensor) -> FieldValue:
     """Returns the items of the given numbers, and the zero of their type for the number -1."""
     return gather(with_zero(items), numbers + 1)
 
@@ -440,7 +448,7 @@ def singletons(
 
 def pad(
     st: StructuredTensor, path: PathLike, n: int, value: object | None = None, clip: bool = False
-) -> Any:
+) -> StructuredTensor:
     """Returns the records with at least `n` items in each list.
 
     Args:
@@ -466,7 +474,7 @@ def pad(
     [[5, 20], [8, None]]
     """
     names, field, depth = list_at(st, path)
-    rows = rows_of(field, depth)
+    rows = lists_of(field, depth)
     if n < 0:
         raise StructureError("n", "0 or more items", str(n), "Give the number of items.")
     lengths = tf.cast(rows.lengths, rows.splits.dtype)

@@ -9,11 +9,12 @@ import tensorflow as tf
 from extensor._count_text import count_text
 from extensor._path import Path, PathLike
 from extensor._struct.index import gather
-from extensor._struct.masked import combined, field, is_masked, records_in
-from extensor._struct.paths.place import answer, list_at, names_of
-from extensor._struct.paths.rows import Rows, rows_of
+from extensor._struct.masked import combined, field_of, is_masked, records_in
+from extensor._struct.paths.place import list_at, names_of, return_or_put
+from extensor._struct.paths.rows import Lists, lists_of
 from extensor._struct.paths.types import put_items
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, NullError, RowError
 
 
@@ -24,7 +25,7 @@ def argsort(
     axis: int = -1,
     descending: bool = False,
     target: PathLike | None = None,
-) -> Any:
+) -> FieldValue:
     """Returns the positions that sort each list; equal items keep their order.
 
     Args:
@@ -48,9 +49,9 @@ def argsort(
     >>> xt.struct.argsort(recipes, "steps", by="minutes")
     <tf.RaggedTensor [[1, 0], [0]]>
     """
-    _, rows, keys = keyed(st, path, by, axis)
+    _, rows, keys = lists_and_keys(st, path, by, axis)
     order = _order(keys, rows, descending)
-    return answer(st, target, rows.same(order - rows.starts))
+    return return_or_put(st, target, rows.same(order - rows.starts))
 
 
 def sort(
@@ -73,7 +74,7 @@ def sort(
     >>> xt.struct.sort(recipes["steps", 0], by="minutes", descending=True).to_py()
     [{'minutes': 20}, {'minutes': 5}]
     """
-    names, rows, keys = keyed(st, path, by, axis)
+    names, rows, keys = lists_and_keys(st, path, by, axis)
     return put_items(st, names, rows.same(gather(rows.items, _order(keys, rows, descending))))
 
 
@@ -91,14 +92,14 @@ def unique(
     >>> xt.struct.unique(xt.DenseStructuredTensor([2], {"tags": tags}), "tags")["tags"]
     <tf.RaggedTensor [[b'sweet', b'dry'], [b'dry']]>
     """
-    names, rows, keys = keyed(st, path, by, axis)
+    names, rows, keys = lists_and_keys(st, path, by, axis)
     key = () if by is None else names_of(records_in(rows.items), by)
-    first, _, splits = groups(without_null(keys, Path(*names, *key)), rows)
+    first, _, splits = groups(keys_without_nulls(keys, Path(*names, *key)), rows)
     items = gather(rows.items, first)
     return put_items(st, names, rows.lists(items, splits))
 
 
-def groups(keys: Any, rows: Rows) -> tuple[Any, Any, Any]:
+def groups(keys: FieldValue, rows: Lists) -> tuple[Any, Any, Any]:
     """Returns the first item of each group of equal keys of each list.
 
     Returns:
@@ -117,7 +118,7 @@ def groups(keys: Any, rows: Rows) -> tuple[Any, Any, Any]:
 
 def argmax(
     st: StructuredTensor, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
-) -> Any:
+) -> FieldValue:
     """Returns the position of the largest item of each list, the first of equal ones.
 
     Args:
@@ -147,7 +148,7 @@ def argmax(
 
 def argmin(
     st: StructuredTensor, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
-) -> Any:
+) -> FieldValue:
     """Returns the position of the smallest item of each list: see `argmax`.
 
     >>> import extensor as xt
@@ -161,9 +162,13 @@ def argmin(
 
 
 def _extreme(
-    st: Any, path: PathLike, by: PathLike | None, target: PathLike | None, largest: bool
-) -> Any:
-    _, rows, keys = keyed(st, path, by, None)
+    st: StructuredTensor,
+    path: PathLike,
+    by: PathLike | None,
+    target: PathLike | None,
+    largest: bool,
+) -> FieldValue:
+    _, rows, keys = lists_and_keys(st, path, by, None)
     order = _order(keys, rows, largest)
     padded = tf.concat([order, tf.zeros([1], order.dtype)], 0)
     first = tf.gather(padded, rows.splits[:-1])
@@ -172,12 +177,12 @@ def _extreme(
         valid = tf.concat([keys.mask, [False]], 0)
         some = tf.logical_and(some, tf.gather(valid, first))
     first = tf.where(some, first - rows.splits[:-1], tf.zeros_like(first))
-    return answer(st, target, rows.outside(combined(first, some)))
+    return return_or_put(st, target, rows.outside(combined(first, some)))
 
 
-def keyed(
-    st: Any, path: PathLike, by: PathLike | None, axis: int | None
-) -> tuple[tuple[str, ...], Rows, Any]:
+def lists_and_keys(
+    st: StructuredTensor, path: PathLike, by: PathLike | None, axis: int | None
+) -> tuple[tuple[str, ...], Lists, Any]:
     """Returns the names of a path, the lists there, and a key for each item, masked or not."""
     names, value, depth = list_at(st, path)
     at = Path(*names)
@@ -205,14 +210,14 @@ def keyed(
         inner = names_of(records, by)
         at = Path(*names, *inner)
         for i, name in enumerate(inner):
-            keys = field(keys, name, Path(*names, *inner[: i + 1]))
-    rows, keys = rows_of(value, depth), rows_of(keys, depth).items
+            keys = field_of(keys, name, Path(*names, *inner[: i + 1]))
+    rows, keys = lists_of(value, depth), lists_of(keys, depth).items
     if is_masked(keys) and keys.mask.shape.rank == 1:
         return names, rows, combined(_ordered_keys(keys.values, at), keys.mask)
     return names, rows, _ordered_keys(keys, at)
 
 
-def without_null(keys: Any, path: PathLike) -> Any:
+def keys_without_nulls(keys: FieldValue, path: PathLike) -> FieldValue:
     """Returns keys without their mask.
 
     Raises:
@@ -243,7 +248,7 @@ _FIX = (
 )
 
 
-def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:
+def _ordered_keys(keys: FieldValue, at: Path) -> tf.Tensor:
     is_tensor = isinstance(keys, (tf.Tensor, tf.Variable))
     if is_tensor and keys.shape.rank == 1 and (
         keys.dtype.is_integer or keys.dtype.is_floating or keys.dtype in (tf.bool, tf.string)
@@ -258,7 +263,7 @@ def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:
     )
 
 
-def _order(keys: Any, rows: Rows, descending: bool) -> Any:
+def _order(keys: FieldValue, rows: Lists, descending: bool) -> tf.Tensor:
     """Returns the numbers of all items in the order of their lists, sorted in each list."""
     if is_masked(keys):
         order = _sorted_order(keys.values, descending)

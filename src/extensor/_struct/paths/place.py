@@ -11,12 +11,13 @@ from extensor._path import Path, PathLike
 from extensor._struct import masked
 from extensor._struct.spec import resolve, root_is_no_field
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 from extensor.errors import DTypeError, FieldError, PathError, StructureError
 
 Names = tuple[str, ...]
 
 
-def names_of(st: Any, path: PathLike) -> Names:
+def names_of(st: StructuredTensor, path: PathLike) -> Names:
     """Returns the names of a path; `()` is the root."""
     if not isinstance(st, StructuredTensor):
         raise DTypeError(
@@ -28,7 +29,7 @@ def names_of(st: Any, path: PathLike) -> Names:
     return resolve(path, st._names()) if path != () else ()
 
 
-def value_at(st: Any, names: Names) -> Any:
+def value_at(st: StructuredTensor, names: Names) -> FieldValue:
     """Returns the value at a path, or the records themselves for `()`.
 
     Raises:
@@ -37,7 +38,7 @@ def value_at(st: Any, names: Names) -> Any:
     return st.field_value(names) if names else st
 
 
-def records_at(st: Any, names: Names) -> Any:
+def records_at(st: StructuredTensor, names: Names) -> StructuredTensor:
     """Returns the records at a path.
 
     Raises:
@@ -61,7 +62,7 @@ def records_at(st: Any, names: Names) -> Any:
     )
 
 
-def fields_at(st: Any, names: Names) -> Any:
+def fields_at(st: StructuredTensor, names: Names) -> StructuredTensor:
     """Returns the records at a path, without their masks: for their rows and the names of fields.
 
     Raises:
@@ -72,12 +73,12 @@ def fields_at(st: Any, names: Names) -> Any:
     return records_at(st, names) if records is None else records
 
 
-def depth_of(st: Any, names: Names) -> int:
+def depth_of(st: StructuredTensor, names: Names) -> int:
     """Returns how many dimensions a field has from the records that hold it; 0 for the root."""
     return fields_at(st, names[:-1]).rank if names else 0
 
 
-def list_at(st: Any, path: PathLike) -> tuple[Names, Any, int]:
+def list_at(st: StructuredTensor, path: PathLike) -> tuple[Names, Any, int]:
     """Returns the names of a path, the lists there, and the number of dimensions outside them.
 
     Raises:
@@ -98,7 +99,7 @@ def list_at(st: Any, path: PathLike) -> tuple[Names, Any, int]:
     return names, value, depth
 
 
-def written_field(st: Any, target: PathLike) -> tuple[Names, bool]:
+def target_field(st: StructuredTensor, target: PathLike) -> tuple[Names, bool]:
     """Returns the names of the path of a field in records that exist, and whether it exists.
 
     Raises:
@@ -110,13 +111,13 @@ def written_field(st: Any, target: PathLike) -> tuple[Names, bool]:
     return names, names[-1] in fields_at(st, names[:-1])._names()
 
 
-def new_field(st: Any, target: PathLike) -> Names:
+def new_field(st: StructuredTensor, target: PathLike) -> Names:
     """Returns the names of the path of a new field, whose records exist.
 
     Raises:
         FieldError: If the field exists, or its records do not (also a KeyError).
     """
-    names, exists = written_field(st, target)
+    names, exists = target_field(st, target)
     if exists:
         raise FieldError(
             Path(*names),
@@ -127,7 +128,9 @@ def new_field(st: Any, target: PathLike) -> Names:
     return names
 
 
-def put(st: Any, names: Names, value: Any, validate: bool = False) -> Any:
+def put(
+    st: StructuredTensor, names: Names, value: FieldValue, validate: bool = False
+) -> FieldValue:
     """Returns the records with a value at a path; `()` replaces the records.
 
     Args:
@@ -147,7 +150,7 @@ def put(st: Any, names: Names, value: Any, validate: bool = False) -> Any:
     return st.with_updates({names: value}, validate=validate)
 
 
-def answer(st: Any, target: PathLike | None, value: Any) -> Any:
+def return_or_put(st: StructuredTensor, target: PathLike | None, value: FieldValue) -> FieldValue:
     """Returns the value, or the records with it in a new field."""
     return value if target is None else put(st, new_field(st, target), value)
 

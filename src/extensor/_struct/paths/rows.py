@@ -21,8 +21,9 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.masked import combined, is_masked
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.row_splits import cut, outer_sizes
+from extensor._struct.row_splits import cut, first_sizes
 from extensor._struct.tensor import StructuredTensor
+from extensor._typing import FieldValue
 
 _WITHOUT_MASK = (tf.Tensor, tf.RaggedTensor, StructuredTensor)
 
@@ -37,31 +38,31 @@ class Level:
     valid: Any = None
     """A vector of bools, False for each row that is null; None if no row may be null."""
 
-    def around(self, values: Any) -> Any:
+    def around(self, values: FieldValue) -> FieldValue:
         """Returns values cut into the rows of this dimension."""
         if self.sizes is not None:
-            return self.masked(reshape.split(values, self.sizes))
+            return self.masked(reshape.split_outer(values, self.sizes))
         return self.masked(with_rows(values, self.splits, self.name))
 
-    def masked(self, rows: Any) -> Any:
+    def masked(self, rows: FieldValue) -> FieldValue:
         """Returns a value for each row, null for the rows that are null."""
         return rows if self.valid is None else combined(rows, self.valid)
 
-    def row_splits(self, dtype: tf.DType) -> Any:
+    def row_splits(self, dtype: tf.DType) -> tf.Tensor:
         """Returns the row splits; those of rows of one length have the given dtype."""
         if self.sizes is None:
             return self.splits
         return reshape.uniform_row_splits(self.sizes, dtype)
 
 
-def with_rows(values: Any, splits: Any, name: str | None = None) -> Any:
+def with_rows(values: FieldValue, splits: tf.Tensor, name: str | None = None) -> FieldValue:
     """Returns values cut into rows; `name` is that of the dimension of the rows. Runs no op."""
     if isinstance(values, StructuredTensor):
         return RaggedStructuredTensor._of_parts(values, splits, name)
     return cut(values, splits, Path())
 
 
-def unmasked(value: Any, rank: int) -> tuple[Any, Any]:
+def split_mask(value: FieldValue, rank: int) -> tuple[Any, Any]:
     """Returns a value without the masks of the given rank, and the mask, or None."""
     valid = None
     if isinstance(value, _WITHOUT_MASK):  # most values; this runs for every dimension
@@ -72,14 +73,14 @@ def unmasked(value: Any, rank: int) -> tuple[Any, Any]:
     return value, valid
 
 
-def peeled(value: Any) -> tuple[Any, Level]:
+def take_off_dimension(value: FieldValue) -> tuple[Any, Level]:
     """Returns a value with its first two dimensions merged, and the second of them."""
-    value, valid = unmasked(value, 1)
-    values, level = _peeled(value)
+    value, valid = split_mask(value, 1)
+    values, level = _take_off_dimension(value)
     return values, level if valid is None else replace(level, valid=valid)
 
 
-def _peeled(value: Any) -> tuple[Any, Level]:
+def _take_off_dimension(value: FieldValue) -> tuple[Any, Level]:
     if isinstance(value, RaggedStructuredTensor):
         return value.values, Level(value.row_splits, name=value._name)
     if isinstance(value, tf.RaggedTensor):
@@ -90,26 +91,22 @@ def _peeled(value: Any) -> tuple[Any, Level]:
     ) and shape.rank is not None and shape[1] is None:  # fmt: skip
         values, splits = value.__tf_uncut_rows__()
         return values, Level(splits)
-    sizes: reshape.Sizes = list(shape[:2])
-    if None in sizes:
-        found = tf.unstack(outer_sizes(value, 2), 2)
-        sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
-    return reshape.merged(value, sizes), Level(None, sizes)
+    sizes = first_sizes(value, 2)
+    return reshape.merge_outer(value, sizes), Level(None, sizes)
 
 
-def splits_dtype(value: Any) -> tf.DType:
+def splits_dtype(value: FieldValue) -> tf.DType:
     """Returns the dtype of the row splits in a value; int64 if there are none."""
     return tf.int32 if row_splits_dtypes(value) == {tf.int32} else tf.int64
 
 
-def size_of(value: Any) -> Any:
+def size_of(value: FieldValue) -> int | tf.Tensor:
     """Returns the size of the first dimension: an int if it is known, else a scalar tensor."""
-    size = shape_of(value)[0]
-    return outer_sizes(value, 1)[0] if size is None else size
+    return first_sizes(value, 1)[0]
 
 
 @dataclass(frozen=True)
-class Rows:
+class Lists:
     """The lists at one path, without the dimensions outside them.
 
     Attributes:
@@ -127,51 +124,51 @@ class Rows:
     is_only: bool = False
 
     @property
-    def lengths(self) -> Any:
+    def lengths(self) -> tf.Tensor:
         """The number of items of each list."""
         return self.splits[1:] - self.splits[:-1]
 
     @property
-    def numbers(self) -> Any:
+    def numbers(self) -> tf.Tensor:
         """The number of the list that each item is in."""
         return row_numbers(self.splits)
 
     @property
-    def starts(self) -> Any:
+    def starts(self) -> tf.Tensor:
         """Where the list of each item begins."""
         return tf.repeat(self.splits[:-1], self.lengths)
 
-    def positions(self) -> Any:
+    def positions(self) -> tf.Tensor:
         """Returns the position of each item in its list."""
         return tf.range(self.splits[-1], dtype=self.splits.dtype) - self.starts
 
-    def lists(self, items: Any, splits: Any) -> Any:
+    def lists(self, items: FieldValue, splits: tf.Tensor) -> FieldValue:
         """Returns other lists, as many as these, in the same outer dimensions."""
         return items if self.is_only else self.outside(with_rows(items, splits))
 
 
-def row_numbers(splits: Any) -> Any:
+def row_numbers(splits: tf.Tensor) -> tf.Tensor:
     """Returns the number of the row of each value."""
     return tf.repeat(tf.range(tf.size(splits, splits.dtype) - 1), splits[1:] - splits[:-1])
 
 
-def splits_of(lengths: Any) -> Any:
+def splits_of(lengths: tf.Tensor) -> tf.Tensor:
     """Returns the row splits of rows of the given lengths."""
     return tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], 0)
 
 
-def rows_of(value: Any, depth: int) -> Rows:
+def lists_of(value: FieldValue, depth: int) -> Lists:
     """Returns the lists of a value that has `depth` dimensions outside the lists."""
     dtype = splits_dtype(value)
     if depth == 0:
-        value, valid = unmasked(value, 0)
+        value, valid = split_mask(value, 0)
         only = Level(None, valid=valid)
         splits = tf.stack([tf.zeros([], dtype), tf.cast(size_of(value), dtype)])
-        return Rows(
+        return Lists(
             value, splits, lambda rows: only.masked(only_row(rows)), only.masked, valid is None
         )
-    value, levels = peeled_often(value, depth)
-    return Rows(
+    value, levels = take_off_dimensions(value, depth)
+    return Lists(
         value,
         levels[-1].row_splits(dtype),
         lambda rows: _around(levels[-1].masked(rows), levels[:-1]),
@@ -179,14 +176,14 @@ def rows_of(value: Any, depth: int) -> Rows:
     )
 
 
-def only_row(rows: Any) -> Any:
+def only_row(rows: FieldValue) -> FieldValue:
     """Returns the first row of a value that has one row."""
     if isinstance(rows, (tf.RaggedTensor, RaggedStructuredTensor)):
         return rows.values
     return index.take(rows, (0,), Path())
 
 
-def list_rank(value: Any, rank: int) -> int:
+def list_rank(value: FieldValue, rank: int) -> int:
     """Returns how many dimensions of a value are records or ragged lists.
 
     Args:
@@ -201,7 +198,7 @@ def list_rank(value: Any, rank: int) -> int:
     return rank if inner is None else list_rank(inner, rank)
 
 
-def flat_lists(value: Any, depth: int, count: int) -> Any:
+def flat_lists(value: FieldValue, depth: int, count: int) -> FieldValue:
     """Returns a value with `count` dimensions after the first `depth` merged into one.
 
     Composes row splits by one gather a dimension; the values are not copied.
@@ -209,16 +206,18 @@ def flat_lists(value: Any, depth: int, count: int) -> Any:
     if count <= 1:
         return value
     if depth > 1:
-        inner, level = peeled(value)
+        inner, level = take_off_dimension(value)
         return level.around(flat_lists(inner, depth - 1, count))
     if depth == 0:
-        value, valid = unmasked(value, 0)
-        return Level(None, valid=valid).masked(flat_lists(peeled(shown(value))[0], 0, count - 1))
-    values, first = peeled(value)
+        value, valid = split_mask(value, 0)
+        return Level(None, valid=valid).masked(
+            flat_lists(take_off_dimension(null_lists_to_empty(value))[0], 0, count - 1)
+        )
+    values, first = take_off_dimension(value)
     dtype = splits_dtype(value)
     levels: list[Level] = []
     for _ in range(count - 1):
-        values, level = peeled(shown(values))
+        values, level = take_off_dimension(null_lists_to_empty(values))
         levels.append(level)
     levels = [first, *levels]
     if all(level.sizes is not None for level in levels):
@@ -227,11 +226,11 @@ def flat_lists(value: Any, depth: int, count: int) -> Any:
             assert level.sizes is not None
             length = length * level.sizes[1]
         assert first.sizes is not None
-        return first.masked(reshape.split(values, [first.sizes[0], length]))
-    return first.masked(with_rows(values, composed(levels, dtype)))
+        return first.masked(reshape.split_outer(values, [first.sizes[0], length]))
+    return first.masked(with_rows(values, compose_row_splits(levels, dtype)))
 
 
-def shown(value: Any, depth: int = 1) -> Any:
+def null_lists_to_empty(value: FieldValue, depth: int = 1) -> FieldValue:
     """Returns lists with empty ones in place of those that are null, whatever is hidden in these.
 
     Args:
@@ -241,15 +240,15 @@ def shown(value: Any, depth: int = 1) -> Any:
     if isinstance(value, _WITHOUT_MASK):
         return value
     if depth > 1:
-        inner, level = peeled(value)
-        return level.around(shown(inner, depth - 1))
-    value, valid = unmasked(value, depth)
+        inner, level = take_off_dimension(value)
+        return level.around(null_lists_to_empty(inner, depth - 1))
+    value, valid = split_mask(value, depth)
     if valid is None:
         return value
     if depth == 0:
         count = tf.where(valid, tf.cast(size_of(value), tf.int64), 0)
         return index.take(value, (slice(0, count),), Path())
-    rows = rows_of(value, 1)
+    rows = lists_of(value, 1)
     is_shown = tf.repeat(valid, rows.lengths)
     if hasattr(is_shown, "numpy") and is_shown.numpy().all():
         return value
@@ -258,7 +257,7 @@ def shown(value: Any, depth: int = 1) -> Any:
     return with_rows(index.gather(rows.items, kept), splits_of(lengths))
 
 
-def shown_outside(value: Any, start: int, depth: int) -> Any:
+def outer_null_lists_to_empty(value: FieldValue, start: int, depth: int) -> FieldValue:
     """Returns a value with empty lists in place of null ones, in some of its outer dimensions.
 
     Args:
@@ -269,24 +268,24 @@ def shown_outside(value: Any, start: int, depth: int) -> Any:
     if isinstance(value, _WITHOUT_MASK) or depth == 0:
         return value
     if start == 0:
-        value, valid = shown(value, 0), None
+        value, valid = null_lists_to_empty(value, 0), None
     else:
-        value, valid = unmasked(value, 0)
+        value, valid = split_mask(value, 0)
     for each in range(max(start, 1), depth):
-        value = shown(value, each)
+        value = null_lists_to_empty(value, each)
     return Level(None, valid=valid).masked(value)
 
 
-def peeled_often(value: Any, count: int) -> tuple[Any, list[Level]]:
+def take_off_dimensions(value: FieldValue, count: int) -> tuple[Any, list[Level]]:
     """Returns a value with its first `count + 1` dimensions merged, and the dimensions."""
     levels: list[Level] = []
     for _ in range(count):
-        value, level = peeled(value)
+        value, level = take_off_dimension(value)
         levels.append(level)
     return value, levels
 
 
-def composed(levels: list[Level], dtype: tf.DType) -> Any:
+def compose_row_splits(levels: list[Level], dtype: tf.DType) -> tf.Tensor:
     """Returns the row splits of dimensions merged into one."""
     splits = levels[0].row_splits(dtype)
     for level in levels[1:]:
@@ -296,11 +295,11 @@ def composed(levels: list[Level], dtype: tf.DType) -> Any:
             inner = level.splits
             if inner.dtype != splits.dtype:
                 inner = tf.cast(inner, splits.dtype)
-            splits = index.gathered(inner, splits)
+            splits = index.gather_tensor(inner, splits)
     return splits
 
 
-def repeated(value: Any, like: Any, depth: int, count: int) -> Any:
+def repeat_like(value: FieldValue, like: StructuredTensor, depth: int, count: int) -> FieldValue:
     """Returns a value with `count` more dimensions: each row is repeated for all items below it.
 
     Args:
@@ -312,24 +311,26 @@ def repeated(value: Any, like: Any, depth: int, count: int) -> Any:
     if count == 0:
         return value
     if depth > 1:
-        inner, level = peeled(like)
-        return level.around(repeated(peeled(value)[0], inner, depth - 1, count))
+        inner, level = take_off_dimension(like)
+        return level.around(repeat_like(take_off_dimension(value)[0], inner, depth - 1, count))
     dtype = splits_dtype(like)
     if depth == 0:
         first = Level(None, [1, size_of(like)])
-        _, levels = peeled_often(like, count - 1)
-        return _around(_times(reshape.expanded(value, 0), [first, *levels], dtype), levels)
-    _, levels = peeled_often(like, count)
-    return _around(_times(value, levels, dtype), levels)
+        _, levels = take_off_dimensions(like, count - 1)
+        return _around(
+            _repeat_for_items(reshape.expand_dims(value, 0), [first, *levels], dtype), levels
+        )
+    _, levels = take_off_dimensions(like, count)
+    return _around(_repeat_for_items(value, levels, dtype), levels)
 
 
-def _around(values: Any, levels: list[Level]) -> Any:
+def _around(values: FieldValue, levels: list[Level]) -> FieldValue:
     for level in reversed(levels):
         values = level.around(values)
     return values
 
 
-def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:
+def _repeat_for_items(value: FieldValue, levels: list[Level], dtype: tf.DType) -> FieldValue:
     """Returns each row of a value repeated for all items below it."""
     if all(level.sizes is not None for level in levels):
         times: Any = 1
@@ -337,12 +338,12 @@ def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:
             assert level.sizes is not None
             times = times * level.sizes[1]
     else:
-        splits = composed(levels, dtype)
+        splits = compose_row_splits(levels, dtype)
         times = splits[1:] - splits[:-1]
-    return repeated_rows(value, times)
+    return repeat_rows(value, times)
 
 
-def repeated_rows(value: Any, times: Any) -> Any:
+def repeat_rows(value: FieldValue, times: Any) -> FieldValue:
     """Returns a value with each row repeated: a number of times for all rows, or one for each.
 
     tf.repeat makes as many copies of each row as the longest list has items, and drops what is too
@@ -353,6 +354,6 @@ def repeated_rows(value: Any, times: Any) -> Any:
     if isinstance(value, tf.Tensor) and (is_one or value.shape.rank == 1):
         return tf.repeat(value, times, axis=0)
     if isinstance(value, DenseStructuredTensor) and len(value.field_names()) == 1:
-        return value._map_parts(lambda part, _: repeated_rows(part, times))
+        return value._map_parts(lambda part, _: repeat_rows(part, times))
     count = size_of(value) if is_one else tf.size(times, times.dtype)
     return index.gather(value, tf.repeat(tf.range(count), times))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import tensorflow as tf
@@ -16,22 +16,24 @@ from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import under_masks
 from extensor._struct.paths.place import Names, fields_at, put
-from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._typing import FieldValue
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
 
 
-def type_at(st: Any, names: Names) -> ArrowType | None:
+def type_at(st: StructuredTensor, names: Names) -> ArrowType | None:
     """Returns the Arrow type of the field at a path, or None if it has none."""
     if not names:
         return None
-    records = fields_at(st, names[:-1])
-    while isinstance(records, RaggedStructuredTensor):
-        records = records.values
-    return records._metadata.types.get(names[-1])
+    return fields_at(st, names[:-1])._record._metadata.types.get(names[-1])
 
 
-def put_items(st: Any, names: Names, value: Any, source: Names | None = None) -> Any:
+def put_items(
+    st: StructuredTensor, names: Names, value: FieldValue, source: Names | None = None
+) -> StructuredTensor:
     """Returns the records with a value at a path that has items of a field, with its Arrow type.
 
     Args:
@@ -44,7 +46,7 @@ def put_items(st: Any, names: Names, value: Any, source: Names | None = None) ->
     return with_types(put(st, names, value), {names: kept} if names else {})
 
 
-def with_types(st: Any, types: Mapping[Names, ArrowType | None]) -> Any:
+def with_types(st: StructuredTensor, types: Mapping[Names, ArrowType | None]) -> StructuredTensor:
     """Returns records in which fields have the Arrow types of other fields with the same items.
 
     Args:
@@ -52,19 +54,19 @@ def with_types(st: Any, types: Mapping[Names, ArrowType | None]) -> Any:
         types: The Arrow type of the other field, by the path of the field; None if it has none.
     """
     for names, kept in types.items():
-        st = _typed(st, names, kept)
+        st = _with_type(st, names, kept)
     return st
 
 
-def _typed(records: Any, names: Names, kept: ArrowType | None) -> Any:
+def _with_type(records: StructuredTensor, names: Names, kept: ArrowType | None) -> StructuredTensor:
     if not isinstance(records, DenseStructuredTensor):
-        return map_inside(records, lambda inner, _: _typed(inner, names, kept))
+        return map_inside(records, lambda inner, _: _with_type(inner, names, kept))
     name, inner = names[0], names[1:]
     field = records._columns[name]
     if inner:
-        return records._updated({name: _typed(field, inner, kept)}, Path())
+        return records._updated({name: _with_type(field, inner, kept)}, Path())
     types = records._metadata.types
-    own = None if kept is None else _moved(kept, name, field, records.rank)
+    own = None if kept is None else _type_of_items(kept, name, field, records.rank)
     if own is None and name not in types:
         return records
     others = {other: each for other, each in types.items() if other != name}
@@ -72,7 +74,7 @@ def _typed(records: Any, names: Names, kept: ArrowType | None) -> Any:
     return records._with_metadata(records._metadata._replace(types=types))
 
 
-def _moved(kept: ArrowType, name: str, value: Any, rank: int) -> ArrowType | None:
+def _type_of_items(kept: ArrowType, name: str, value: FieldValue, rank: int) -> ArrowType | None:
     """Returns the Arrow type of a value with the items of a field, in other lists or in none.
 
     Args:
@@ -94,14 +96,13 @@ def _moved(kept: ArrowType, name: str, value: Any, rank: int) -> ArrowType | Non
     return ArrowType(field, form, kept.words)
 
 
-def _lists(item: pa.Field, value: Any, rank: int, count: int) -> pa.DataType:
+def _lists(item: pa.Field, value: FieldValue, rank: int, count: int) -> pa.DataType:
     """Returns the type of lists of items: `count` dimensions of a value, after the first `rank`."""
 
-    def of_items(value: Any, rank: int) -> pa.Field:
+    def of_items(value: FieldValue, rank: int) -> pa.Field:
         return item if count == 1 else pa.field("item", _lists(item, value, rank, count - 1))
 
-    while is_masked(value):
-        value = value.values
+    value = under_masks(value)
     if rank == 0:  # the list of a single record
         return pa.large_list(of_items(value, 1))
     rows = uncut_rows(value)
