@@ -87,7 +87,7 @@ def spec_from(cls: type, shape: ShapeLike = (None,)) -> StructuredTensorSpec:
     └── steps: list of records
         └── minutes: float32
     """
-    return _records(cls, _Place("", known_rank(shape, "spec_from: shape"), ()))
+    return _records(cls, _Place("", shape_of_known_rank(shape, "spec_from: shape"), ()))
 
 
 class _Place(NamedTuple):

@@ -50,7 +50,7 @@ def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
         return None
     try:
         arrow = map_types(pa.infer_type(sample), _NATURAL.get)
-        return None if holds(arrow, _is_odd) else _array(records, arrow, None)
+        return None if contains_type(arrow, _is_odd) else _array(records, arrow, None)
     except _REFUSED:
         return None
 
