@@ -28,6 +28,7 @@ from extensor._formats.python.hints import (
 from extensor._formats.python.variants import NULL
 from extensor._path import Path, quoted
 from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_union
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
