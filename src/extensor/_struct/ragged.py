@@ -497,3 +497,6 @@ def _gathered_rows(
         value, row_splits = rows
         found_splits.append(row_splits)
     return value, found_splits
+
+
+StructuredTensor._ragged_type = RaggedStructuredTensor

@@ -63,6 +63,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
     _value_type: ClassVar[Any]
     """The class of concrete values, set by its file."""
 
+    _ragged_type: ClassVar[type[RaggedStructuredTensor]]
+    """RaggedStructuredTensor, set by its file."""
+
     def __tf_concrete__(self) -> StructuredTensorValue:
         """Returns what `tf.compat.v1.Session.run` returns: a StructuredTensorValue."""
         return self._value_type.from_tensor(self)
@@ -400,12 +403,10 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         >>> steps.partition_outer_dimension(rows)["minutes"]
         <tf.RaggedTensor [[5, 20], [8]]>
         """
-        from extensor._struct.ragged import RaggedStructuredTensor
-
         splits: Any = row_partition
         if isinstance(splits, tf.experimental.RowPartition):
             splits = splits.row_splits()
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
+        return self._ragged_type.from_row_splits(self._unnamed(), splits, validate)
 
     def to_dense(
         self, default_values: Mapping[Any, Any] | None = None, masked: bool = False
