@@ -117,6 +117,10 @@ class MissingFileError(ExtensorError, FileNotFoundError):
     """A file to read does not exist."""
 
 
+class StoreError(ExtensorError, OSError):
+    """A store of files does not answer, or answers wrongly, also when asked again."""
+
+
 class DirectoryError(ExtensorError, IsADirectoryError):
     """A path is a directory, and a file is needed."""
 

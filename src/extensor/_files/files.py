@@ -7,15 +7,17 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from extensor._files.atomic_file import atomic_file
 from extensor._files.file_path import FilePath
+from extensor._files.object_store import StoreHandler, handler_of, is_in_object_store, object_store
+from extensor._files.ranges import Range
 from extensor.errors import (
     DirectoryError,
     DTypeError,
@@ -80,6 +82,9 @@ class File:
         Of other file systems there is, in place of the identity, what tells that the file changed,
         such as the ETag of an object store. Only (None,) is returned if there is no file.
         """
+        if self.store is not None:
+            meta = self.store.meta(self.inner)
+            return None, meta["size"], meta["last_modified"], meta["e_tag"]
         if not self.is_local:
             info = self.system.get_file_info(self.inner)
             handler = getattr(self.system, "handler", None)
@@ -98,6 +103,32 @@ class File:
         now = self.version()
         if now != version and now != (None,):  # whoever opens it says that there is none
             raise replaced_error(self.path)
+
+    @property
+    def store(self) -> StoreHandler | None:
+        """The object store that has the file; None for other file systems."""
+        return handler_of(self.system)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        if self.store is not None:
+            return int(self.store.meta(self.inner)["size"])
+        return self.system.get_file_info(self.inner).size
+
+    def fetch(self, ranges: Sequence[Range]) -> list[memoryview]:
+        """Returns the bytes of ranges of the file; of an object store all at once.
+
+        Raises:
+            FormatError: If the file ends before.
+        """
+        if self.store is not None:
+            return self.store.fetch(self.inner, ranges)
+        with self.open() as stream:
+            found = [stream.read_at(end - start, start) for start, end in ranges]
+        if [len(each) for each in found] != [end - start for start, end in ranges]:
+            raise replaced_error(self.path)
+        return [memoryview(each) for each in found]
 
     @contextlib.contextmanager
     def _named(self) -> Generator[None]:
@@ -172,6 +203,8 @@ def file_at(path: FilePath | bytes) -> File:
             "a path with other bytes",
             "Rename the file.",
         ) from error
+    if is_in_object_store(text):
+        return File(text, *object_store(text))
     if not _URL.match(text):
         return File(text, pafs.LocalFileSystem(), os.path.expanduser(text))
     try:
@@ -198,7 +231,9 @@ def _by_fsspec(url: str) -> tuple[pafs.FileSystem, str]:
     return pafs.PyFileSystem(pafs.FSSpecHandler(system)), inner
 
 
-def files_at(paths: FilePath | Iterable[FilePath], suffixes: tuple[str, ...] = ()) -> list[File]:
+def files_at(
+    paths: FilePath | File | Iterable[FilePath], suffixes: tuple[str, ...] = ()
+) -> list[File]:
     """Returns the files at paths, in order; those of a folder or pattern are sorted by path.
 
     Args:
@@ -213,12 +248,12 @@ def files_at(paths: FilePath | Iterable[FilePath], suffixes: tuple[str, ...] = (
         MissingFileError: If a path does not exist (also a FileNotFoundError).
         StructureError: If there is no file (also a ValueError).
     """
-    if isinstance(paths, (str, bytes, os.PathLike)):
-        paths = [paths]
+    if isinstance(paths, (str, bytes, os.PathLike, File)):
+        paths = cast("list[FilePath]", [paths])
     if not isinstance(paths, Iterable):
         fix = "Give a path as a str or a pathlib.Path."
         raise DTypeError("paths", "a path, or a list of paths", type(paths).__name__, fix)
-    given = [file_at(path) for path in paths]
+    given = [path if isinstance(path, File) else file_at(path) for path in paths]
     found = [file for each in given for file in _expanded(each, suffixes)]
     if not found:
         expected = f"at least one file{_listed(suffixes)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,11 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._files.files import File, pyarrow_errors
+from extensor._files.ranges import Range, RangesFile, few_ranges, ranges_file
 from extensor.errors import FormatError
 
 # Options that keep memory small. By default pyarrow keeps all data that it has read until the file
 # is closed (pre_buffer), and reads a whole column of a row group at once (no buffer).
 READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
+
+# So many bytes at the end of a file have the footers of most.
+_TAIL = 1 << 16
 
 _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)
 
@@ -28,8 +32,77 @@ def open_parquet(file: File) -> Generator[pq.ParquetFile]:
         MissingFileError, DirectoryError: As `File.open`.
         FormatError: If it is no Parquet file, or truncated.
     """
-    with file.open() as stream, parquet_file(file, stream) as found:
+    with _stream_of_footer(file) as stream, parquet_file(file, stream) as found:
         yield found
+
+
+def _stream_of_footer(file: File) -> pa.NativeFile:
+    """Opens a file; of an object store the end is read at once, where the footer is."""
+    if file.store is None:
+        return file.open()
+    tail = file.store.tail(file.inner, _TAIL)
+    start = max(0, file.size - len(tail))
+    return pa.PythonFile(RangesFile(file.size, file.fetch, [(start, tail)]), mode="r")
+
+
+@contextlib.contextmanager
+def open_row_groups(
+    file: File, metadata: pq.FileMetaData, numbers: Sequence[int], columns: Sequence[str] | None
+) -> Generator[pq.ParquetFile]:
+    """Yields a remote file of which row groups were fetched, each by one or two requests.
+
+    Args:
+        file: The file.
+        metadata: Its footer.
+        numbers: The row groups.
+        columns: The columns to read, by Parquet's paths; None for all.
+
+    Raises:
+        FormatError: If the footer is damaged, or the file was replaced.
+    """
+    ranges: list[Range] = []
+    for number in numbers:
+        with readable(file.path):
+            ranges += few_ranges(_ranges_of(metadata, number, columns, file.size))
+    stream = ranges_file(file.size, file.fetch, ranges)
+    with stream, parquet_file(file, stream, metadata) as found:
+        yield found
+
+
+def _ranges_of(
+    metadata: pq.FileMetaData, number: int, columns: Sequence[str] | None, size: int
+) -> list[Range]:
+    """Returns where the columns of a row group are."""
+    # Accessing the damaged metadata of a column aborts the process (pyarrow 26). A read with
+    # pre_buffer accesses that of all columns first, and raises an error.
+    unread = pa.PythonFile(_Unread(size), mode="r")
+    source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
+    with contextlib.suppress(_NoReadError):
+        next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    group = metadata.row_group(number)
+    found: list[Range] = []
+    for i in range(group.num_columns):
+        chunk = group.column(i)
+        if columns is None or chunk.path_in_schema in columns:
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
+                start = min(start, chunk.dictionary_page_offset)
+            found.append((start, min(start + chunk.total_compressed_size, size)))
+    return found
+
+
+class _NoReadError(Exception):
+    """A file is read of which only the footer is known."""
+
+
+class _Unread(RangesFile):
+    """A file of which nothing can be read."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, self._refuse, ())
+
+    def _refuse(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
+        raise _NoReadError
 
 
 @contextlib.contextmanager

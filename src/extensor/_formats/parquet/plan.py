@@ -5,10 +5,12 @@ A plan is made of names and footers; it reads no records.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import operator
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,6 +38,9 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 
 # The footers of the files of a plan are kept in memory up to so many bytes in all.
 FOOTER_BYTES = 1 << 24
+
+# How many footers of files in an object store are read at once.
+_AT_ONCE = 16
 
 _Found = tuple[File, dict[str, str | None]]
 
@@ -67,7 +72,7 @@ class PlannedFile:
         num_row_groups: The number of all its row groups.
         row_groups: The row groups to read, in order.
         version: The identity, size and time of change of the file.
-        footer: The footer of a local file, if it is kept.
+        footer: The footer, if it is kept: that of an object store is.
         columns: The stored columns to read, by Parquet's paths; None for all.
     """
 
@@ -141,7 +146,8 @@ class ParquetPlan:
             self.filter = filter_expression(filters, schema)
             if row_groups is None:  # they are counted through all files
                 kept = _of_partitions(found, self._partition_fields, schema, self.filter)
-        files = [first if each is found[0] else footers.read(*each) for each in kept]
+        rest = iter(footers.read_all([each for each in kept if each is not found[0]]))
+        files = [first if each is found[0] else next(rest) for each in kept]
         # Without any file there would be no schema. The others have the layout of one of these.
         known = list({f.layout: f for f in reversed(files or [first])}.values())[::-1]
         self.whole_schema: pa.Schema = self._with_partition(_merged([f.schema for f in known]))
@@ -257,7 +263,7 @@ def _found(paths: FilePath | Iterable[FilePath]) -> list[_Found]:
     for path in given:
         at = file_at(path)
         kind = at.system.get_file_info(at.inner).type
-        for file in files_at(path, SUFFIXES):
+        for file in files_at(at, SUFFIXES):
             inner = file.inner
             if kind == pafs.FileType.Directory:
                 inner = inner.removeprefix(at.inner)
@@ -279,6 +285,18 @@ class _Footers:
         self._room = room
         self._layout: Layout | None = None
 
+    def read_all(self, found: Sequence[_Found]) -> list[PlannedFile]:
+        """Returns files with all of their row groups; those of object stores, many at a time."""
+        if not found or found[0][0].store is None:
+            return [self.read(*each) for each in found]
+        files: list[PlannedFile] = []
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for i in range(0, len(found), _AT_ONCE):
+                some = found[i : i + _AT_ONCE]
+                for each, (version, source) in zip(some, pool.map(_opened, some), strict=True):
+                    files.append(self._planned(*each, version, source))
+        return files
+
     def read(self, file: File, partition: dict[str, str | None]) -> PlannedFile:
         """Returns a file with all of its row groups.
 
@@ -286,7 +304,13 @@ class _Footers:
             MissingFileError, DirectoryError, FormatError: As `open_parquet`.
         """
         version = file.version()
-        with open_parquet(file) as source, readable(file.path):
+        with open_parquet(file) as source:
+            return self._planned(file, partition, version, source)
+
+    def _planned(
+        self, file: File, partition: dict[str, str | None], version: Version, source: pq.ParquetFile
+    ) -> PlannedFile:
+        with readable(file.path):
             metadata = source.metadata
             groups: list[RowGroup] = []
             for i in range(metadata.num_row_groups):
@@ -297,10 +321,17 @@ class _Footers:
                 self._layout = Layout(source)
             layout, count = self._layout, metadata.num_rows
             self._room -= metadata.serialized_size
-            kept = metadata if file.is_local and self._room >= 0 else None
+            kept = metadata if self._room >= 0 or file.store is not None else None
             return PlannedFile(
                 file, partition, layout, count, len(groups), tuple(groups), version, kept
             )
+
+
+def _opened(found: _Found) -> tuple[Version, pq.ParquetFile]:
+    """Returns the version of a file of an object store, and the file with its footer."""
+    file = found[0]
+    with contextlib.ExitStack() as stack:
+        return file.version(), stack.enter_context(open_parquet(file))
 
 
 def _of_partitions(

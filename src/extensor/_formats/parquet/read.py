@@ -14,7 +14,7 @@ from extensor._arrow.nulls import empty_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filter_table
-from extensor._formats.parquet.opened import check_count, parquet_file, readable
+from extensor._formats.parquet.opened import check_count, open_row_groups, parquet_file, readable
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
 from extensor._formats.parquet.smallest import smallest_columns
@@ -107,7 +107,7 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
-    with _reopened(file) as source, _readable_groups(file, source, groups):
+    with _reopened(file, groups) as source, _readable_groups(file, source, groups):
         table = _read(file, source, groups)
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
@@ -131,7 +131,7 @@ def batches_of(
         DTypeError: If a column does not convert to the wanted schema.
     """
     mask = _mask(plan, file, groups) if plan.filter is not None else None
-    with _reopened(file) as source:
+    with _reopened(file, groups) as source:
         pieces, count = _pieces(file, source, groups, rows), 0
         while True:
             with _readable_groups(file, source, groups):
@@ -150,12 +150,17 @@ def batches_of(
 
 
 @contextlib.contextmanager
-def _reopened(file: PlannedFile) -> Generator[pq.ParquetFile]:
-    """Yields a file of a plan that is open for reading.
+def _reopened(file: PlannedFile, groups: Sequence[RowGroup]) -> Generator[pq.ParquetFile]:
+    """Yields a file of a plan that is open for reading row groups.
 
     Raises:
         FormatError: If the file changed since it was planned.
     """
+    if file.file.store is not None and file.footer is not None:
+        numbers = [group.number for group in groups]
+        with open_row_groups(file.file, file.footer, numbers, file.columns) as source:
+            yield source
+        return
     with file.file.open() as stream:
         file.file.expect_version(file.version)
         with parquet_file(file.file, stream, file.footer) as source:

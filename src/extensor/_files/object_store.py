@@ -1,0 +1,395 @@
+"""Object stores: S3, Google Cloud Storage, Azure and HTTP servers, by the library obstore.
+
+pyarrow's own client for S3 takes other bytes than those that were asked for, if the answer is short
+or has another range. obstore checks the ranges of answers, and repeats requests that fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from extensor.errors import (
+    AccessError,
+    ExtensorError,
+    FormatError,
+    MissingDependencyError,
+    MissingFileError,
+    StoreError,
+)
+
+_URL = re.compile(r"(s3|s3a|gs|az|adl|azure|abfs|abfss|https?)://[^/]+", re.IGNORECASE)
+
+# How many bytes are read at least where one position after another is read.
+_PAGE = 1 << 20
+
+_CONNECTIONS = 16
+
+
+def is_in_object_store(url: str) -> bool:
+    """Returns whether a URL is one of an object store, or of an HTTP server without a query."""
+    return _URL.match(url) is not None and not ("?" in url and url.startswith("http"))
+
+
+def object_store(url: str) -> tuple[pafs.FileSystem, str]:
+    """Returns the file system of a URL, and the path in it.
+
+    Credentials are those of the environment, such as AWS_ACCESS_KEY_ID, or of AWS's profiles.
+
+    Raises:
+        MissingDependencyError: If obstore is not installed (also an ImportError).
+    """
+    try:
+        import obstore.store
+    except ImportError as error:
+        raise MissingDependencyError(
+            url, "obstore, which reads object stores", str(error), 'pip install "extensor[stores]"'
+        ) from error
+    root = _URL.match(url)
+    assert root is not None
+    options: dict[str, Any] = {"client_options": {"allow_http": True}}
+    if root[1].lower() in ("s3", "s3a") and _has_profile():
+        options["credential_provider"] = _of_profile(url)
+    with store_errors(url):
+        store = obstore.store.from_url(root[0], **options)
+    inner = unquote(urlsplit(url).path).lstrip("/")
+    return pafs.PyFileSystem(StoreHandler(store, root[0])), inner
+
+
+def handler_of(system: pafs.FileSystem) -> StoreHandler | None:
+    """Returns the handler of an object store; None for other file systems."""
+    handler = getattr(system, "handler", None)
+    return handler if isinstance(handler, StoreHandler) else None
+
+
+def _has_profile() -> bool:
+    """Returns whether AWS's credentials are in a file, which obstore does not read."""
+    if "AWS_ACCESS_KEY_ID" in os.environ:
+        return False
+    path = os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")
+    return "AWS_PROFILE" in os.environ or os.path.exists(os.path.expanduser(path))
+
+
+def _of_profile(url: str) -> Any:
+    try:
+        from obstore.auth.boto3 import Boto3CredentialProvider
+    except ImportError as error:
+        expected = "boto3, which reads the profiles of AWS"
+        fix = 'pip install "extensor[stores]", or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.'
+        raise MissingDependencyError(url, expected, str(error), fix) from error
+    return Boto3CredentialProvider()
+
+
+class StoreHandler(pafs.FileSystemHandler):
+    """An object store, or the part of it below a URL, as a file system of pyarrow.
+
+    What it lists or opens is remembered by its ETag: an object that changes later is an error.
+
+    Args:
+        store: The store of obstore.
+        root: Its URL.
+    """
+
+    def __init__(self, store: Any, root: str) -> None:
+        self.store = store
+        self.root = root
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoreHandler) and other.root == self.root
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def meta(self, path: str) -> dict[str, Any]:
+        """Returns the size, ETag and time of an object, as they were when it was found first.
+
+        Raises:
+            MissingFileError, AccessError, StoreError: If there is none, or the store says no.
+        """
+        import obstore
+
+        if path not in self._known:
+            with store_errors(self.url_of(path)):
+                self._known[path] = obstore.head(self.store, path)
+        return self._known[path]
+
+    def fetch(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """Returns bytes of an object, by one request for each range, all at once.
+
+        Args:
+            path: The object.
+            ranges: The first byte of each range, and the one after its last.
+
+        Raises:
+            FormatError: If the object was replaced since it was found (also a ValueError).
+            MissingFileError, AccessError, StoreError: As `meta`.
+        """
+        options = self._same(path)
+        if len(ranges) == 1:
+            return [self._get(path, {**options, "range": ranges[0]})]
+        with ThreadPoolExecutor(min(_CONNECTIONS, max(1, len(ranges)))) as pool:
+            return list(pool.map(lambda r: self._get(path, {**options, "range": r}), ranges))
+
+    def tail(self, path: str, size: int) -> memoryview:
+        """Returns the last bytes of an object, and remembers it, by one request."""
+        return self._get(path, {**self._same(path), "range": {"suffix": size}})
+
+    def _same(self, path: str) -> dict[str, Any]:
+        """Returns the options by which only the object answers that was found first."""
+        etag = self._known.get(path, {}).get("e_tag")
+        return {} if etag is None else {"if_match": etag}
+
+    def _get(self, path: str, options: dict[str, Any]) -> memoryview:
+        import obstore
+
+        url = self.url_of(path)
+        with store_errors(url):
+            found = obstore.get(self.store, path, options=options)
+            data = memoryview(found.bytes())
+        self._known.setdefault(path, found.meta)
+        start, end = found.range
+        if len(data) != end - start:
+            received = f"{len(data)} bytes of {end - start}"
+            raise StoreError(url, "the bytes that were asked for", received, "Read the file again.")
+        return data
+
+    def url_of(self, path: str) -> str:
+        """Returns the URL of an object."""
+        return f"{self.root}/{path}"
+
+    # The methods of FileSystemHandler.
+
+    def get_type_name(self) -> str:
+        """Returns the name of the file system."""
+        return "obstore"
+
+    def normalize_path(self, path: str) -> str:
+        """Returns the path as it is."""
+        return path
+
+    def get_file_info(self, paths: Iterable[str]) -> list[pafs.FileInfo]:
+        """Returns what is at some paths."""
+        return [self._info(path) for path in paths]
+
+    def _info(self, path: str) -> pafs.FileInfo:
+        key = path.rstrip("/")
+        with contextlib.suppress(MissingFileError):
+            if key and key == path:
+                return _file_info(self.meta(key))
+        is_folder = not key or next(iter(self._below(key)), None) is not None
+        return pafs.FileInfo(path, pafs.FileType.Directory if is_folder else pafs.FileType.NotFound)
+
+    def _below(self, folder: str) -> Generator[dict[str, Any]]:
+        """Yields the objects below a folder; nothing of a server that does not list."""
+        import obstore
+
+        if self.root.startswith("http"):
+            return
+        prefix = f"{folder.rstrip('/')}/" if folder.rstrip("/") else None
+        with store_errors(self.url_of(folder)):
+            for chunk in obstore.list(self.store, prefix=prefix):
+                yield from chunk
+
+    def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
+        """Returns the files below a folder."""
+        found = list(self._below(selector.base_dir))
+        if not found and not selector.allow_not_found:
+            raise _missing(self.url_of(selector.base_dir))
+        if not selector.recursive:
+            depth = len(selector.base_dir.rstrip("/").split("/"))
+            found = [each for each in found if each["path"].count("/") <= depth]
+        self._known.update((each["path"], each) for each in found)
+        return [_file_info(each) for each in found]
+
+    def open_input_file(self, path: str) -> pa.PythonFile:
+        """Opens an object for reading at any position."""
+        return pa.PythonFile(StoredObject(self, path), mode="r")
+
+    def open_input_stream(self, path: str) -> pa.PythonFile:
+        """Opens an object for reading from its beginning."""
+        return self.open_input_file(path)
+
+    def open_output_stream(self, path: str, metadata: Any) -> pa.PythonFile:
+        """Opens an object for writing; it exists when it is closed without an error."""
+        import obstore
+
+        with store_errors(self.url_of(path)):
+            writer = obstore.open_writer(self.store, path)
+        self._known.pop(path, None)
+        return pa.PythonFile(_Upload(writer, self.url_of(path)), mode="w")
+
+    def open_append_stream(self, path: str, metadata: Any) -> pa.PythonFile:
+        """Raises StoreError: no object can be appended to."""
+        fix = "Write another object."
+        raise StoreError(self.url_of(path), "a new object", "one to append to", fix)
+
+    def create_dir(self, path: str, recursive: bool) -> None:
+        """Does nothing: object stores have no folders."""
+
+    def delete_dir(self, path: str) -> None:
+        """Deletes all objects below a folder."""
+        import obstore
+
+        found = [each["path"] for each in self._below(path)]
+        with store_errors(self.url_of(path)):
+            obstore.delete(self.store, found)
+
+    def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
+        """Deletes all objects below a folder."""
+        self.delete_dir(path)
+
+    def delete_root_dir_contents(self) -> None:
+        """Raises StoreError: a whole bucket is not deleted."""
+        raise StoreError(self.root, "a folder", "all of the store", "Give a folder.")
+
+    def delete_file(self, path: str) -> None:
+        """Deletes an object."""
+        import obstore
+
+        with store_errors(self.url_of(path)):
+            obstore.delete(self.store, path)
+
+    def move(self, src: str, dest: str) -> None:
+        """Renames an object."""
+        import obstore
+
+        with store_errors(self.url_of(src)):
+            obstore.rename(self.store, src, dest)
+
+    def copy_file(self, src: str, dest: str) -> None:
+        """Copies an object."""
+        import obstore
+
+        with store_errors(self.url_of(src)):
+            obstore.copy(self.store, src, dest)
+
+
+class StoredObject(io.RawIOBase):
+    """An object of a store as a file, which reads at least a page by each request.
+
+    Args:
+        handler: The store.
+        path: The object.
+    """
+
+    def __init__(self, handler: StoreHandler, path: str) -> None:
+        self._handler, self._path = handler, path
+        self._size = int(handler.meta(path)["size"])
+        self._at = 0
+        self._start, self._page = 0, memoryview(b"")
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def tell(self) -> int:
+        """Returns the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Moves to a position."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Returns the bytes from the position on."""
+        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        if self._at < self._start or end > self._start + len(self._page):
+            stop = min(max(end, self._at + _PAGE), self._size)
+            [self._page] = self._handler.fetch(self._path, [(self._at, stop)])
+            self._start = self._at
+        data = self._page[self._at - self._start : end - self._start]
+        self._at = end
+        return bytes(data)
+
+
+class _Upload:
+    """A writer of obstore, for pyarrow, which gives buffers of other types of bytes."""
+
+    closed = False
+
+    def __init__(self, writer: Any, url: str) -> None:
+        self._writer, self._url = writer, url
+
+    def write(self, data: Any) -> int:
+        """Sends some bytes."""
+        with store_errors(self._url):
+            return self._writer.write(bytes(data))
+
+    def flush(self) -> None:
+        """Does nothing: parts of an object are no object."""
+
+    def close(self) -> None:
+        """Completes the object."""
+        if not self.closed:
+            self.closed = True
+            with store_errors(self._url):
+                self._writer.close()
+
+
+def _file_info(meta: dict[str, Any]) -> pafs.FileInfo:
+    return pafs.FileInfo(
+        meta["path"], pafs.FileType.File, size=meta["size"], mtime=meta["last_modified"]
+    )
+
+
+@contextlib.contextmanager
+def store_errors(url: str) -> Generator[None]:
+    """Replaces the errors of obstore by errors that name the URL.
+
+    Raises:
+        MissingFileError: If there is no such object or bucket (also a FileNotFoundError).
+        AccessError: If the store does not accept the credentials (also a PermissionError).
+        FormatError: If the object was replaced (also a ValueError).
+        StoreError: If it does not answer, or answers wrongly (also an OSError).
+    """
+    from obstore import exceptions
+
+    try:
+        yield
+    except ExtensorError:
+        raise
+    except FileNotFoundError as error:
+        raise _missing(url) from error
+    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+        raise AccessError(
+            url,
+            "credentials that may do this",
+            _reason(error),
+            "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+        ) from error
+    except exceptions.PreconditionError as error:
+        raise FormatError(
+            url,
+            "the file to stay unchanged since it was opened first",
+            "a file that was replaced or written to",
+            "Open the files, or make the dataset, again.",
+        ) from error
+    except (exceptions.BaseError, OSError) as error:
+        fix = "Read again; if it stays, look at the store."
+        raise StoreError(url, "an answer of the store", _reason(error), fix) from error
+
+
+def _missing(url: str) -> MissingFileError:
+    fix = "Check the names of the bucket and of the object."
+    return MissingFileError(url, "an object", "a path that does not exist", fix)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0][:300]
