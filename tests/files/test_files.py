@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 import fsspec
+import obstore.store
 import pytest
 
 from extensor import errors
@@ -27,13 +28,24 @@ def memory():
     system.store.clear()
 
 
-@pytest.fixture(params=["local", "memory"])
-def folder(request, tmp_path, memory):
+@pytest.fixture
+def bucket(monkeypatch):
+    """An object store in memory in the place of s3://data."""
+    store = obstore.store.MemoryStore()
+    monkeypatch.setattr(obstore.store, "from_url", lambda url, **_: store)
+    return store
+
+
+@pytest.fixture(params=["local", "memory", "store"])
+def folder(request, tmp_path, memory, bucket):
     """The text of a folder, with files in it."""
-    root = str(tmp_path) if request.param == "local" else "memory://data"
+    root = {"local": str(tmp_path), "memory": "memory://data", "store": "s3://data"}[request.param]
     for name in ("b.json", "a.json", "deep/c.json", "deep/d.txt", "_temporary/e.json", ".f.json"):
         inner = f"{root}/{name}"
         os.makedirs(os.path.dirname(inner), exist_ok=True) if request.param == "local" else None
+        if request.param == "store":
+            obstore.put(bucket, name, name.encode())
+            continue
         with fsspec.open(inner, "wb") as file:
             file.write(name.encode())
     return root

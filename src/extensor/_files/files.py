@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,7 +17,13 @@ import pyarrow.fs as pafs
 
 from extensor._files.atomic_file import atomic_file
 from extensor._files.file_path import FilePath
-from extensor._files.object_store import StoreHandler, handler_of, is_in_object_store, object_store
+from extensor._files.object_store import (
+    CONNECTIONS,
+    StoreHandler,
+    handler_of,
+    is_in_object_store,
+    object_store,
+)
 from extensor._files.ranges import Range
 from extensor.errors import (
     DirectoryError,
@@ -254,6 +261,7 @@ def files_at(
         fix = "Give a path as a str or a pathlib.Path."
         raise DTypeError("paths", "a path, or a list of paths", type(paths).__name__, fix)
     given = [path if isinstance(path, File) else file_at(path) for path in paths]
+    look_up(given)
     found = [file for each in given for file in _expanded(each, suffixes)]
     if not found:
         expected = f"at least one file{_listed(suffixes)}"
@@ -262,6 +270,14 @@ def files_at(
             ", ".join(file.path for file in given) or "paths", expected, "none", fix
         )
     return found
+
+
+def look_up(files: Sequence[File]) -> None:
+    """Asks object stores for the sizes of files, many at a time; each file remembers its own."""
+    stored = [file for file in files if file.store is not None]
+    if len(stored) > 1:
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            list(pool.map(lambda file: file.system.get_file_info(file.inner), stored))
 
 
 def _listed(suffixes: tuple[str, ...]) -> str:
@@ -296,6 +312,8 @@ def _below(file: File, folder: str) -> list[File]:
     inner = sorted(
         info.path.removeprefix("./") for info in infos if info.type == pafs.FileType.File
     )
+    if file.store is not None:
+        return [File(file.store.url_of(path), file.system, path) for path in inner]
     return [File(prefix + path, file.system, path) for path in inner]
 
 

@@ -12,8 +12,9 @@ import os
 import re
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -27,12 +28,19 @@ from extensor.errors import (
     StoreError,
 )
 
+if TYPE_CHECKING:
+    from obstore import GetOptions, ObjectMeta
+
 _URL = re.compile(r"(s3|s3a|gs|az|adl|azure|abfs|abfss|https?)://[^/]+", re.IGNORECASE)
 
 # How many bytes are read at least where one position after another is read.
 _PAGE = 1 << 20
 
-_CONNECTIONS = 16
+CONNECTIONS = 16
+"""How many requests are sent to a store at once."""
+
+# A request is repeated if the store is busy or the connection breaks.
+_RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
 
 
 def is_in_object_store(url: str) -> bool:
@@ -56,12 +64,14 @@ def object_store(url: str) -> tuple[pafs.FileSystem, str]:
         ) from error
     root = _URL.match(url)
     assert root is not None
-    options: dict[str, Any] = {"client_options": {"allow_http": True}}
+    options: dict[str, Any] = {"client_options": {"allow_http": True}, "retry_config": _RETRIES}
     if root[1].lower() in ("s3", "s3a") and _has_profile():
         options["credential_provider"] = _of_profile(url)
     with store_errors(url):
         store = obstore.store.from_url(root[0], **options)
-    inner = unquote(urlsplit(url).path).lstrip("/")
+    inner = url[len(root[0]) :].lstrip("/")
+    if root[0].startswith("http"):  # names of objects in buckets are no URLs
+        inner = unquote(inner)
     return pafs.PyFileSystem(StoreHandler(store, root[0])), inner
 
 
@@ -89,7 +99,7 @@ def _of_profile(url: str) -> Any:
     return Boto3CredentialProvider()
 
 
-class StoreHandler(pafs.FileSystemHandler):
+class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBaseClass]
     """An object store, or the part of it below a URL, as a file system of pyarrow.
 
     What it lists or opens is remembered by its ETag: an object that changes later is an error.
@@ -102,14 +112,14 @@ class StoreHandler(pafs.FileSystemHandler):
     def __init__(self, store: Any, root: str) -> None:
         self.store = store
         self.root = root
-        self._known: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, ObjectMeta] = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoreHandler) and other.root == self.root
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def meta(self, path: str) -> dict[str, Any]:
+    def meta(self, path: str) -> ObjectMeta:
         """Returns the size, ETag and time of an object, as they were when it was found first.
 
         Raises:
@@ -136,19 +146,20 @@ class StoreHandler(pafs.FileSystemHandler):
         options = self._same(path)
         if len(ranges) == 1:
             return [self._get(path, {**options, "range": ranges[0]})]
-        with ThreadPoolExecutor(min(_CONNECTIONS, max(1, len(ranges)))) as pool:
+        with ThreadPoolExecutor(min(CONNECTIONS, max(1, len(ranges)))) as pool:
             return list(pool.map(lambda r: self._get(path, {**options, "range": r}), ranges))
 
     def tail(self, path: str, size: int) -> memoryview:
         """Returns the last bytes of an object, and remembers it, by one request."""
         return self._get(path, {**self._same(path), "range": {"suffix": size}})
 
-    def _same(self, path: str) -> dict[str, Any]:
+    def _same(self, path: str) -> GetOptions:
         """Returns the options by which only the object answers that was found first."""
-        etag = self._known.get(path, {}).get("e_tag")
+        found = self._known.get(path)
+        etag = None if found is None else found["e_tag"]
         return {} if etag is None else {"if_match": etag}
 
-    def _get(self, path: str, options: dict[str, Any]) -> memoryview:
+    def _get(self, path: str, options: GetOptions) -> memoryview:
         import obstore
 
         url = self.url_of(path)
@@ -188,13 +199,14 @@ class StoreHandler(pafs.FileSystemHandler):
         is_folder = not key or next(iter(self._below(key)), None) is not None
         return pafs.FileInfo(path, pafs.FileType.Directory if is_folder else pafs.FileType.NotFound)
 
-    def _below(self, folder: str) -> Generator[dict[str, Any]]:
+    def _below(self, folder: str) -> Generator[ObjectMeta]:
         """Yields the objects below a folder; nothing of a server that does not list."""
         import obstore
 
         if self.root.startswith("http"):
             return
-        prefix = f"{folder.rstrip('/')}/" if folder.rstrip("/") else None
+        folder = "" if folder == "." else folder.rstrip("/")
+        prefix = f"{folder}/" if folder else None
         with store_errors(self.url_of(folder)):
             for chunk in obstore.list(self.store, prefix=prefix):
                 yield from chunk
@@ -343,7 +355,7 @@ class _Upload:
                 self._writer.close()
 
 
-def _file_info(meta: dict[str, Any]) -> pafs.FileInfo:
+def _file_info(meta: ObjectMeta) -> pafs.FileInfo:
     return pafs.FileInfo(
         meta["path"], pafs.FileType.File, size=meta["size"], mtime=meta["last_modified"]
     )
@@ -382,6 +394,8 @@ def store_errors(url: str) -> Generator[None]:
             "Open the files, or make the dataset, again.",
         ) from error
     except (exceptions.BaseError, OSError) as error:
+        if "NoSuchBucket" in str(error):
+            raise _missing(url) from error
         fix = "Read again; if it stays, look at the store."
         raise StoreError(url, "an answer of the store", _reason(error), fix) from error
 

@@ -24,7 +24,7 @@ def text_output(path: FilePath | IO[Any]) -> Generator[Any]:
     Raises:
         The errors of `atomic_output`.
     """
-    if hasattr(path, "write"):
+    if not isinstance(path, (str, os.PathLike)):
         yield _Encoded(path) if hasattr(path, "encoding") else path
         return
     with atomic_output(path) as stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from extensor._files.files import FilePath
 from extensor.errors import DTypeError, StructureError
@@ -64,7 +64,7 @@ def dialect_of(
     return dialect
 
 
-def check_delimiter(delimiter: object) -> None:
+def check_delimiter(delimiter: Any) -> None:
     """Raises StructureError unless a delimiter is one character of ASCII that can separate."""
     is_one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
     if not is_one or delimiter in '"\r\n':

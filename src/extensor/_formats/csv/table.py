@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.csv as pacsv
 
 from extensor._formats.csv.dialect import Dialect
 from extensor._formats.csv.lines import Block
 from extensor._path import Path
 from extensor.errors import DTypeError, ExtensorError, FormatError, UnsupportedTypeError
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 _BLOCK = 1 << 24  # bytes that pyarrow parses at once
 _ZERO_OR_ONE = pa.int8()

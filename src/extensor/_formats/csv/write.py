@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -79,21 +80,21 @@ def write(batches: Iterable[pa.RecordBatch], path: FilePath | Any) -> None:
 def _written(batches: Iterable[pa.RecordBatch], path: Any, delimiter: str | None) -> Iterator[int]:
     """Writes batches, and yields the number of the records of each."""
     options = pacsv.WriteOptions(delimiter=Dialect(delimiter).delimiter_of(path))
-    writer: pacsv.CSVWriter | None = None
-    with text_output(path) as output:
-        for batch in with_one_schema(batches, "write_csv")[1]:
-            plain = _plain(batch)
-            if writer is None:
-                writer = pacsv.CSVWriter(output, plain.schema, write_options=options)
+    _, found = with_one_schema(batches, "write_csv")
+    plain = map(_plain, found)
+    first = next(plain)
+    with (
+        text_output(path) as output,
+        pacsv.CSVWriter(output, first.schema, write_options=options) as writer,
+    ):
+        for batch in itertools.chain([first], plain):
             try:
-                writer.write_batch(plain)
+                writer.write_batch(batch)
             except pa.ArrowInvalid as error:
                 fix = "Give schema= with pa.string() for text; CSV has no bytes that are not text."
                 text = str(error).splitlines()[0]
                 raise FormatError("write_csv", "text in UTF-8", text, fix) from error
             yield batch.num_rows
-        if writer is not None:
-            writer.close()
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:

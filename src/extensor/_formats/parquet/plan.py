@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from extensor._arrow.batches import schema_text
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, Version, file_at, files_at
+from extensor._files.files import File, FilePath, Version, file_at, files_at, look_up
+from extensor._files.object_store import CONNECTIONS
 from extensor._formats.parquet.filters import filter_expression
 from extensor._formats.parquet.layout import Layout
 from extensor._formats.parquet.opened import check_count, open_parquet, readable
@@ -38,9 +39,6 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 
 # The footers of the files of a plan are kept in memory up to so many bytes in all.
 FOOTER_BYTES = 1 << 24
-
-# How many footers of files in an object store are read at once.
-_AT_ONCE = 16
 
 _Found = tuple[File, dict[str, str | None]]
 
@@ -260,8 +258,9 @@ def _found(paths: FilePath | Iterable[FilePath]) -> list[_Found]:
     is_list = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes))
     given = list(cast("Iterable[FilePath]", paths if is_list else [paths]))
     found: list[_Found] = []
-    for path in given:
-        at = file_at(path)
+    places = [file_at(path) for path in given]
+    look_up(places)
+    for at in places:
         kind = at.system.get_file_info(at.inner).type
         for file in files_at(at, SUFFIXES):
             inner = file.inner
@@ -290,9 +289,9 @@ class _Footers:
         if not found or found[0][0].store is None:
             return [self.read(*each) for each in found]
         files: list[PlannedFile] = []
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for i in range(0, len(found), _AT_ONCE):
-                some = found[i : i + _AT_ONCE]
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            for i in range(0, len(found), CONNECTIONS):
+                some = found[i : i + CONNECTIONS]
                 for each, (version, source) in zip(some, pool.map(_opened, some), strict=True):
                     files.append(self._planned(*each, version, source))
         return files
