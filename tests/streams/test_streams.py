@@ -207,7 +207,7 @@ def test_files_of_one_schema_are_one_stream_and_others_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("path", "found"),
     [("a.PARQUET", "parquet"), ("x/a.json.zst", "json"), ("a.tfrecord.gz", "tfrecord"),
-     ("a.csv", None), ("parquet", None), ("gs://b/a.feather", "arrow")],
+     ("a.csv.gz", "csv"), ("a.xml", None), ("parquet", None), ("gs://b/a.feather", "arrow")],
 )  # fmt: skip
 def test_the_suffix_is_the_format(path, found):
     assert format_of(path) == found
@@ -219,5 +219,5 @@ def test_a_suffix_that_is_not_known_needs_a_format(tmp_path):
     with pytest.raises(xt.errors.FormatError, match=r"suffix '\.data'"):
         open_stream(path)
     assert next(open_stream(path, format="parquet").batches()).to_pylist() == [{"x": 1}]
-    with pytest.raises(xt.errors.FormatError, match="expected one of parquet, arrow, json"):
-        open_stream(path, format="csv")
+    with pytest.raises(xt.errors.FormatError, match="expected one of parquet, arrow, csv, json"):
+        open_stream(path, format="xml")
