@@ -77,8 +77,10 @@ def _ranges_of(
     # pre_buffer accesses that of all columns first, and raises an error.
     unread = pa.PythonFile(_Unread(size), mode="r")
     source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
-    with contextlib.suppress(_NoReadError):
+    try:
         next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    except _NoReadError:
+        pass  # nothing is damaged
     group = metadata.row_group(number)
     found: list[Range] = []
     for i in range(group.num_columns):
