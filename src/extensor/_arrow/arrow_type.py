@@ -207,31 +207,22 @@ def names_of(fields: Iterable[pa.Field], path: Path) -> list[str]:
     try:
         names = [field.name for field in fields]
     except UnicodeDecodeError as error:
+        fix = "The data is corrupt, or the program that wrote it has a bug."
         raise FormatError(
-            path if path else "names of columns",
-            "names in UTF-8",
-            "bytes that are not UTF-8",
-            "The data is corrupt, or the program that wrote it has a bug.",
+            path if path else "names of columns", "names in UTF-8", "bytes that are not UTF-8", fix
         ) from error
     if len(set(names)) < len(names):
         duplicate = next(name for i, name in enumerate(names) if name in names[:i])
-        raise StructureError(
-            path / duplicate,
-            "a unique field name",
-            "two fields of this name",
-            "Rename one of the fields, such as by Table.rename_columns.",
-        )
+        expected = "a unique field name"
+        fix = "Rename one of the fields, such as by Table.rename_columns."
+        raise StructureError(path / duplicate, expected, "two fields of this name", fix)
     return names
 
 
 def invalid(path: object, expected: str, received: str) -> StructureError:
     """Returns the error for buffers that Arrow does not allow."""
-    return StructureError(
-        path,
-        expected,
-        received,
-        "Fix the program that wrote these buffers; extensor read nothing from them.",
-    )
+    fix = "Fix the program that wrote these buffers; extensor read nothing from them."
+    return StructureError(path, expected, received, fix)
 
 
 def rejected(path: object, error: Exception) -> StructureError:
@@ -241,9 +232,6 @@ def rejected(path: object, error: Exception) -> StructureError:
 
 def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
     """Returns the error for an Arrow type that is not in the type table."""
-    return UnsupportedTypeError(
-        path,
-        "an Arrow type that has a tensor (docs/arrow.md lists them)",
-        f"Arrow type {arrow_type}",
-        "Cast the column to one of these in Arrow, or leave it out.",
-    )
+    expected = "an Arrow type that has a tensor (docs/arrow.md lists them)"
+    fix = "Cast the column to one of these in Arrow, or leave it out."
+    return UnsupportedTypeError(path, expected, f"Arrow type {arrow_type}", fix)

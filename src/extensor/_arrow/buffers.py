@@ -149,12 +149,8 @@ def views_of(array: pa.Array, path: Path | Location) -> tuple[Any, Any]:
 
 def corrupt(path: Path | Location, expected: str, received: str) -> StructureError:
     """Returns the error for Arrow data that contradicts itself."""
-    return StructureError(
-        path,
-        expected,
-        received,
-        "The Arrow data is corrupt; Array.validate(full=True) gives details.",
-    )
+    fix = "The Arrow data is corrupt; Array.validate(full=True) gives details."
+    return StructureError(path, expected, received, fix)
 
 
 def row_splits_in(
@@ -184,12 +180,9 @@ def splits_in(offsets: np.ndarray[Any, Any], dtype: tf.DType, path: Path | Locat
     np_dtype = _numpy_dtype(dtype)
     first, total = offsets[0], int(offsets[-1]) - int(offsets[0])
     if np_dtype.itemsize < 8 and total > np.iinfo(np.int32).max:
-        raise StructureError(
-            path,
-            "at most 2**31 - 1 values with row_splits_dtype=tf.int32",
-            f"{total} values",
-            "Leave row_splits_dtype out for int64.",
-        )
+        expected = "at most 2**31 - 1 values with row_splits_dtype=tf.int32"
+        fix = "Leave row_splits_dtype out for int64."
+        raise StructureError(path, expected, f"{total} values", fix)
     splits = aligned_empty(len(offsets), np_dtype)
     if first:
         np.subtract(offsets, first, out=splits, casting="unsafe")
@@ -386,21 +379,14 @@ def _is_text(blob: bytes, offsets: np.ndarray[Any, Any]) -> bool:
 def _expect_fits(size: int, arrow_type: pa.DataType, path: Path) -> None:
     """Raises StructureError if strings have too many bytes for 32-bit offsets."""
     if size > _MAX_BYTES:
-        raise StructureError(
-            path,
-            f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}",
-            f"{size} bytes",
-            "Give schema= with the large type, or write fewer records at a time.",
-        )
+        expected = f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}"
+        fix = "Give schema= with the large type, or write fewer records at a time."
+        raise StructureError(path, expected, f"{size} bytes", fix)
 
 
 def _checked_text(array: pa.Array, arrow_type: pa.DataType, path: Path) -> pa.Array:
     try:
         return array.cast(arrow_type)
     except pa.ArrowInvalid as error:
-        raise FormatError(
-            path,
-            f"text in UTF-8 for Arrow type {arrow_type}",
-            "bytes that are not UTF-8",
-            _UTF8_HINT,
-        ) from error
+        expected = f"text in UTF-8 for Arrow type {arrow_type}"
+        raise FormatError(path, expected, "bytes that are not UTF-8", _UTF8_HINT) from error

@@ -35,10 +35,7 @@ def stream_capsule(records: StructuredTensor, requested_schema: object = None) -
 
 def _exported(records: StructuredTensor) -> pa.RecordBatch | pa.Array:
     if records.rank == 0:
-        raise DTypeError(
-            "Arrow PyCapsule export",
-            "records of rank 1 or more",
-            "a single record",
-            "Use xt.to_arrow, which returns a StructScalar.",
-        )
+        expected = "records of rank 1 or more"
+        fix = "Use xt.to_arrow, which returns a StructScalar."
+        raise DTypeError("Arrow PyCapsule export", expected, "a single record", fix)
     return to_arrow(records)

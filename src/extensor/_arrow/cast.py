@@ -39,12 +39,9 @@ def cast_column(
             column = _uuids(column)
         return column.cast(arrow)
     except (ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise DTypeError(
-            path,
-            f"values of Arrow type {arrow}, as schema= says",
-            f"Arrow type {column.type} ({str(error).splitlines()[0]})",
-            fix,
-        ) from error
+        expected = f"values of Arrow type {arrow}, as schema= says"
+        received = f"Arrow type {column.type} ({str(error).splitlines()[0]})"
+        raise DTypeError(path, expected, received, fix) from error
 
 
 def _uuids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -20,12 +20,8 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
         StructureError: If `columns` is empty (also a ValueError).
     """
     if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
-        raise DTypeError(
-            "columns",
-            "a list of paths",
-            repr(columns),
-            'Write columns=["title", "ingredients.amount"].',
-        )
+        fix = 'Write columns=["title", "ingredients.amount"].'
+        raise DTypeError("columns", "a list of paths", repr(columns), fix)
     known: dict[str, set[tuple[str, ...]]] = {}
     """All paths that begin with a name."""
     chosen: list[tuple[str, ...]] = []

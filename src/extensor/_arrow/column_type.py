@@ -199,12 +199,8 @@ class ColumnType(abc.ABC):
 
     def not_convertible(self, value: FieldValue, path: Path) -> DTypeError:
         """Returns the error for a value that does not convert to this type."""
-        return DTypeError(
-            path,
-            f"values that fit Arrow type {self.arrow}",
-            _value_text(value),
-            "Change the schema, or cast the field first.",
-        )
+        fix = "Change the schema, or cast the field first."
+        return DTypeError(path, f"values that fit Arrow type {self.arrow}", _value_text(value), fix)
 
 
 class WrapperType(ColumnType):

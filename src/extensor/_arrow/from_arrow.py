@@ -88,10 +88,7 @@ def from_arrow(
         try:
             table = wanted.table(table_of(data, type(data).__name__), validate=True)
         except pa.ArrowInvalid as error:
-            raise StructureError(
-                "from_arrow",
-                "valid Arrow data",
-                str(error).splitlines()[0],
-                "The Arrow data is corrupt.",
-            ) from error
+            expected = "valid Arrow data"
+            fix = "The Arrow data is corrupt."
+            raise StructureError("from_arrow", expected, str(error).splitlines()[0], fix) from error
         return wanted.records(table)

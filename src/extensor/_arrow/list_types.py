@@ -68,10 +68,6 @@ class MapType(ListType):
     ) -> pa.Array:
         keys = inner.field(0)
         if keys.null_count:  # Arrow would abort the process
-            raise NullError(
-                "key",
-                "keys of a map without nulls",
-                f"{keys.null_count} nulls",
-                "Fill the keys, or give schema= with a list of structs.",
-            )
+            fix = "Fill the keys, or give schema= with a list of structs."
+            raise NullError("key", "keys of a map without nulls", f"{keys.null_count} nulls", fix)
         return super()._of_offsets(inner, offsets, count)

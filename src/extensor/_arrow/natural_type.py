@@ -263,12 +263,8 @@ def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:
     """
     if dtype in _FLAT:
         return _FLAT[dtype]
-    raise UnsupportedTypeError(
-        path,
-        "a dtype that Arrow supports",
-        dtype.name,
-        "Cast the field first, such as bfloat16 to float32.",
-    )
+    fix = "Cast the field first, such as bfloat16 to float32."
+    raise UnsupportedTypeError(path, "a dtype that Arrow supports", dtype.name, fix)
 
 
 def expect_writable(value: FieldValue, path: Path) -> None:
@@ -280,9 +276,6 @@ def expect_writable(value: FieldValue, path: Path) -> None:
     if isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits"):
         return
     if not is_masked(value) and not is_union(value):
-        raise UnsupportedTypeError(
-            path,
-            "a tensor, a ragged tensor or records",
-            type(value).__name__,
-            "Replace the field with its components (with_updates), or remove it (without).",
-        )
+        expected = "a tensor, a ragged tensor or records"
+        fix = "Replace the field with its components (with_updates), or remove it (without)."
+        raise UnsupportedTypeError(path, expected, type(value).__name__, fix)

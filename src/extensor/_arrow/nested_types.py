@@ -177,20 +177,15 @@ class StructType(ColumnType):
         given = set(names)
         for name in self.fields:
             if name not in given:
-                raise FieldError(
-                    path / name,
-                    "records with this field of the schema",
-                    f"records with the fields {', '.join(names)}",
-                    "Add the field with with_updates, or remove it from the schema.",
-                )
+                expected = "records with this field of the schema"
+                received = f"records with the fields {', '.join(names)}"
+                fix = "Add the field with with_updates, or remove it from the schema."
+                raise FieldError(path / name, expected, received, fix)
         for name in names:
             if name not in self.fields:
-                raise FieldError(
-                    path / name,
-                    f"one of the schema's fields {', '.join(self.fields)}",
-                    "a field that is not in the schema",
-                    "Remove the field with without, or add it to the schema.",
-                )
+                expected = f"one of the schema's fields {', '.join(self.fields)}"
+                fix = "Remove the field with without, or add it to the schema."
+                raise FieldError(path / name, expected, "a field that is not in the schema", fix)
 
 
 def write_fields(
@@ -257,12 +252,9 @@ def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Pa
     count = len(columns[0])
     for name, column in zip(names, columns, strict=True):
         if len(column) != count:
-            raise StructureError(
-                path / name,
-                count_text(count, "values, one for each record"),
-                count_text(len(column), "values"),
-                "Give every field one value for each record.",
-            )
+            expected = count_text(count, "values, one for each record")
+            fix = "Give every field one value for each record."
+            raise StructureError(path / name, expected, count_text(len(column), "values"), fix)
 
 
 class ListType(WrapperType):
@@ -348,12 +340,9 @@ class ListType(WrapperType):
         if splits.dtype != width:
             numbers = np.asarray(splits)
             if numbers[-1] > np.iinfo(width).max:
-                raise StructureError(
-                    path,
-                    f"at most 2**31 - 1 values in an Arrow array of type {self.arrow}",
-                    f"{numbers[-1]} values",
-                    "Give schema= with large_list.",
-                )
+                expected = f"at most 2**31 - 1 values in an Arrow array of type {self.arrow}"
+                fix = "Give schema= with large_list."
+                raise StructureError(path, expected, f"{numbers[-1]} values", fix)
             splits = numbers.astype(width)
         return self._of_offsets(inner, splits, int(splits.shape[0]) - 1)
 
@@ -398,21 +387,14 @@ class FixedSizeListType(ListType):
         wrong = lengths != self.arrow.list_size
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise StructureError(
-                path,
-                f"lists of {self.arrow.list_size}, the size in the schema",
-                f"a list of {lengths[row]} in row {row}",
-                "Give schema= with a list type for this field.",
-            )
+            expected = f"lists of {self.arrow.list_size}, the size in the schema"
+            fix = "Give schema= with a list type for this field."
+            raise StructureError(path, expected, f"a list of {lengths[row]} in row {row}", fix)
 
     def _expect_size(self, size: int, path: Path) -> None:
         if size != self.arrow.list_size:
-            raise StructureError(
-                path,
-                f"lists of {self.arrow.list_size}, the size in the schema",
-                f"lists of {size}",
-                "Change the schema.",
-            )
+            expected = f"lists of {self.arrow.list_size}, the size in the schema"
+            raise StructureError(path, expected, f"lists of {size}", "Change the schema.")
 
     def _cut(
         self, inner: pa.Array, splits: np.ndarray[Any, Any] | tf.Tensor, path: Path

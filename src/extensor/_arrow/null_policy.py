@@ -334,12 +334,10 @@ def _expect_record(value: object, arrow: pa.DataType, where: str) -> None:
         )
     record = cast("Mapping[Any, Any]", value)
     if set(record) != set(names):
-        raise FieldError(
-            f"nulls, {where}",
-            f"a dict with the fields {', '.join(names)}",
-            f"a dict with {', '.join(map(str, record)) or 'no fields'}",
-            "Give a value for each field of the record.",
-        )
+        expected = f"a dict with the fields {', '.join(names)}"
+        received = f"a dict with {', '.join(map(str, record)) or 'no fields'}"
+        fix = "Give a value for each field of the record."
+        raise FieldError(f"nulls, {where}", expected, received, fix)
     for field in arrow.fields:
         _expect_value(record[field.name], field.type, f"{where}.{quoted(field.name)}")
 
@@ -368,12 +366,8 @@ def _converts(value: Any, arrow: pa.DataType) -> bool:
 
 
 def _does_not_fit(where: str, expected: str, received: str) -> DTypeError:
-    return DTypeError(
-        f"nulls, {where}",
-        expected,
-        received,
-        'Choose "mask", or xt.fill with a value of the type of the field.',
-    )
+    fix = 'Choose "mask", or xt.fill with a value of the type of the field.'
+    return DTypeError(f"nulls, {where}", expected, received, fix)
 
 
 class PlacedNulls:

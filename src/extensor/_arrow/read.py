@@ -107,12 +107,9 @@ def _imported(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
     try:
         return import_with(data)
     except Exception as error:  # the exporter raises any error; pyarrow raises for bad data
-        raise FormatError(
-            name,
-            "valid Arrow data from its PyCapsule interface",
-            f"{type(error).__name__}: {error}",
-            "Convert the object to a pyarrow Table first, with its own library.",
-        ) from error
+        expected = "valid Arrow data from its PyCapsule interface"
+        fix = "Convert the object to a pyarrow Table first, with its own library."
+        raise FormatError(name, expected, f"{type(error).__name__}: {error}", fix) from error
 
 
 def _converted(
@@ -167,12 +164,9 @@ def _columns(data: pa.Table | pa.RecordBatch, records: StructType) -> list[pa.Ar
         column = _one_chunk(array, field, path)
         columns.append(column)
         if len(column) != data.num_rows:
-            raise StructureError(
-                path,
-                count_text(data.num_rows, "values, one for each record"),
-                count_text(len(column), "values"),
-                "The Arrow data is corrupt; validate() gives details.",
-            )
+            expected = count_text(data.num_rows, "values, one for each record")
+            fix = "The Arrow data is corrupt; validate() gives details."
+            raise StructureError(path, expected, count_text(len(column), "values"), fix)
     return columns
 
 
@@ -201,30 +195,22 @@ def _expect_no_objects(data: object) -> None:
     if type(data).__module__.partition(".")[0] != "polars":
         return
     if type(data).__name__ == "LazyFrame":
-        raise DTypeError(
-            "from_arrow",
-            "a DataFrame of polars",
-            "a LazyFrame, which has no values yet",
-            "Collect it: data.collect().",
-        )
+        expected = "a DataFrame of polars"
+        fix = "Collect it: data.collect()."
+        raise DTypeError("from_arrow", expected, "a LazyFrame, which has no values yet", fix)
     for name, kind in getattr(data, "schema", {}).items():
         if str(kind) == "Object":
-            raise UnsupportedTypeError(
-                Path(name),
-                "a type that Arrow has",
-                "Python objects, the type Object of polars",
-                "Convert the column, or leave it out: data.drop(name).",
-            )
+            received = "Python objects, the type Object of polars"
+            fix = "Convert the column, or leave it out: data.drop(name)."
+            raise UnsupportedTypeError(Path(name), "a type that Arrow has", received, fix)
 
 
 def _no_records(received: str) -> DTypeError:
-    return DTypeError(
-        "from_arrow",
-        "a Table, a RecordBatch, or an array of structs",
-        received,
+    fix = (
         'Name the column of a plain array, pa.table({"x": array}); convert dicts with '
-        "pa.array(dicts).",
+        "pa.array(dicts)."
     )
+    return DTypeError("from_arrow", "a Table, a RecordBatch, or an array of structs", received, fix)
 
 
 def _one_chunk(array: pa.Array | pa.ChunkedArray, described: ColumnType, path: Path) -> pa.Array:
@@ -251,9 +237,6 @@ def _one_chunk(array: pa.Array | pa.ChunkedArray, described: ColumnType, path: P
         if arrow != array.type:
             with contextlib.suppress(pa.ArrowNotImplementedError):
                 return _one_chunk(array.cast(arrow), described, path)
-        raise StructureError(
-            path,
-            "chunks that fit into one Arrow array",
-            f"{len(chunks)} chunks that do not fit ({error})",
-            "Convert batch by batch, or cast the column to its large type.",
-        ) from error
+        received = f"{len(chunks)} chunks that do not fit ({error})"
+        fix = "Convert batch by batch, or cast the column to its large type."
+        raise StructureError(path, "chunks that fit into one Arrow array", received, fix) from error

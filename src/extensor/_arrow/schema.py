@@ -78,19 +78,13 @@ def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
       child 0, item: int32
     """
     if not isinstance(spec, StructuredTensorSpec):
-        raise DTypeError(
-            "schema_from_spec",
-            "the spec of a StructuredTensor",
-            type(spec).__name__,
-            "Give xt.spec_of(records).",
-        )
+        expected = "the spec of a StructuredTensor"
+        fix = "Give xt.spec_of(records)."
+        raise DTypeError("schema_from_spec", expected, type(spec).__name__, fix)
     if spec.rank != 1:
-        raise StructureError(
-            "schema_from_spec",
-            "the spec of records of rank 1, which are the rows of a table",
-            f"rank {spec.rank}",
-            "Give the spec of a vector of records.",
-        )
+        expected = "the spec of records of rank 1, which are the rows of a table"
+        fix = "Give the spec of a vector of records."
+        raise StructureError("schema_from_spec", expected, f"rank {spec.rank}", fix)
     with tf.Graph().as_default():
         # The type follows from the parts of a value. These parts have no numbers.
         records = tf.nest.map_structure(

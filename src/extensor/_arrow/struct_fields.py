@@ -23,12 +23,10 @@ def struct_fields(array: pa.StructArray) -> list[pa.Array]:
         return array.flatten()
     if array.null_count:
         name = array.type[unions.index(True)].name
-        raise UnsupportedTypeError(
-            Path(name),
-            "records without nulls, because an Arrow union has no nulls",
-            f"{array.null_count} null records with a union",
-            "Fill the records in, or give the union a variant of type null.",
-        )
+        expected = "records without nulls, because an Arrow union has no nulls"
+        received = f"{array.null_count} null records with a union"
+        fix = "Fill the records in, or give the union a variant of type null."
+        raise UnsupportedTypeError(Path(name), expected, received, fix)
     return [array.field(i) for i in range(array.type.num_fields)]
 
 

@@ -214,12 +214,9 @@ class UnionType(ColumnType):
             raise self.not_convertible(value, path)
         for name in value.names:
             if name not in self.variants:
-                raise FieldError(
-                    path / name,
-                    f"one of the schema's variants {', '.join(self.variants)}",
-                    "a variant that is not in the schema",
-                    "Add the variant to the schema.",
-                )
+                expected = f"one of the schema's variants {', '.join(self.variants)}"
+                fix = "Add the variant to the schema."
+                raise FieldError(path / name, expected, "a variant that is not in the schema", fix)
         names = list(self.variants)
         table = np.array([self.arrow.type_codes[names.index(n)] for n in value.names], np.int8)
         own = array_over(value.codes)

@@ -77,12 +77,9 @@ class WantedTable:
             if row_splits_dtype is None:
                 row_splits_dtype = next(iter(self._spec._row_splits_dtypes()), None)
         elif schema is not None and not isinstance(schema, pa.Schema):
-            raise DTypeError(
-                "schema",
-                "the spec of a StructuredTensor, or a pyarrow Schema",
-                repr(schema)[:80],
-                "Give xt.spec_of(records), or pa.schema({...}).",
-            )
+            expected = "the spec of a StructuredTensor, or a pyarrow Schema"
+            fix = "Give xt.spec_of(records), or pa.schema({...})."
+            raise DTypeError("schema", expected, repr(schema)[:80], fix)
         self.nulls: Any = "error" if nulls is None else nulls
         self.row_splits_dtype = splits_dtype(row_splits_dtype or tf.int64)
         self.schema: pa.Schema | None = None if schema is None else self.pruned(schema)
@@ -206,12 +203,8 @@ def records_of_spec(
         found = differences(spec, have, Path(), False)
         more = [each for each in found if each.is_extra and not request.drops(each.path)]
         if more:
-            raise FieldError(
-                more[0].path,
-                "no such field",
-                more[0].received,
-                'Leave it out of the table, or give extra="ignore".',
-            )
+            fix = 'Leave it out of the table, or give extra="ignore".'
+            raise FieldError(more[0].path, "no such field", more[0].received, fix)
     assert wanted.schema is not None
     whole = table_with_times(table, wanted.schema) if request.reads_times else table
     for field in wanted.schema:

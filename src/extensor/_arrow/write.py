@@ -61,12 +61,8 @@ def to_arrow(
     [{'title': 'Snickerdoodles'}, {'title': 'Flapjacks'}]
     """
     if not isinstance(records, StructuredTensor):
-        raise DTypeError(
-            "to_arrow",
-            "a StructuredTensor",
-            type(records).__name__,
-            'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
-        )
+        fix = 'Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).'
+        raise DTypeError("to_arrow", "a StructuredTensor", type(records).__name__, fix)
     if schema is None or isinstance(schema, pa.DataType):
         target = schema
     elif isinstance(schema, pa.Schema) and records.rank <= 1:

@@ -30,22 +30,15 @@ class CastRequest:
             DTypeError: If an argument has another value (also a TypeError).
         """
         if times not in (None, "text"):
-            raise DTypeError(
-                "cast: times",
-                '"text"',
-                repr(times)[:60],
-                "Leave it out for times of Python, Arrow and records alone.",
-            )
+            fix = "Leave it out for times of Python, Arrow and records alone."
+            raise DTypeError("cast: times", '"text"', repr(times)[:60], fix)
         if extra in ("error", "ignore"):
             dropped = frozenset[Path]() if extra == "error" else None
             return cls(dropped, times is not None)
         if isinstance(extra, str) or not isinstance(extra, Iterable):
-            raise DTypeError(
-                "cast: extra",
-                '"error", "ignore", or a list of paths',
-                repr(extra)[:60],
-                "Leave it out for an error.",
-            )
+            expected = '"error", "ignore", or a list of paths'
+            fix = "Leave it out for an error."
+            raise DTypeError("cast: extra", expected, repr(extra)[:60], fix)
         paths: Iterable[Any] = extra
         return cls(frozenset(Path.of(path) for path in paths), times is not None)
 

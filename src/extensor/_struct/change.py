@@ -146,12 +146,9 @@ def _with_dtype(value: FieldValue, dtype: tf.DType, path: PathLike) -> tf.Tensor
     if value.dtype in (tf.int64, tf.uint64) and hasattr(value, "numpy"):
         back = array_over(tf.cast(cast, value.dtype))
         if (back != array_over(value)).any():
-            raise DTypeError(
-                path,
-                f"integers that {dtype.name} holds exactly",
-                f"other numbers of {value.dtype.name}",
-                "Choose the dtype where the data is read, with schema=.",
-            )
+            expected = f"integers that {dtype.name} holds exactly"
+            fix = "Choose the dtype where the data is read, with schema=."
+            raise DTypeError(path, expected, f"other numbers of {value.dtype.name}", fix)
     return cast
 
 
@@ -171,12 +168,9 @@ def _with_unit(
         numbers, most = array_over(value), dtype.max // (factor or 1)
         fits = not (numbers % days).any() if days else (abs(numbers) <= most).all()
         if not fits:
-            raise DTypeError(
-                path,
-                f"numbers that {dtype.name} holds as {want}",
-                f"other numbers: {have}",
-                "Choose the type where the data is read, with schema=.",
-            )
+            expected = f"numbers that {dtype.name} holds as {want}"
+            fix = "Choose the type where the data is read, with schema=."
+            raise DTypeError(path, expected, f"other numbers: {have}", fix)
     wide = value if value.dtype == tf.int64 else tf.cast(value, tf.int64)
     wide = wide // tf.constant(days, tf.int64) if days else wide * tf.constant(factor, tf.int64)
     return wide if dtype == tf.int64 else tf.cast(wide, dtype)

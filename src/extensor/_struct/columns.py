@@ -142,12 +142,9 @@ class _Boxes(Columns):
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
         boxes = boxed_specs(self._spec, 1)
         if any(tensor.dtype == tf.variant or tensor.shape.rank is None for tensor in boxes):
-            raise ProtocolError(
-                self._path,
-                "a type that boxes into plain tensors, because the field is in ragged rows",
-                type(self._spec).__name__,
-                "Do not stack or unstack lists of records that have a field of this type.",
-            )
+            expected = "a type that boxes into plain tensors, because the field is in ragged rows"
+            fix = "Do not stack or unstack lists of records that have a field of this type."
+            raise ProtocolError(self._path, expected, type(self._spec).__name__, fix)
         columns = [tf.RaggedTensorSpec(tensor.shape, tensor.dtype, 0) for tensor in boxes]
         return columns if rows is None else list(map(rows.of, columns))
 

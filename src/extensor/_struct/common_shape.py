@@ -30,12 +30,8 @@ def shape_of_known_rank(shape: ShapeLike, owner: str) -> tf.TensorShape:
     """
     static = tf.TensorShape(shape)
     if static.rank is None:
-        raise StructureError(
-            f"{owner}.shape",
-            "a shape of known rank",
-            "shape <unknown>",
-            "Write None for a dimension of unknown size, such as [None] for a batch.",
-        )
+        fix = "Write None for a dimension of unknown size, such as [None] for a batch."
+        raise StructureError(f"{owner}.shape", "a shape of known rank", "shape <unknown>", fix)
     return static
 
 
@@ -172,11 +168,9 @@ def _other_sizes(
 
 def other_sizes(path: Path, expected: str, received: str) -> StructureError:
     """Returns the error for a field of another shape than the records."""
+    fix = "Give every field one value for each record."
     return StructureError(
-        path,
-        f"a value whose shape begins with {expected}",
-        f"shape {received}",
-        "Give every field one value for each record.",
+        path, f"a value whose shape begins with {expected}", f"shape {received}", fix
     )
 
 
@@ -252,12 +246,9 @@ def rows_of_many_lengths(
     length: int | str,
 ) -> StructureError:
     """Returns the error for a field whose rows differ in length, in dense records."""
-    return StructureError(
-        path,
-        f"rows of one length, because the records have shape {shape}",
-        f"row 0 of {_elements(first)} and row {row} of {_elements(length)}",
-        _RAGGED_FIX,
-    )
+    expected = f"rows of one length, because the records have shape {shape}"
+    received = f"row 0 of {_elements(first)} and row {row} of {_elements(length)}"
+    return StructureError(path, expected, received, _RAGGED_FIX)
 
 
 def _elements(count: int | str) -> str:

@@ -22,9 +22,6 @@ def refuse_deep_nesting(path: str) -> Generator[None]:
     try:
         yield
     except RecursionError:
-        raise StructureError(
-            path,
-            f"records nested within Python's recursion limit, {sys.getrecursionlimit()}",
-            "deeper nesting",
-            "Flatten the schema, or raise the limit with sys.setrecursionlimit.",
-        ) from None
+        expected = f"records nested within Python's recursion limit, {sys.getrecursionlimit()}"
+        fix = "Flatten the schema, or raise the limit with sys.setrecursionlimit."
+        raise StructureError(path, expected, "deeper nesting", fix) from None

@@ -101,12 +101,10 @@ class DenseStructuredTensor(StructuredTensor):
         counter = None
         if not kept:
             if not static.is_fully_defined():
-                raise StructureError(
-                    type(self).__name__,
-                    "at least one field, or a shape without unknown sizes",
-                    f"0 fields and shape {static}",
-                    "Give the number of records.",
-                )
+                expected = "at least one field, or a shape without unknown sizes"
+                received = f"0 fields and shape {static}"
+                fix = "Give the number of records."
+                raise StructureError(type(self).__name__, expected, received, fix)
             counter = tf.zeros(static, tf.bool)
         extra = NONE
         if dims is not None:

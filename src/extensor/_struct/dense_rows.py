@@ -63,12 +63,9 @@ def _by_names(records: StructuredTensor, defaults: Mapping[Any, Any]) -> dict[tu
         records._require(names)
         spec = records.__tf_type_spec__().field_spec(names)
         if not isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
-            raise DTypeError(
-                Path(*names),
-                "the path of a field of tensors",
-                f"{type(spec).__name__}",
-                "Give a default value for each field inside the records.",
-            )
+            expected = "the path of a field of tensors"
+            fix = "Give a default value for each field inside the records."
+            raise DTypeError(Path(*names), expected, f"{type(spec).__name__}", fix)
         found[names] = default
     return found
 
@@ -100,19 +97,13 @@ def _filled(
             rows = numbers.with_flat_values(tf.convert_to_tensor(part))
             return rows.to_tensor(default)
         if path in defaults:
-            raise DTypeError(
-                Path(*path),
-                "no default value, because missing records get an empty list",
-                "a default value for a list",
-                "Leave it out, or fill the list by its own to_tensor.",
-            )
+            expected = "no default value, because missing records get an empty list"
+            fix = "Leave it out, or fill the list by its own to_tensor."
+            raise DTypeError(Path(*path), expected, "a default value for a list", fix)
         if splits is None:
-            raise UnsupportedTypeError(
-                Path(*path),
-                "a field of tensors, lists or records",
-                type(part).__name__,
-                "Leave it out with records.without.",
-            )
+            expected = "a field of tensors, lists or records"
+            fix = "Leave it out with records.without."
+            raise UnsupportedTypeError(Path(*path), expected, type(part).__name__, fix)
         if places is None:
             count = tf.size(splits, numbers.dtype) - 1
             places = numbers.to_tensor(count)

@@ -107,12 +107,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 kept[name], has_sizes = spec, True
                 continue
             if not isinstance(spec, tf.TypeSpec):
-                raise DTypeError(
-                    Path(name),
-                    "a TypeSpec",
-                    type(spec).__name__,
-                    "Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
-                )
+                fix = "Describe a field by a spec such as tf.TensorSpec([None], tf.string)."
+                raise DTypeError(Path(name), "a TypeSpec", type(spec).__name__, fix)
             kept[name] = plain_spec(spec)
             marks = marks or marks_rows(spec)
             has_sizes = has_sizes or hasattr(spec, "shape")
@@ -120,12 +116,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             if field_shape is None or field_shape.rank is None:
                 continue
             if field_shape.rank < rank or not found.is_compatible_with(field_shape[:rank]):
-                raise StructureError(
-                    Path(name),
-                    f"a shape that begins with {found}",
-                    f"shape {field_shape}",
-                    "Include the outer dimensions of the records in the field's spec.",
-                )
+                expected = f"a shape that begins with {found}"
+                fix = "Include the outer dimensions of the records in the field's spec."
+                raise StructureError(Path(name), expected, f"shape {field_shape}", fix)
             if None in sizes:
                 found = found.merge_with(field_shape[:rank])
                 sizes = found.as_list()

@@ -89,19 +89,13 @@ def checked_dims(dims: object, rank: int, path: str) -> Dims:
         )
     for i, name in enumerate(names):
         if name is not None and name in names[:i]:
-            raise StructureError(
-                f"{path}: dims",
-                "a different name for each dimension",
-                f"{name!r} twice",
-                "Give None for a dimension without a name.",
-            )
+            expected = "a different name for each dimension"
+            fix = "Give None for a dimension without a name."
+            raise StructureError(f"{path}: dims", expected, f"{name!r} twice", fix)
     return to_dims(names)
 
 
 def _wrong(name: object, path: str) -> DTypeError:
-    return DTypeError(
-        f"{path}: dims",
-        "a string or None for each dimension",
-        repr(name) if isinstance(name, str) else type(name).__name__,
-        'Write dims=("recipe", None).',
-    )
+    received = repr(name) if isinstance(name, str) else type(name).__name__
+    fix = 'Write dims=("recipe", None).'
+    return DTypeError(f"{path}: dims", "a string or None for each dimension", received, fix)

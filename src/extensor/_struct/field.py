@@ -37,12 +37,8 @@ def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
     expect_mapping(fields, path, f"from field names to {of_what}", f'{{"title": {example}}}')
     for name in fields:
         if not isinstance(name, str):
-            raise DTypeError(
-                f"field {name!r}",
-                "a name of type str",
-                type(name).__name__,
-                "Name fields by strings.",
-            )
+            fix = "Name fields by strings."
+            raise DTypeError(f"field {name!r}", "a name of type str", type(name).__name__, fix)
 
 
 def expect_mapping(value: Any, path: str, of_what: str, example: str) -> None:
@@ -91,12 +87,9 @@ def as_field(value: object, path: Path) -> FieldValue:
             f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
         ) from error
     except TypeError as error:
-        raise DTypeError(
-            path,
-            "a tensor, or a value that converts to a tensor",
-            type(value).__name__,
-            f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
-        ) from error
+        expected = "a tensor, or a value that converts to a tensor"
+        fix = f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}"
+        raise DTypeError(path, expected, type(value).__name__, fix) from error
 
 
 def _holds_dicts(value: object) -> bool:
@@ -183,18 +176,10 @@ def batchable(spec: tf.TypeSpec, path: Path) -> tf.TypeSpec:
     if isinstance(spec, BatchableTypeSpec):
         return spec
     if isinstance(spec, VariableSpec):
-        raise ProtocolError(
-            path,
-            "a field whose values stack",
-            "a Variable",
-            "Read it first, with with_updates and tf.convert_to_tensor(variable).",
-        )
-    raise ProtocolError(
-        path,
-        "a field whose values stack",
-        type(spec).__name__,
-        f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out.",
-    )
+        fix = "Read it first, with with_updates and tf.convert_to_tensor(variable)."
+        raise ProtocolError(path, "a field whose values stack", "a Variable", fix)
+    fix = f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out."
+    raise ProtocolError(path, "a field whose values stack", type(spec).__name__, fix)
 
 
 def row_splits_dtypes(value: FieldValue) -> set[tf.DType]:

@@ -38,12 +38,9 @@ def from_tf(value: tf.experimental.StructuredTensor) -> StructuredTensor:
     [{'x': [1, 2]}, {'x': [3]}]
     """
     if not isinstance(value, tf.experimental.StructuredTensor):
-        raise DTypeError(
-            "xt.struct.from_tf",
-            "a tf.experimental.StructuredTensor",
-            type(value).__name__,
-            "xt.from_arrow and xt.StructuredTensorSpec.cast read other values.",
-        )
+        expected = "a tf.experimental.StructuredTensor"
+        fix = "xt.from_arrow and xt.StructuredTensorSpec.cast read other values."
+        raise DTypeError("xt.struct.from_tf", expected, type(value).__name__, fix)
     partitions = value.row_partitions
     flat: Any = value.merge_dims(0, value.rank - 1) if value.rank > 1 else value
     fields = {name: _ours(flat.field_value(name)) for name in flat.field_names()}
@@ -79,12 +76,9 @@ def to_tf(records: StructuredTensor) -> tf.experimental.StructuredTensor:
     [{'x': 1}, {'x': 2}]
     """
     if not isinstance(records, StructuredTensor):
-        raise DTypeError(
-            "xt.struct.to_tf",
-            "a StructuredTensor of extensor",
-            type(records).__name__,
-            "Make records first, such as by xt.from_arrow.",
-        )
+        expected = "a StructuredTensor of extensor"
+        fix = "Make records first, such as by xt.from_arrow."
+        raise DTypeError("xt.struct.to_tf", expected, type(records).__name__, fix)
     return _theirs(records, Path())
 
 
@@ -116,12 +110,9 @@ def _theirs(value: FieldValue, at: Path) -> tf.experimental.StructuredTensor | F
         return tf.convert_to_tensor(value)
     if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
         return value
-    raise UnsupportedTypeError(
-        f"xt.struct.to_tf: {at}",
-        "a field of tensors, RaggedTensors or records",
-        type(value).__name__,
-        "Leave it out with records.without, or convert it with with_updates.",
-    )
+    expected = "a field of tensors, RaggedTensors or records"
+    fix = "Leave it out with records.without, or convert it with with_updates."
+    raise UnsupportedTypeError(f"xt.struct.to_tf: {at}", expected, type(value).__name__, fix)
 
 
 def _cut(

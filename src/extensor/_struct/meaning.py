@@ -164,12 +164,8 @@ def factor_of(want: Unit, have: Unit) -> int:
 
 def different_meanings(want: Meaning, have: Meaning, path: PathLike) -> DTypeError:
     """Returns the error for numbers of a meaning that does not change to another one."""
-    return DTypeError(
-        path,
-        meaning_text(want),
-        meaning_text(have),
-        "Read both with one schema=, or change the type in Arrow: xt.to_arrow(records).cast.",
-    )
+    fix = "Read both with one schema=, or change the type in Arrow: xt.to_arrow(records).cast."
+    return DTypeError(path, meaning_text(want), meaning_text(have), fix)
 
 
 def meaning_text(meaning: Meaning) -> str:

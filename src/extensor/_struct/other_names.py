@@ -126,12 +126,9 @@ class NoDataFrame:
         # `pandas.DataFrame` looks for `__array__` before it iterates. Keras looks for it too, and
         # would convert what has it.
         if name == "__array__" and _asks() == "pandas.core.frame":
-            raise DTypeError(
-                "pandas.DataFrame",
-                "data of pandas, NumPy or Python",
-                type(self).__name__,
-                "Write records.to_pandas(), or value.to_tensor().to_pandas().",
-            )
+            expected = "data of pandas, NumPy or Python"
+            fix = "Write records.to_pandas(), or value.to_tensor().to_pandas()."
+            raise DTypeError("pandas.DataFrame", expected, type(self).__name__, fix)
         raise no_attribute(f"{type(self).__name__!r} object", name, self._other_names)
 
 

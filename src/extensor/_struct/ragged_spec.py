@@ -64,21 +64,15 @@ class ListSpec(StructuredTensorSpec):
     ) -> None:
         self._shape = shape_of_known_rank(shape, _NAME)
         if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
-            raise StructureError(
-                f"{_NAME}.values_spec",
-                "the spec of a StructuredTensor of rank 1 or more",
-                repr(values_spec),
-                "Give the spec of the records before they are cut into rows.",
-            )
+            expected = "the spec of a StructuredTensor of rank 1 or more"
+            fix = "Give the spec of the records before they are cut into rows."
+            raise StructureError(f"{_NAME}.values_spec", expected, repr(values_spec), fix)
         self._values_spec = values_spec
         self._row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
         if self._row_splits_dtype not in (tf.int64, tf.int32):
-            raise DTypeError(
-                f"{_NAME}.row_splits_dtype",
-                "int64 or int32",
-                self._row_splits_dtype.name,
-                "Leave it out for int64.",
-            )
+            received = self._row_splits_dtype.name
+            fix = "Leave it out for int64."
+            raise DTypeError(f"{_NAME}.row_splits_dtype", "int64 or int32", received, fix)
 
     @property
     def values_spec(self) -> StructuredTensorSpec:
@@ -361,12 +355,9 @@ class RaggedStructuredTensorSpec(ListSpec):
     ) -> None:
         super().__init__(shape, values_spec, row_splits_dtype)
         if self.rank != values_spec.rank + 1:
-            raise StructureError(
-                f"{_NAME}.shape",
-                f"rank {values_spec.rank + 1}, one more than the values",
-                f"shape {self._shape}",
-                "Give the shape [nrows, None] followed by the values' inner dimensions.",
-            )
+            expected = f"rank {values_spec.rank + 1}, one more than the values"
+            fix = "Give the shape [nrows, None] followed by the values' inner dimensions."
+            raise StructureError(f"{_NAME}.shape", expected, f"shape {self._shape}", fix)
         self._name: str | None = None
         if dims is not None:
             names = checked_dims(dims, self.rank, _NAME)

@@ -118,9 +118,5 @@ def _not_integers(name: str, received: str) -> DTypeError:
 
 
 def _wrong(name: str, expected: str, received: str) -> StructureError:
-    return StructureError(
-        name,
-        expected,
-        received,
-        "The rows hold the values one after another; each value belongs to one row.",
-    )
+    fix = "The rows hold the values one after another; each value belongs to one row."
+    return StructureError(name, expected, received, fix)

@@ -48,12 +48,8 @@ def checked_row_splits(row_splits: Any, values: StructuredTensor, validate: bool
         known = row_splits = _as_array(row_splits)
     row_splits = tf.convert_to_tensor(row_splits)
     if row_splits.dtype not in (tf.int64, tf.int32):
-        raise DTypeError(
-            "row_splits",
-            "int64 or int32",
-            row_splits.dtype.name,
-            "Cast them with tf.cast(row_splits, tf.int64).",
-        )
+        fix = "Cast them with tf.cast(row_splits, tf.int64)."
+        raise DTypeError("row_splits", "int64 or int32", row_splits.dtype.name, fix)
     inner = row_splits_dtypes(values)
     if inner - {row_splits.dtype}:
         raise DTypeError(
@@ -93,24 +89,16 @@ def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:
     except ValueError as error:
         raise _bad_splits("a vector", "lists of different lengths") from error
     if numbers.dtype == object:
-        raise DTypeError(
-            "row_splits",
-            "int64 or int32",
-            "dtype object",
-            "Give a list, array or tensor of integers.",
-        )
+        fix = "Give a list, array or tensor of integers."
+        raise DTypeError("row_splits", "int64 or int32", "dtype object", fix)
     if not isinstance(row_splits, np.ndarray) and (numbers.dtype.kind == "i" or not numbers.size):
         numbers = numbers.astype(np.int64)
     return numbers
 
 
 def _bad_splits(expected: str, received: str) -> StructureError:
-    return StructureError(
-        "row_splits",
-        expected,
-        received,
-        "Row i holds the values from row_splits[i] up to row_splits[i + 1].",
-    )
+    fix = "Row i holds the values from row_splits[i] up to row_splits[i + 1]."
+    return StructureError("row_splits", expected, received, fix)
 
 
 def outer_sizes(value: FieldValue, rank: int) -> tf.Tensor:
@@ -191,12 +179,9 @@ def uncut(
     """
     rows = uncut_rows(value)
     if rows is None:
-        raise StructureError(
-            at,
-            "a ragged value with the same rows as the records",
-            type(value).__name__,
-            "Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
-        )
+        received = type(value).__name__
+        fix = "Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits)."
+        raise StructureError(at, "a ragged value with the same rows as the records", received, fix)
     values, own = rows
     if own is row_splits:
         return values

@@ -393,12 +393,9 @@ def expect_num_parts(cls: type, serialization: tuple[Any, ...], *numbers: int) -
     """
     if len(serialization) in numbers:
         return serialization
-    raise RegistrationError(
-        cls.__name__,
-        f"{' or '.join(map(str, numbers))} parts, as this version of extensor saves",
-        f"{len(serialization)} parts",
-        "Load the data with the version of extensor that saved it, or a newer version.",
-    )
+    expected = f"{' or '.join(map(str, numbers))} parts, as this version of extensor saves"
+    fix = "Load the data with the version of extensor that saved it, or a newer version."
+    raise RegistrationError(cls.__name__, expected, f"{len(serialization)} parts", fix)
 
 
 def parts_of_spec(spec: tf.TypeSpec) -> dict[str, Any]:
@@ -482,12 +479,8 @@ def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
     fix = "Check the spelling; quote a name that contains a dot."
     if path.names == ("",):
         fix = "Name a field; the path of the records themselves is ()."
-    return FieldError(
-        path,
-        f"one of the fields {listed}" if names else "a record with fields",
-        f"{Path(path.names[-1])}",
-        f"{meant}{fix}",
-    )
+    expected = f"one of the fields {listed}" if names else "a record with fields"
+    return FieldError(path, expected, f"{Path(path.names[-1])}", f"{meant}{fix}")
 
 
 def root_is_no_field(what: str, fix: str = "Name a field of the records.") -> FieldError:
@@ -497,9 +490,6 @@ def root_is_no_field(what: str, fix: str = "Name a field of the records.") -> Fi
 
 def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:
     """Returns the error for unstacking a single record."""
-    return StructureError(
-        type(spec).__name__,
-        "at least one dimension to unstack",
-        "a single record",
-        "Unbatch or slice only collections of records.",
-    )
+    expected = "at least one dimension to unstack"
+    fix = "Unbatch or slice only collections of records."
+    return StructureError(type(spec).__name__, expected, "a single record", fix)

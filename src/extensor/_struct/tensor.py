@@ -235,12 +235,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         if updates is not None and "validate" in fields:
             validate = fields.pop("validate")
             if not isinstance(validate, bool):
-                raise DTypeError(
-                    "with_updates: validate",
-                    "True or False, beside a mapping",
-                    type(validate).__name__,
-                    'Put a field of this name into the mapping: {"validate": values}.',
-                )
+                expected = "True or False, beside a mapping"
+                fix = 'Put a field of this name into the mapping: {"validate": values}.'
+                raise DTypeError("with_updates: validate", expected, type(validate).__name__, fix)
         return self._with_updates(
             {**(updates or {}), **fields}, Path(), Comparison.in_graph(validate)
         )
@@ -451,11 +448,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
         dtype = tf.dtypes.as_dtype(dtype)
         if dtype not in (tf.int64, tf.int32):
+            fix = "Give tf.int64 or tf.int32."
             raise DTypeError(
-                f"{type(self).__name__}.with_row_splits_dtype",
-                "int64 or int32",
-                dtype.name,
-                "Give tf.int64 or tf.int32.",
+                f"{type(self).__name__}.with_row_splits_dtype", "int64 or int32", dtype.name, fix
             )
         spec: Any = self.__tf_type_spec__()
         return spec._with_row_splits_dtype(dtype).cast(self)
@@ -499,12 +494,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             )
         size = self.shape[0]
         if size is None:
-            raise DTypeError(
-                type(self).__name__,
-                "a statically known number of records",
-                f"shape {self.shape}",
-                "Use tf.shape of one of the fields inside a tf.function.",
-            )
+            expected = "a statically known number of records"
+            fix = "Use tf.shape of one of the fields inside a tf.function."
+            raise DTypeError(type(self).__name__, expected, f"shape {self.shape}", fix)
         return size
 
     def __iter__(self) -> Iterator[Any]:
@@ -530,12 +522,10 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         object.__delattr__(self, name)
 
     def _immutable(self, name: str, change: str) -> ImmutableError:
-        return ImmutableError(
-            f"{type(self).__name__}.{name}",
-            f"no {change} of attributes, because records are immutable",
-            f"{change} of {name!r}",
-            "Get a changed copy by with_updates, without or with_only.",
-        )
+        expected = f"no {change} of attributes, because records are immutable"
+        received = f"{change} of {name!r}"
+        fix = "Get a changed copy by with_updates, without or with_only."
+        return ImmutableError(f"{type(self).__name__}.{name}", expected, received, fix)
 
     def __reduce__(self) -> tuple[Any, ...]:
         spec = self.__tf_type_spec__()

@@ -72,12 +72,9 @@ def expect_values(records: StructuredTensor, method: str) -> None:
     if _holds_values(records):
         return
     at = next(filter(None, _symbolic_fields(records, Path())), Path())
-    raise DTypeError(
-        f"{method}: {at}" if at else method,
-        "tensors that hold values",
-        "tensors of a graph",
-        f"Call {method} outside of tf.function.",
-    )
+    expected = "tensors that hold values"
+    fix = f"Call {method} outside of tf.function."
+    raise DTypeError(f"{method}: {at}" if at else method, expected, "tensors of a graph", fix)
 
 
 def _symbolic_fields(records: Any, at: Path) -> Iterator[Path]:
@@ -305,13 +302,11 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Decoder, rank: int) -> Fo
     try:
         decode(value)
     except UnknownZoneError as error:
-        return FormatError(
-            at,
-            "a time in a zone that Python knows",
-            f"zone {error.args[0]!r}",
+        fix = (
             "Install the package tzdata if the zone exists. Otherwise name another zone in "
-            f"Arrow, by a cast, or take the numbers: {numbers}.",
+            f"Arrow, by a cast, or take the numbers: {numbers}."
         )
+        return FormatError(at, "a time in a zone that Python knows", f"zone {error.args[0]!r}", fix)
     except (OverflowError, ValueError):
         pass
     is_text = isinstance(value, bytes)

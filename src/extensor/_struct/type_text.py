@@ -80,12 +80,9 @@ def _to_arrow_type(name: str, given: object, spec: tf.TypeSpec, rank: int) -> Ar
             arrow = pa.list_(arrow)
     unit = meaning_of(arrow)
     if isinstance(unit, Unit) and form[0] not in (tf.int64, tf.int32):
-        raise DTypeError(
-            f"types: {Path(name)}",
-            f"a field of integers, for {unit}",
-            getattr(form[0], "name", code_of(spec)),
-            "Give the field the spec that xt.spec_from_schema returns for this type.",
-        )
+        received = getattr(form[0], "name", code_of(spec))
+        fix = "Give the field the spec that xt.spec_from_schema returns for this type."
+        raise DTypeError(f"types: {Path(name)}", f"a field of integers, for {unit}", received, fix)
     return ArrowType(pa.field(name, arrow), form)
 
 
@@ -104,12 +101,9 @@ def _arrow_of(given: object, spec: tf.TypeSpec, at: Path) -> pa.DataType:
     try:
         return pa.type_for_alias(given) if parsed is None else _made(**parsed.groupdict())
     except (TypeError, ValueError, AttributeError) as error:
-        raise DTypeError(
-            f"types: {at}",
-            "a type of Arrow or its text, such as 'timestamp[us]' or 'decimal128(9, 2)'",
-            repr(given)[:60],
-            "Give pa.timestamp('us', 'UTC'), or the text that str() of it returns.",
-        ) from error
+        expected = "a type of Arrow or its text, such as 'timestamp[us]' or 'decimal128(9, 2)'"
+        fix = "Give pa.timestamp('us', 'UTC'), or the text that str() of it returns."
+        raise DTypeError(f"types: {at}", expected, repr(given)[:60], fix) from error
 
 
 def _plain(spec: tf.TypeSpec) -> pa.DataType:

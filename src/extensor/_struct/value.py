@@ -65,24 +65,18 @@ class StructuredTensorValue(NoDataFrame):
         dims: str | Sequence[str | None] | None = None,
     ) -> None:
         if not isinstance(fields, Mapping):
-            raise DTypeError(
-                "StructuredTensorValue.fields",
-                "a mapping from field names to NumPy arrays",
-                type(fields).__name__,
-                'Write {"title": np.array(["Tea"])}.',
-            )
+            expected = "a mapping from field names to NumPy arrays"
+            fix = 'Write {"title": np.array(["Tea"])}.'
+            raise DTypeError("StructuredTensorValue.fields", expected, type(fields).__name__, fix)
         static = shape_of_known_rank(shape, type(self).__name__)
         names = checked_dims(dims, static.rank, type(self).__name__)
         self._init(static, {name: _as_value(v) for name, v in fields.items()}, names, NONE)
         for name, field in self._columns.items():
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
-                raise StructureError(
-                    Path(name),
-                    f"a shape that begins with {self._shape}",
-                    f"shape {given}",
-                    "Give every field one value for each record.",
-                )
+                expected = f"a shape that begins with {self._shape}"
+                fix = "Give every field one value for each record."
+                raise StructureError(Path(name), expected, f"shape {given}", fix)
 
     def _init(
         self, shape: tf.TensorShape, fields: dict[str, Any], dims: Dims, types: ArrowTypes
@@ -104,12 +98,10 @@ class StructuredTensorValue(NoDataFrame):
         StructuredTensorValue(shape=(2,), fields={'x': array([1, 2], dtype=int32)})
         """
         if not isinstance(records, RecordsBase):
-            raise DTypeError(
-                "StructuredTensorValue.from_tensor",
-                "a StructuredTensor",
-                type(records).__name__,
-                "Make records of Python data with xt.struct.constant_value.",
-            )
+            expected = "a StructuredTensor"
+            received = type(records).__name__
+            fix = "Make records of Python data with xt.struct.constant_value."
+            raise DTypeError("StructuredTensorValue.from_tensor", expected, received, fix)
         to_python.expect_values(records, "from_tensor")
         return _value_of(records)
 
@@ -128,12 +120,9 @@ class StructuredTensorValue(NoDataFrame):
             elif fields:
                 records = zip_fields(fields, self.rank)
             else:
-                raise StructureError(
-                    "StructuredTensorValue.to_tensor",
-                    "at least one field, which has the rows of ragged records",
-                    "0 fields",
-                    "Keep the StructuredTensor itself.",
-                )
+                expected = "at least one field, which has the rows of ragged records"
+                fix = "Keep the StructuredTensor itself."
+                raise StructureError("StructuredTensorValue.to_tensor", expected, "0 fields", fix)
             records = _with_types(records, self._types)._with_dims(self._dims)
         return constants(records)
 
@@ -189,12 +178,10 @@ class StructuredTensorValue(NoDataFrame):
 
     def __len__(self) -> int:
         if not self.rank:
-            raise DTypeError(
-                "len(StructuredTensorValue)",
-                "records of rank 1 or more",
-                "a single record, of shape ()",
-                "Write len(record.field_names()) for the number of its fields.",
-            )
+            expected = "records of rank 1 or more"
+            received = "a single record, of shape ()"
+            fix = "Write len(record.field_names()) for the number of its fields."
+            raise DTypeError("len(StructuredTensorValue)", expected, received, fix)
         return int(self._shape[0] or 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -220,12 +207,10 @@ class StructuredTensorValue(NoDataFrame):
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise ImmutableError(
-            f"StructuredTensorValue.{name}",
-            "no assignment of attributes, because records are immutable",
-            f"assignment of {name!r}",
-            "Make a new value of changed fields.",
-        )
+        expected = "no assignment of attributes, because records are immutable"
+        received = f"assignment of {name!r}"
+        fix = "Make a new value of changed fields."
+        raise ImmutableError(f"StructuredTensorValue.{name}", expected, received, fix)
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = (self._shape.as_list(), self._columns, self._dims or None)

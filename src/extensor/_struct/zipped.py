@@ -52,24 +52,18 @@ def zip_(
     """
     expect_fields(fields, "xt.struct.zip", "values", "titles")
     if not fields:
-        raise StructureError(
-            "xt.struct.zip",
-            "at least one field",
-            "an empty dict",
-            "For records without fields, write xt.DenseStructuredTensor([count], {}).",
-        )
+        fix = "For records without fields, write xt.DenseStructuredTensor([count], {})."
+        raise StructureError("xt.struct.zip", "at least one field", "an empty dict", fix)
     parts = {name: as_field(value, Path(name)) for name, value in fields.items()}
     if depth is None:
         depth = min(_ragged_levels(value) for value in parts.values()) + 1
     for name, value in parts.items():
         rank = shape_of(value).rank
         if depth < 0 or (rank is not None and rank < depth):
-            raise StructureError(
-                f"xt.struct.zip: {Path(name)}",
-                f"a value of rank {depth} or more",
-                f"shape {shape_of(value)}",
-                "Give a smaller depth.",
-            )
+            expected = f"a value of rank {depth} or more"
+            received = f"shape {shape_of(value)}"
+            fix = "Give a smaller depth."
+            raise StructureError(f"xt.struct.zip: {Path(name)}", expected, received, fix)
     return zip_fields(parts, depth, Comparison.in_graph(validate))
 
 
@@ -82,12 +76,10 @@ def zip_fields(
         return dense_of_fields(parts, depth, comparison)
     for name, value in parts.items():
         if not _ragged_levels(value):
-            raise StructureError(
-                f"xt.struct.zip: {Path(name)}",
-                "a ragged value, like the other fields",
-                f"a dense value of shape {shape_of(value)}",
-                "Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
-            )
+            expected = "a ragged value, like the other fields"
+            received = f"a dense value of shape {shape_of(value)}"
+            fix = "Convert it with tf.RaggedTensor.from_tensor, or give depth=1."
+            raise StructureError(f"xt.struct.zip: {Path(name)}", expected, received, fix)
     splits = ragged[0][1]
     inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
     below = comparison and comparison.inside_rows()

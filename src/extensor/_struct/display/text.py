@@ -151,12 +151,9 @@ def spec_of(records_or_spec: object) -> StructuredTensorSpec:
     spec = spec_or_none(records_or_spec)
     if isinstance(spec, StructuredTensorSpec):
         return spec
-    raise DTypeError(
-        "tree",
-        "a StructuredTensor, or the spec of one",
-        type(records_or_spec).__name__,
-        "For a dataset, use its element_spec; for an Arrow schema, spec_from_schema.",
-    )
+    expected = "a StructuredTensor, or the spec of one"
+    fix = "For a dataset, use its element_spec; for an Arrow schema, spec_from_schema."
+    raise DTypeError("tree", expected, type(records_or_spec).__name__, fix)
 
 
 def _branches(of: Node, indent: str, limit: int | None) -> Iterator[str]:

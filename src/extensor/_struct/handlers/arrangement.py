@@ -84,12 +84,9 @@ def transpose(a: StructuredTensor, perm: TensorLike | None = None, *_: object) -
     _expect_dense(a, "tf.transpose")
     order = axes_of(range(a.rank)[::-1] if perm is None else perm, a.rank, "tf.transpose")
     if sorted(order) != list(range(a.rank)):
-        raise StructureError(
-            "tf.transpose: perm",
-            f"each axis from 0 to {a.rank - 1} once",
-            str(order),
-            "Give a permutation of the records' dimensions only.",
-        )
+        expected = f"each axis from 0 to {a.rank - 1} once"
+        fix = "Give a permutation of the records' dimensions only."
+        raise StructureError("tf.transpose: perm", expected, str(order), fix)
     return map_tensors(
         a, lambda value: tf.transpose(value, [*order, *range(a.rank, value.shape.rank)]), order
     )
@@ -159,12 +156,9 @@ def _repeated_in_rows(
     """Returns ragged records with each element of an inner dimension repeated."""
     count = tf.convert_to_tensor(repeats)
     if count.shape.rank != 0:
-        raise StructureError(
-            "tf.repeat: repeats",
-            "one number, because the rows differ in length",
-            f"shape {count.shape}",
-            "Repeat by axis 0, or call it on records.values.",
-        )
+        expected = "one number, because the rows differ in length"
+        fix = "Repeat by axis 0, or call it on records.values."
+        raise StructureError("tf.repeat: repeats", expected, f"shape {count.shape}", fix)
     splits = records.row_splits
     if place > 1:
         return RaggedStructuredTensor.from_row_splits(
@@ -220,12 +214,9 @@ def unstack(
         return map_tensors_to_many(value, lambda part: tf.unstack(part, num, place), kept)
     count = value.shape[0] if num is None else num
     if place or count is None:
-        raise StructureError(
-            "tf.unstack",
-            "axis 0 with a static size, because the records are ragged",
-            f"axis {place} of shape {value.shape}",
-            "Give num=, or index the rows one by one.",
-        )
+        expected = "axis 0 with a static size, because the records are ragged"
+        fix = "Give num=, or index the rows one by one."
+        raise StructureError("tf.unstack", expected, f"axis {place} of shape {value.shape}", fix)
     return [value[i] for i in range(count)]
 
 
@@ -240,9 +231,5 @@ def _is_ragged(records: StructuredTensor) -> bool:
 
 def _expect_dense(records: StructuredTensor, name: str) -> None:
     if _is_ragged(records):
-        raise StructureError(
-            name,
-            "dense records",
-            text.kind_text(records),
-            "Call it on records.values, or cast rows of one length to a dense spec.",
-        )
+        fix = "Call it on records.values, or cast rows of one length to a dense spec."
+        raise StructureError(name, "dense records", text.kind_text(records), fix)

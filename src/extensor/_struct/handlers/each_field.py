@@ -273,12 +273,9 @@ def _expect_one_inner_shape(values: Sequence[Any], name: str) -> None:
     inner = [value.shape[1:] for value in values]
     for i, shape in enumerate(inner):
         if not shape.is_compatible_with(inner[0]):
-            raise StructureError(
-                name,
-                f"values of shape {inner[0]}, as in the first records",
-                f"shape {shape} in item {i}",
-                "Pad or cut the lists to one length, or read them as lists of any length.",
-            )
+            expected = f"values of shape {inner[0]}, as in the first records"
+            fix = "Pad or cut the lists to one length, or read them as lists of any length."
+            raise StructureError(name, expected, f"shape {shape} in item {i}", fix)
 
 
 def _inside(name: str, field: str | None) -> str:
@@ -431,12 +428,8 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
     first = values[0]
     for i, value in enumerate(values):
         if not isinstance(value, StructuredTensor):
-            raise DTypeError(
-                name,
-                "records only",
-                f"a {type(value).__name__} as item {i}",
-                "Join records with records, and fields with fields.",
-            )
+            fix = "Join records with records, and fields with fields."
+            raise DTypeError(name, "records only", f"a {type(value).__name__} as item {i}", fix)
         if value.rank != first.rank or set(value.field_names()) != set(first.field_names()):
             raise StructureError(
                 name,
@@ -455,9 +448,7 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
             if isinstance(wanted, tf.DType) and wanted != own and not _have_units(
                 (first, value), field
             ):  # fmt: skip
-                raise DTypeError(
-                    _inside(name, field),
-                    f"dtype {wanted.name}, as in the first records",
-                    f"{getattr(own, 'name', type(theirs).__name__)} in item {i}",
-                    "Cast the field with with_updates and tf.cast.",
-                )
+                expected = f"dtype {wanted.name}, as in the first records"
+                received = f"{getattr(own, 'name', type(theirs).__name__)} in item {i}"
+                fix = "Cast the field with with_updates and tf.cast."
+                raise DTypeError(_inside(name, field), expected, received, fix)

@@ -69,12 +69,8 @@ def ragged_stack(
     """
     values = _listed(values)
     if axis_of(axis, _rank(values) + 1, "tf.ragged.stack"):
-        raise StructureError(
-            "tf.ragged.stack: axis",
-            "axis 0",
-            f"axis {axis}",
-            "Stack along the first axis, or stack the fields.",
-        )
+        fix = "Stack along the first axis, or stack the fields."
+        raise StructureError("tf.ragged.stack: axis", "axis 0", f"axis {axis}", fix)
     expect_same_fields(values, "tf.ragged.stack")
     specs = [ranks_only(value.__tf_type_spec__()) for value in values]
     common: Any = specs[0]
@@ -106,12 +102,9 @@ def _expect_one_size(values: list[Any], at: Path) -> None:
         return
     for i, part in enumerate(values):
         if not values[0].shape.is_compatible_with(part.shape):
-            raise StructureError(
-                at or "tf.stack",
-                f"shape {values[0].shape}, as in the first records",
-                f"shape {part.shape} in item {i}",
-                "Use tf.ragged.stack for lists that differ in length.",
-            )
+            expected = f"shape {values[0].shape}, as in the first records"
+            fix = "Use tf.ragged.stack for lists that differ in length."
+            raise StructureError(at or "tf.stack", expected, f"shape {part.shape} in item {i}", fix)
     if isinstance(first, DenseStructuredTensor):
         records: list[Any] = [part for part in values if isinstance(part, DenseStructuredTensor)]
         for name in first.field_names():
@@ -127,9 +120,5 @@ def _rank(values: list[Any]) -> int:
     first = values[0]
     if isinstance(first, StructuredTensor):
         return first.rank
-    raise StructureError(
-        "tf.concat or tf.stack",
-        "records only",
-        f"a {type(first).__name__}",
-        "Join records with records, and fields with fields.",
-    )
+    fix = "Join records with records, and fields with fields."
+    raise StructureError("tf.concat or tf.stack", "records only", f"a {type(first).__name__}", fix)

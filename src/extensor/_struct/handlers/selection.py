@@ -133,12 +133,9 @@ def where(
         if isinstance(condition, StructuredTensor):
             return NotImplemented
         wrong = y if isinstance(x, StructuredTensor) else x
-        raise DTypeError(
-            "tf.where",
-            "records for both x and y",
-            f"records and a {type(wrong).__name__}",
-            "Choose between single fields, or give records with the same fields.",
-        )
+        expected = "records for both x and y"
+        fix = "Choose between single fields, or give records with the same fields."
+        raise DTypeError("tf.where", expected, f"records and a {type(wrong).__name__}", fix)
     if not isinstance(condition, tf.RaggedTensor):
         condition = tf.convert_to_tensor(condition, tf.bool)
     rank = x.rank
@@ -146,12 +143,9 @@ def where(
         expect_same_fields([x, y], "tf.where")
         return tf.cond(condition, lambda: x, lambda: y)
     if condition.shape.rank > rank:
-        raise StructureError(
-            "tf.where: condition",
-            f"rank {rank} or less, because it chooses whole records",
-            f"shape {condition.shape}",
-            "Choose inside a field with tf.where on the field.",
-        )
+        expected = f"rank {rank} or less, because it chooses whole records"
+        fix = "Choose inside a field with tf.where on the field."
+        raise StructureError("tf.where: condition", expected, f"shape {condition.shape}", fix)
 
     expect_same_fields([x, y], "tf.where")
     _expect_one_inner_size([x, y], rank, Path())
@@ -186,12 +180,9 @@ def _expect_one_inner_size(values: list[Any], rank: int, at: Path) -> None:
         and isinstance(second, tf.Tensor)
         and not first.shape[rank:].is_compatible_with(second.shape[rank:])
     ):
-        raise StructureError(
-            f"tf.where: {at}",
-            f"shape {first.shape[rank:]} for each record, as in x",
-            f"shape {second.shape[rank:]} in y",
-            "Cast the field of both to lists: a RaggedTensor has rows of any length.",
-        )
+        expected = f"shape {first.shape[rank:]} for each record, as in x"
+        fix = "Cast the field of both to lists: a RaggedTensor has rows of any length."
+        raise StructureError(f"tf.where: {at}", expected, f"shape {second.shape[rank:]} in y", fix)
 
 
 def _have_one_known_size(x: FieldValue, y: FieldValue) -> bool:

@@ -24,12 +24,9 @@ from extensor.errors import DTypeError, StructureError
 def shape(input: StructuredTensor, out_type: tf.DType | None = None, *_: object) -> tf.Tensor:
     """Returns the sizes of the dimensions of the records."""
     if isinstance(input, RaggedStructuredTensor):
-        raise StructureError(
-            "tf.shape",
-            "records with one size per dimension",
-            text.kind_text(input),
-            "Use records.row_lengths() and records.values, or records.shape for static sizes.",
-        )
+        expected = "records with one size per dimension"
+        fix = "Use records.row_lengths() and records.values, or records.shape for static sizes."
+        raise StructureError("tf.shape", expected, text.kind_text(input), fix)
     out_type = out_type or tf.int32
     if input.shape.is_fully_defined():
         return tf.constant(input.shape.as_list(), out_type)
@@ -75,10 +72,6 @@ def _filled(
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
         op is tf.ones_like and value.dtype == tf.string and dtype is None
     ):
-        raise DTypeError(
-            f"tf.ones_like: {at}",
-            "a field of numbers or bools",
-            "dtype string",
-            "Leave the field out with records.without, or give a dtype.",
-        )
+        fix = "Leave the field out with records.without, or give a dtype."
+        raise DTypeError(f"tf.ones_like: {at}", "a field of numbers or bools", "dtype string", fix)
     return op(value) if dtype is None else op(value, dtype)

@@ -78,12 +78,9 @@ def _checked_slice(part: slice, at: Path) -> slice:
         tensor: Any = tf.convert_to_tensor(bound) if isinstance(bound, _ARRAYS) else bound
         is_tensor = isinstance(tensor, tf.Tensor) and tensor.dtype.is_integer
         if not is_tensor or tensor.shape.rank not in (0, None):
-            raise DTypeError(
-                at or "index",
-                "a slice of ints or integer tensors",
-                f"{bound!r} in a slice",
-                "Give positions; select records by value with a mask.",
-            )
+            expected = "a slice of ints or integer tensors"
+            fix = "Give positions; select records by value with a mask."
+            raise DTypeError(at or "index", expected, f"{bound!r} in a slice", fix)
         bounds.append(bound if tensor.dtype in _INDEX_DTYPES else tf.cast(tensor, tf.int64))
     if isinstance(part.step, (int, np.integer)) and part.step == 0:
         raise StructureError(
@@ -167,12 +164,10 @@ def without_ellipsis(positions: Sequence[Any], rank: int, at: Path) -> tuple[Any
     dots = [i for i, part in enumerate(positions) if part is Ellipsis]
     used = sum(num_selected_dims(part) for part in positions if part is not Ellipsis)
     if used > rank or len(dots) > 1:
-        raise RowError(
-            at or "index",
-            f"at most {rank} position(s), one for each dimension of the records",
-            f"{used + len(dots)} positions" if len(dots) > 1 else f"{used} positions",
-            "Only positions after a field name index the field's own dimensions.",
-        )
+        expected = f"at most {rank} position(s), one for each dimension of the records"
+        received = f"{used + len(dots)} positions" if len(dots) > 1 else f"{used} positions"
+        fix = "Only positions after a field name index the field's own dimensions."
+        raise RowError(at or "index", expected, received, fix)
     if dots:
         filled = (ALL,) * (rank - used)
         positions = positions[: dots[0]] + filled + positions[dots[0] + 1 :]
@@ -207,20 +202,14 @@ def zip_arrays(positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
         return positions
     fixed = [i for i, part in enumerate(positions) if not isinstance(part, slice)]
     if fixed[-1] - fixed[0] >= len(fixed):
-        raise StructureError(
-            at or "index",
-            "arrays and ints beside each other",
-            "a slice between them",
-            "Index in two steps, such as records[0][:, [1, 2]].",
-        )
+        expected = "arrays and ints beside each other"
+        fix = "Index in two steps, such as records[0][:, [1, 2]]."
+        raise StructureError(at or "index", expected, "a slice between them", fix)
     ragged = [i for i in places if isinstance(positions[i], tf.RaggedTensor)]
     if ragged and (len(places) > 1 or any(isinstance(p, slice) for p in positions[: ragged[0]])):
-        raise StructureError(
-            at or "index",
-            "a ragged array as the only array, without slices before it",
-            "a ragged array beside other positions",
-            "Index in two steps.",
-        )
+        expected = "a ragged array as the only array, without slices before it"
+        fix = "Index in two steps."
+        raise StructureError(at or "index", expected, "a ragged array beside other positions", fix)
     result: list[Any] = []
     for i, part in enumerate(positions):
         if is_mask(part):
@@ -322,21 +311,13 @@ def _of_equal_lists(mask: Any, axis: int, row_splits: Any, at: Path) -> Any:
 
 
 def _other_length(at: Path, expected: str, received: str) -> RowError:
-    return RowError(
-        at or "index",
-        f"a mask {expected}",
-        received,
-        "Compute the mask from the same field: a RaggedTensor of bools, if its rows differ.",
-    )
+    fix = "Compute the mask from the same field: a RaggedTensor of bools, if its rows differ."
+    return RowError(at or "index", f"a mask {expected}", received, fix)
 
 
 def _other_mask(at: Path, shape: str, received: str) -> StructureError:
-    return StructureError(
-        at or "index",
-        f"a mask{shape}, one bool for each record",
-        received,
-        "Compute the mask from a field of the same records.",
-    )
+    fix = "Compute the mask from a field of the same records."
+    return StructureError(at or "index", f"a mask{shape}, one bool for each record", received, fix)
 
 
 def known_ints(part: Any) -> np.ndarray[Any, Any] | None:

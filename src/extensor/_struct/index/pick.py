@@ -218,12 +218,8 @@ class _Picker:
                 return
 
     def _other_rows(self, expected: str, received: str) -> StructureError:
-        return StructureError(
-            self.at or "index",
-            f"a ragged array with {expected}",
-            received,
-            "Compute it from a field of the same records.",
-        )
+        fix = "Compute it from a field of the same records."
+        return StructureError(self.at or "index", f"a ragged array with {expected}", received, fix)
 
     # Dense tensors.
 
@@ -258,12 +254,9 @@ class _Picker:
 def row_too_short(position: int, length: int, row: int | str | None, at: Path) -> RowError:
     """Returns the error for a row that has no item at a position; `row` is its number or None."""
     where = "the row" if row is None else f"row {row}"
-    return RowError(
-        at or "index",
-        f"position {position} in every row",
-        count_text(length, f"elements in {where}"),
-        "Take a slice, such as [:, :1], or select the rows that are long enough first.",
-    )
+    expected = f"position {position} in every row"
+    fix = "Take a slice, such as [:, :1], or select the rows that are long enough first."
+    return RowError(at or "index", expected, count_text(length, f"elements in {where}"), fix)
 
 
 class Positions(Key):

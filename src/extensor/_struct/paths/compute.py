@@ -117,12 +117,8 @@ def _mapped(
 def _other_count(
     path: Path, size: tf.TensorShape | str, received: tf.TensorShape | str
 ) -> StructureError:
-    return StructureError(
-        path,
-        f"as many values as the function got, {size}",
-        f"{received}",
-        "Use xt.struct.apply for a function that changes the number of values.",
-    )
+    fix = "Use xt.struct.apply for a function that changes the number of values."
+    return StructureError(path, f"as many values as the function got, {size}", f"{received}", fix)
 
 
 def rename(st: StructuredTensor, names: Mapping[Any, str]) -> StructuredTensor:
@@ -163,19 +159,12 @@ def _renamed(records: StructuredTensor, names: Mapping[str, str], at: Path) -> S
     new = [names.get(name, name) for name in old]
     for i, name in enumerate(new):
         if not isinstance(name, str):
-            raise DTypeError(
-                at / old[i],
-                "a new name of type str",
-                type(name).__name__,
-                "Name fields by strings.",
-            )
+            fix = "Name fields by strings."
+            raise DTypeError(at / old[i], "a new name of type str", type(name).__name__, fix)
         if name in new[:i]:
-            raise FieldError(
-                at / name,
-                "one name for each field",
-                "a name that two fields would have",
-                "Choose another name, or remove a field first: st.without(path).",
-            )
+            expected = "one name for each field"
+            fix = "Choose another name, or remove a field first: st.without(path)."
+            raise FieldError(at / name, expected, "a name that two fields would have", fix)
     pairs = list(zip(old, new, strict=True))
     changed = {(b,): records.field_value((a,)) for a, b in pairs if a != b}
     made = records.with_updates(changed, validate=False).with_only(*[(name,) for name in new])
@@ -205,11 +194,8 @@ def cast(st: StructuredTensor, dtypes: Mapping[Any, Any]) -> StructuredTensor:
         names = names_of(st, path)
         value = value_at(st, names)
         if isinstance(value, StructuredTensor):
-            raise DTypeError(
-                Path(*names) if names else "the records",
-                "a field with one dtype",
-                "records",
-                "Give the path of one of their fields.",
-            )
+            expected = "a field with one dtype"
+            fix = "Give the path of one of their fields."
+            raise DTypeError(Path(*names) if names else "the records", expected, "records", fix)
         updates[names] = tf.cast(value, dtype)
     return st.with_updates(updates, validate=False)

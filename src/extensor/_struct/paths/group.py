@@ -112,12 +112,9 @@ def unflatten(
         lengths = tf.ragged.constant(counts) if depth else tf.convert_to_tensor(counts)
     rows = lists_of(value, depth)
     if tf.TensorShape(lengths.shape).rank != depth + 1:
-        raise StructureError(
-            "counts",
-            f"one list of lengths for each list, of rank {depth + 1}",
-            f"shape {lengths.shape}",
-            "Give integers of the dimensions of the list.",
-        )
+        expected = f"one list of lengths for each list, of rank {depth + 1}"
+        fix = "Give integers of the dimensions of the list."
+        raise StructureError("counts", expected, f"shape {lengths.shape}", fix)
     cuts = lists_of(lengths, depth)
     inner = splits_of(tf.cast(cuts.items, rows.splits.dtype))
     outer = tf.cast(cuts.splits, inner.dtype)
@@ -132,21 +129,16 @@ def _expect_cuts(inner: tf.Tensor, outer: tf.Tensor, rows: Lists, at: Path) -> N
         return
     check_row_splits(inner.numpy(), None, "counts")
     if outer.shape != rows.splits.shape:
-        raise StructureError(
-            at or "the records",
-            f"lengths for {rows.splits.shape[0] - 1} lists",
-            f"lengths for {outer.shape[0] - 1}",
-            "Give one list of lengths for each list.",
-        )
+        expected = f"lengths for {rows.splits.shape[0] - 1} lists"
+        received = f"lengths for {outer.shape[0] - 1}"
+        fix = "Give one list of lengths for each list."
+        raise StructureError(at or "the records", expected, received, fix)
     ends = inner.numpy()[outer.numpy()]
     row = first_difference(ends[1:], rows.splits.numpy()[1:])
     if row is not None:
-        raise StructureError(
-            at or "the records",
-            "lengths that add up to the number of items of each list",
-            f"other lengths for list {row}",
-            "Give one list of lengths for each list.",
-        )
+        expected = "lengths that add up to the number of items of each list"
+        fix = "Give one list of lengths for each list."
+        raise StructureError(at or "the records", expected, f"other lengths for list {row}", fix)
 
 
 def cartesian(
@@ -180,12 +172,10 @@ def cartesian(
     for name, path in sources.items():
         names, value, depth = list_at(st, path)
         if names[:-1] != new[:-1] or not names:
-            raise StructureError(
-                Path(*names) or "the records",
-                f"a list in the records of {Path(*new)}",
-                "a list in other records",
-                "Bring the lists together first: xt.struct.promote_and_broadcast.",
-            )
+            expected = f"a list in the records of {Path(*new)}"
+            received = "a list in other records"
+            fix = "Bring the lists together first: xt.struct.promote_and_broadcast."
+            raise StructureError(Path(*names) or "the records", expected, received, fix)
         lists[name] = lists_of(null_lists_to_empty(value, depth), depth)
         types[(*new, name)] = type_at(st, names)
     if not lists:
@@ -244,12 +234,9 @@ def combinations(
     names, value, depth = list_at(st, source)
     labels = [str(i) for i in range(n)] if fields is None else list(fields)
     if n < 1 or len(set(labels)) != n or not names or names[:-1] != new[:-1]:
-        raise StructureError(
-            Path(*new),
-            f"1 or more items, one name for each, beside {Path(*names)}",
-            f"n={n}, names {labels}",
-            "Give n names, and a target in the records that hold the list.",
-        )
+        expected = f"1 or more items, one name for each, beside {Path(*names)}"
+        fix = "Give n names, and a target in the records that hold the list."
+        raise StructureError(Path(*new), expected, f"n={n}, names {labels}", fix)
     rows = lists_of(value, depth)
     splits = rows.splits
     chosen = [tf.range(splits[-1], dtype=splits.dtype)]

@@ -288,12 +288,9 @@ def explode(st: StructuredTensor, path: PathLike) -> StructuredTensor:
     """
     names, value, depth = list_at(st, path)
     if not names:
-        raise StructureError(
-            "path",
-            "the path of a list in the records",
-            "the path of the records themselves",
-            "Use xt.struct.flatten to merge dimensions of the records.",
-        )
+        expected = "the path of a list in the records"
+        fix = "Use xt.struct.flatten to merge dimensions of the records."
+        raise StructureError("path", expected, "the path of the records themselves", fix)
     parent, masks = value_at(st, names[:-1]), list[Any]()
     while is_masked(parent):
         masks.append(parent.mask)

@@ -328,22 +328,16 @@ def _without_null(value: FieldValue, by: PathLike, at: Path) -> FieldValue:
     """Returns a list of records without those whose field `by` is null."""
     records = records_in(value)
     if records is None:
-        raise DTypeError(
-            at or "by",
-            "a list of records, whose field may be null",
-            type(value).__name__,
-            "Leave out `by` to drop the null items themselves.",
-        )
+        expected = "a list of records, whose field may be null"
+        fix = "Leave out `by` to drop the null items themselves."
+        raise DTypeError(at or "by", expected, type(value).__name__, fix)
     inner = names_of(records, by)
     if not inner:
         raise root_is_no_field("by", "Leave out `by` to drop the records that are null.")
     if depth_of(records, inner) != records.rank:
-        raise StructureError(
-            Path(*at, *inner),
-            "a field of the listed records",
-            "a field of records in a list of theirs",
-            f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
-        )
+        received = "a field of records in a list of theirs"
+        fix = f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}."
+        raise StructureError(Path(*at, *inner), "a field of the listed records", received, fix)
     depth = records.rank - 1
     keys = lists_of(with_nulls_masked(field_at(value, inner, Path(*at, *inner))), depth).items
     valid = split_mask(keys, 1)[1]
@@ -432,12 +426,9 @@ def singletons(
     value = value_at(st, names)
     items, valid, same = _each(value, depth_of(st, names))
     if valid is None and is_masked(items):
-        raise StructureError(
-            Path(*names),
-            "nulls of one value a record",
-            "a list whose items may be null",
-            "Use xt.struct.drop_null to leave out null items.",
-        )
+        expected = "nulls of one value a record"
+        fix = "Use xt.struct.drop_null to leave out null items."
+        raise StructureError(Path(*names), expected, "a list whose items may be null", fix)
     if valid is None:
         valid = tf.ones([size_of(items)], tf.bool)
     dtype = splits_dtype(value)

@@ -190,23 +190,16 @@ def lists_and_keys(
         rank = value.rank if isinstance(value, StructuredTensor) else value.shape.rank
         position = axis + rank if axis < 0 else axis
         if not 0 <= position < rank:
-            raise RowError(
-                "axis",
-                f"a dimension from {-rank} to {rank - 1}",
-                str(axis),
-                f"The value has shape {value.shape}.",
-            )
+            fix = f"The value has shape {value.shape}."
+            raise RowError("axis", f"a dimension from {-rank} to {rank - 1}", str(axis), fix)
         depth = position
     keys = value
     if by is not None:
         records = records_in(value)
         if records is None:
-            raise DTypeError(
-                at or "by",
-                "a list of records, whose field is the key",
-                type(value).__name__,
-                "Leave out `by` to sort the items themselves.",
-            )
+            expected = "a list of records, whose field is the key"
+            fix = "Leave out `by` to sort the items themselves."
+            raise DTypeError(at or "by", expected, type(value).__name__, fix)
         inner = names_of(records, by)
         at = Path(*names, *inner)
         for i, name in enumerate(inner):
@@ -255,12 +248,10 @@ def _ordered_keys(keys: FieldValue, at: Path) -> tf.Tensor:
     ):  # fmt: skip
         keys = tf.convert_to_tensor(keys)
         return tf.cast(keys, tf.int32) if keys.dtype == tf.bool else keys
-    raise DTypeError(
-        at or "items",
-        "one number, bool or string an item, to compare them",
-        f"{keys.dtype.name}, shape {keys.shape}" if is_tensor else type(keys).__name__,
-        "Name a field of the listed records: by=...",
-    )
+    expected = "one number, bool or string an item, to compare them"
+    received = f"{keys.dtype.name}, shape {keys.shape}" if is_tensor else type(keys).__name__
+    fix = "Name a field of the listed records: by=..."
+    raise DTypeError(at or "items", expected, received, fix)
 
 
 def _order(keys: FieldValue, rows: Lists, descending: bool) -> tf.Tensor:

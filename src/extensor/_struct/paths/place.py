@@ -20,12 +20,8 @@ Names = tuple[str, ...]
 def names_of(st: StructuredTensor, path: PathLike) -> Names:
     """Returns the names of a path; `()` is the root."""
     if not isinstance(st, StructuredTensor):
-        raise DTypeError(
-            "xt.struct",
-            "a StructuredTensor",
-            type(st).__name__,
-            "Give the records as the first argument.",
-        )
+        fix = "Give the records as the first argument."
+        raise DTypeError("xt.struct", "a StructuredTensor", type(st).__name__, fix)
     return resolve(path, st._names()) if path != () else ()
 
 
@@ -48,18 +44,10 @@ def records_at(st: StructuredTensor, names: Names) -> StructuredTensor:
     if isinstance(value, StructuredTensor):
         return value
     if masked.records_in(value) is not None:
-        raise FieldError(
-            Path(*names),
-            "records without nulls",
-            "records that may be null",
-            "Fill the nulls by xt.struct.fill_null, or leave them out by drop_null.",
-        )
-    raise FieldError(
-        Path(*names),
-        "records, which have fields",
-        type(value).__name__,
-        "Put the new field into the records that hold this field.",
-    )
+        fix = "Fill the nulls by xt.struct.fill_null, or leave them out by drop_null."
+        raise FieldError(Path(*names), "records without nulls", "records that may be null", fix)
+    fix = "Put the new field into the records that hold this field."
+    raise FieldError(Path(*names), "records, which have fields", type(value).__name__, fix)
 
 
 def fields_at(st: StructuredTensor, names: Names) -> StructuredTensor:
@@ -90,12 +78,9 @@ def list_at(st: StructuredTensor, path: PathLike) -> tuple[Names, Any, int]:
     depth = depth_of(st, names)
     rank = getattr(getattr(value, "shape", None), "rank", None)
     if rank is None or rank <= depth:
-        raise StructureError(
-            Path(*names) if names else "the records",
-            "a list",
-            "one value a record" if names else "a single record",
-            "Give the path of a list, or of a list of records.",
-        )
+        received = "one value a record" if names else "a single record"
+        fix = "Give the path of a list, or of a list of records."
+        raise StructureError(Path(*names) if names else "the records", "a list", received, fix)
     return names, value, depth
 
 
@@ -119,12 +104,8 @@ def new_field(st: StructuredTensor, target: PathLike) -> Names:
     """
     names, exists = target_field(st, target)
     if exists:
-        raise FieldError(
-            Path(*names),
-            "the path of a new field",
-            "a field that exists",
-            "Choose another name, or remove the field first: st.without(path).",
-        )
+        fix = "Choose another name, or remove the field first: st.without(path)."
+        raise FieldError(Path(*names), "the path of a new field", "a field that exists", fix)
     return names
 
 
@@ -157,9 +138,7 @@ def return_or_put(st: StructuredTensor, target: PathLike | None, value: FieldVal
 
 def not_in_line(source: Names, target: Names, where: str, other: str) -> PathError:
     """Returns the error for a target that does not lie above or below its source."""
-    return PathError(
-        Path(*target),
-        f"a path whose records lie {where} those of {Path(*source)}",
-        f"records at {Path(*target[:-1])}" if target[:-1] else "the root",
-        f"Use xt.struct.{other}, or promote_and_broadcast for records that lie beside each other.",
-    )
+    expected = f"a path whose records lie {where} those of {Path(*source)}"
+    received = f"records at {Path(*target[:-1])}" if target[:-1] else "the root"
+    fix = f"Use xt.struct.{other}, or promote_and_broadcast for records that lie beside each other."
+    return PathError(Path(*target), expected, received, fix)
