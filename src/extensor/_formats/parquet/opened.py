@@ -73,14 +73,7 @@ def _ranges_of(
     metadata: pq.FileMetaData, number: int, columns: Sequence[str] | None, size: int
 ) -> list[Range]:
     """Returns where the columns of a row group are."""
-    # Accessing the damaged metadata of a column aborts the process (pyarrow 26). A read with
-    # pre_buffer accesses that of all columns first, and raises an error.
-    unread = pa.PythonFile(_Unread(size), mode="r")
-    source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
-    try:
-        next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
-    except _NoReadError:
-        pass  # nothing is damaged
+    _check_columns(metadata, number, columns, size)
     group = metadata.row_group(number)
     found: list[Range] = []
     for i in range(group.num_columns):
@@ -91,6 +84,20 @@ def _ranges_of(
                 start = min(start, chunk.dictionary_page_offset)
             found.append((start, min(start + chunk.total_compressed_size, size)))
     return found
+
+
+def _check_columns(
+    metadata: pq.FileMetaData, number: int, columns: Sequence[str] | None, size: int
+) -> None:
+    """Raises pyarrow's error if the metadata of a column is damaged; reads nothing."""
+    # Accessing such metadata aborts the process (pyarrow 26). A read with pre_buffer looks at that
+    # of all columns first, and raises an error.
+    unread = pa.PythonFile(_Unread(size), mode="r")
+    source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
+    try:
+        next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    except _NoReadError:
+        return
 
 
 class _NoReadError(Exception):
