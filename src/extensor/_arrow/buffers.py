@@ -265,7 +265,9 @@ def categories_in(array: pa.Array, words: tf.Tensor) -> tf.Tensor:
         if not len(array.dictionary):
             return tf.fill([len(array)], "")
         indices = indices.fill_null(0)
-    indices = indices.cast(pa.int64() if _is_wide(array.type.index_type) else pa.int32())
+    kind = array.type.index_type
+    is_wide = kind.bit_width == 64 or kind == pa.uint32()
+    indices = indices.cast(pa.int64() if is_wide else pa.int32())
     return tf.gather(words, indices.to_numpy())
 
 
@@ -283,10 +285,6 @@ def check_indices(array: pa.Array, path: Path) -> None:
     if numbers.size and (numbers.min() < 0 or numbers.max() >= size):
         received = f"indices from {numbers.min()} to {numbers.max()}"
         raise corrupt(path, f"indices from 0 to {size - 1}, for a dictionary of {size}", received)
-
-
-def _is_wide(index_type: pa.DataType) -> bool:
-    return index_type.bit_width == 64 or index_type == pa.uint32()
 
 
 def _cut_from_blobs(view: memoryview, offsets: np.ndarray[Any, Any], total: int) -> tf.Tensor:

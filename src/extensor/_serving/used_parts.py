@@ -81,7 +81,7 @@ def _with_fields(spec: tf.TypeSpec, paths: Collection[tuple[str, ...]]) -> tf.Ty
             fields[name] = _with_fields(inner, below)
     if fields == dict(record.field_specs):
         return spec
-    metadata = record._metadata.selected(fields)
+    metadata = record._metadata.with_fields(fields)
     return spec._with_record(DenseStructuredTensorSpec(record.shape, fields, *metadata))
 
 

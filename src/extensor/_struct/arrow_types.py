@@ -19,7 +19,6 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._struct.meaning import WHOLE, Meaning, are_decimals, is_integer, meaning_of
-from extensor._struct.records import RecordsBase
 from extensor._typing import FieldValue
 
 
@@ -47,11 +46,6 @@ ArrowTypes = Mapping[str, ArrowType]
 
 NONE: ArrowTypes = MappingProxyType({})
 """The Arrow types of records that did not come from Arrow."""
-
-
-def select_types(types: ArrowTypes, names: Iterable[str]) -> ArrowTypes:
-    """Returns the Arrow types of the given fields."""
-    return {name: types[name] for name in names if name in types} if types else NONE
 
 
 def are_equal(types: Sequence[ArrowTypes]) -> bool:
@@ -101,11 +95,6 @@ def type_fits(kept: ArrowType, value_or_spec: FieldValue | tf.TypeSpec, rank: in
     return kept.form[0] == dtype and (inner is None or kept.form[1] == inner)
 
 
-def merge_types(own: ArrowTypes, other: ArrowTypes) -> ArrowTypes:
-    """Returns the Arrow types of both; where both have one, the first."""
-    return {**other, **own} if own and other else own or other
-
-
 def form_of(value_or_spec: FieldValue | tf.TypeSpec, rank: int) -> tuple[Any, int | None]:
     """Returns the dtype and the inner rank of a field. An Arrow type depends on both.
 
@@ -116,32 +105,6 @@ def form_of(value_or_spec: FieldValue | tf.TypeSpec, rank: int) -> tuple[Any, in
     dtype: Any = getattr(value_or_spec, "dtype", None)
     inner = getattr(getattr(value_or_spec, "shape", None), "rank", None)
     return dtype, None if inner is None else inner - rank
-
-
-def types_after_updates(
-    types: ArrowTypes, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
-) -> ArrowTypes:
-    """Returns the Arrow types without those of fields whose dtype or structure changed.
-
-    Args:
-        types: The Arrow types before the update.
-        old: The values of all fields before the update.
-        new: The values of all fields after the update.
-        names: The names of the fields that were updated.
-    """
-    changed = {
-        name
-        for name in names
-        if name in types and (name not in old or _structure(new[name]) != _structure(old[name]))
-    }
-    return {n: kept for n, kept in types.items() if n not in changed} if changed else types
-
-
-def _structure(value: FieldValue) -> object:
-    kind = tf.Tensor if isinstance(value, tf.Variable) else type(value)
-    if isinstance(value, tf.Tensor):  # of a graph or not
-        kind = tf.Tensor
-    return kind if not isinstance(value, RecordsBase) else RecordsBase, form_of(value, 0)
 
 
 def types_to_text(types: ArrowTypes) -> tuple[tuple[str, str], ...]:

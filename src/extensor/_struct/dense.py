@@ -171,7 +171,7 @@ class DenseStructuredTensor(StructuredTensor):
             return DenseStructuredTensor._of_parts(
                 self._rank, fields, counter, None, self._metadata
             )
-        extra = self._metadata.moved(axes)
+        extra = self._metadata.with_axes(axes)
         return DenseStructuredTensor._of_parts(len(axes), fields, counter, None, extra)
 
     def _meanings(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class DenseStructuredTensor(StructuredTensor):
         return arrow_types.meanings_of_fields(types, self._columns, self._rank) if types else {}
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
-        extra = hint._record._metadata.joined(self._metadata)
+        extra = hint._record._metadata.merge(self._metadata)
         return DenseStructuredTensor._of_parts(self._rank, self._columns, self._rows, hint, extra)
 
     def _with_metadata(self, extra: Metadata) -> DenseStructuredTensor:
@@ -205,7 +205,7 @@ class DenseStructuredTensor(StructuredTensor):
     def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
         sizes = first_sizes(self, 2)
         splits = reshape.uniform_row_splits(sizes, row_splits_dtype)
-        ragged = RaggedStructuredTensor._of_parts(self._merged(sizes), splits)
+        ragged = RaggedStructuredTensor._of_parts(self._merge_outer(sizes), splits)
         return ragged._with_dims(self._dims)
 
     @property
@@ -255,7 +255,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _describe(self) -> StructuredTensorSpec:
         if self._hint is not None:
-            return self._hint._refined(self)
+            return self._hint._with_shapes_of(self)
         known, changed = self._known_specs
         specs = {
             name: known[name] if name in known and name not in changed else spec_of_field(value)
@@ -314,7 +314,7 @@ class DenseStructuredTensor(StructuredTensor):
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
 
-    def _updated(
+    def _update(
         self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
     ) -> DenseStructuredTensor:
         if not updates:
@@ -335,12 +335,12 @@ class DenseStructuredTensor(StructuredTensor):
             remember(result)
         return result
 
-    def _selected(self, names: Iterable[str]) -> DenseStructuredTensor:
+    def _select(self, names: Iterable[str]) -> DenseStructuredTensor:
         fields = {name: self._columns[name] for name in names}
         counter = self._rows
         if not fields and self._columns:
             counter = self._count_rows()
-        extra = self._metadata.selected(fields)
+        extra = self._metadata.with_fields(fields)
         hint = self._hint_for(fields)
         result = DenseStructuredTensor._of_parts(self._rank, fields, counter, hint, extra)
         _set(result, "_shape", self._shape)
@@ -384,7 +384,7 @@ class DenseStructuredTensor(StructuredTensor):
         parts = self.__tf_type_spec__().to_components(self)
         return outer_sizes(next((p for p in parts if isinstance(p, tf.Tensor)), parts[0]), rank)
 
-    def _taken(self, positions: tuple[Any, ...], at: Path) -> DenseStructuredTensor:
+    def _take(self, positions: tuple[Any, ...], at: Path) -> DenseStructuredTensor:
         axes = [i for i, part in enumerate(positions) if isinstance(part, slice)]
         axes += range(len(positions), self._rank)
         cut = index.slice_op(positions, self.shape)
@@ -396,11 +396,11 @@ class DenseStructuredTensor(StructuredTensor):
             else index.take(part, positions, at / name)
             for name, part in self._columns.items()
         }
-        extra = self._metadata.moved(axes)
+        extra = self._metadata.with_axes(axes)
         return DenseStructuredTensor._of_parts(len(axes), fields, None, None, extra)
 
-    def _unstacked(self, count: int) -> list[Any]:
-        rank, extra = self._rank - 1, self._metadata.moved(range(1, self._rank))
+    def _unstack(self, count: int) -> list[Any]:
+        rank, extra = self._rank - 1, self._metadata.with_axes(range(1, self._rank))
         make = DenseStructuredTensor._of_parts
         if self._rows is not None:
             counters = index.unstack(self._rows, count, Path())
@@ -412,9 +412,9 @@ class DenseStructuredTensor(StructuredTensor):
             for row in zip(*columns, strict=True)
         ]
 
-    def _gathered(self, numbers: tf.Tensor) -> StructuredTensor:
+    def _gather(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
-            values = self._unnamed()._gathered(numbers.values)
+            values = self._unnamed()._gather(numbers.values)
             return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
         axes = axes_after_gather(numbers.shape.rank, self._rank)
         return self._map_parts(lambda part, _: index.gather(part, numbers), axes)
@@ -423,19 +423,19 @@ class DenseStructuredTensor(StructuredTensor):
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
         return RaggedStructuredTensor._of_parts(self, row_splits)
 
-    def _merged(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
+    def _merge_outer(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         axes = (None, *range(2, self._rank))
         return self._map_parts(lambda part, _: reshape.merge_outer(part, sizes), axes)
 
-    def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
+    def _split_outer(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         axes = (None, None, *range(1, self._rank))
         return self._map_parts(lambda part, _: reshape.split_outer(part, sizes), axes)
 
-    def _merged_dims(self, outer: int, inner: int) -> DenseStructuredTensor:
+    def _merge_dims(self, outer: int, inner: int) -> DenseStructuredTensor:
         axes = (*range(outer), None, *range(inner + 1, self._rank))
         return self._map_parts(lambda part, _: reshape.merge_dims(part, outer, inner), axes)
 
-    def _expanded(self, axis: int) -> DenseStructuredTensor:
+    def _expand_dims(self, axis: int) -> DenseStructuredTensor:
         axes = (*range(axis), None, *range(axis, self._rank))
         return self._map_parts(lambda part, _: reshape.expand_dims(part, axis), axes)
 

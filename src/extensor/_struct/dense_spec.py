@@ -277,7 +277,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         if value._metadata is NONE:
             return cast
         extra = value._metadata.after_updates(value._columns, cast._columns, cast._columns)
-        return cast._with_metadata(self._metadata.joined(extra.without(had)))
+        return cast._with_metadata(self._metadata.merge(extra.without(had)))
 
     def _with_fields(self, fields: dict[str, Any]) -> DenseStructuredTensor:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""
@@ -316,7 +316,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape = self._shape.most_specific_compatible_shape(other._shape)
         if shape.rank is None:
             return None
-        metadata = self._metadata.joined(other._metadata)
+        metadata = self._metadata.merge(other._metadata)
         if casts:
             alike = _made_alike(self, other)
             if alike is None:
@@ -333,7 +333,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             fields[name] = joined
         return DenseStructuredTensorSpec(shape, fields, *metadata)
 
-    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
+    def _with_shapes_of(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         fields = value._columns
         return DenseStructuredTensorSpec(
@@ -411,7 +411,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             tf.TensorShape([num]).concatenate(self._shape),
             {name: stacked(batchable(s, Path(name)), num) for name, s in self._field_specs.items()},
-            *self._metadata.moved((None, *range(self.rank))),
+            *self._metadata.with_axes((None, *range(self.rank))),
         )
 
     def unstacked(self) -> DenseStructuredTensorSpec:
@@ -424,7 +424,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             self._shape[1:],
             {name: unstacked(batchable(s, Path(name))) for name, s in self._field_specs.items()},
-            *self._metadata.moved(range(1, self.rank)),
+            *self._metadata.with_axes(range(1, self.rank)),
         )
 
 
@@ -439,7 +439,7 @@ def _made_alike(
     """
     both = one, other
     fields = dict(one._field_specs), dict(other._field_specs)
-    types = dict(one._metadata.joined(other._metadata).types)
+    types = dict(one._metadata.merge(other._metadata).types)
     for name in {**fields[0], **fields[1]}:
         if name not in fields[0] or name not in fields[1]:
             has = int(name in fields[1])

@@ -270,7 +270,7 @@ def without_extra(
         specs, names = record.field_specs, records.field_names()
         some = [name for name in names if name in specs or not request.drops(at / name)]
         return map_inside(
-            records._selected(some) if len(some) < len(names) else records,
+            records._select(some) if len(some) < len(names) else records,
             lambda part, place: without_extra(part, specs.get(place.names[-1]), request, place),
             at,
         )

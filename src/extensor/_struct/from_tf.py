@@ -52,7 +52,7 @@ def from_tf(value: tf.experimental.StructuredTensor) -> StructuredTensor:
             records = RaggedStructuredTensor._of_parts(records, partition.row_splits())
         else:
             nrows = partition.static_nrows
-            records = records._split([partition.nrows() if nrows is None else nrows, length])
+            records = records._split_outer([partition.nrows() if nrows is None else nrows, length])
     return records
 
 

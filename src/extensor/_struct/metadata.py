@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from extensor._struct import arrow_types
+import tensorflow as tf
+
+from extensor._struct.arrow_types import NONE as NO_TYPES
+from extensor._struct.arrow_types import ArrowTypes, form_of
 from extensor._struct.dims import Axes, Dims, move_axes
+from extensor._struct.records import RecordsBase
+from extensor._typing import FieldValue
 
 
 class Metadata(NamedTuple):
@@ -21,26 +26,33 @@ class Metadata(NamedTuple):
         dims: The names of the records' dimensions.
     """
 
-    types: arrow_types.ArrowTypes = arrow_types.NONE
+    types: ArrowTypes = NO_TYPES
     dims: Dims = ()
 
-    def moved(self, axes: Axes) -> Metadata:
+    def with_axes(self, axes: Axes) -> Metadata:
         """Returns the metadata of records whose dimensions were moved."""
         return Metadata(self.types, move_axes(self.dims, axes)) if self.dims else self
 
-    def selected(self, names: Iterable[str]) -> Metadata:
+    def with_fields(self, names: Iterable[str]) -> Metadata:
         """Returns the metadata of records with the given fields only."""
-        return (
-            Metadata(arrow_types.select_types(self.types, names), self.dims) if self.types else self
-        )
+        if not self.types:
+            return self
+        return Metadata({n: self.types[n] for n in names if n in self.types}, self.dims)
 
     def after_updates(
         self, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
     ) -> Metadata:
-        """Returns the metadata after an update; see `arrow_types.types_after_updates`."""
-        if not self.types:
-            return self
-        return Metadata(arrow_types.types_after_updates(self.types, old, new, names), self.dims)
+        """Returns the metadata without the types of fields whose dtype or structure changed.
+
+        Args:
+            old: The values of all fields before the update.
+            new: The values of all fields after the update.
+            names: The names of the fields that were updated.
+        """
+        known = (name for name in names if name in self.types)
+        return self.without(
+            n for n in known if n not in old or _structure(new[n]) != _structure(old[n])
+        )
 
     def without(self, names: Iterable[str]) -> Metadata:
         """Returns the metadata without the Arrow types of the given fields."""
@@ -48,12 +60,20 @@ class Metadata(NamedTuple):
         kept = {name: kept for name, kept in self.types.items() if name not in gone}
         return Metadata(kept, self.dims) if gone else self
 
-    def joined(self, other: Metadata) -> Metadata:
+    def merge(self, other: Metadata) -> Metadata:
         """Returns the metadata of both; where both have some, that of the first."""
         if other is NONE or self is other:
             return self
-        return Metadata(arrow_types.merge_types(self.types, other.types), self.dims or other.dims)
+        types = {**other.types, **self.types} if self.types and other.types else None
+        return Metadata(types or self.types or other.types, self.dims or other.dims)
 
 
 NONE = Metadata()
 """The metadata of most records."""
+
+
+def _structure(value: FieldValue) -> object:
+    kind = tf.Tensor if isinstance(value, tf.Variable) else type(value)
+    if isinstance(value, tf.Tensor):  # of a graph or not
+        kind = tf.Tensor
+    return RecordsBase if isinstance(value, RecordsBase) else kind, form_of(value, 0)

@@ -316,7 +316,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def _uncut_field(self, name: str, at: Path) -> FieldValue:
         return self._values._uncut_field(name, at)
 
-    def _updated(
+    def _update(
         self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
     ) -> RaggedStructuredTensor:
         if not updates:
@@ -325,7 +325,7 @@ class RaggedStructuredTensor(StructuredTensor):
             name: self._uncut(value, at / name, comparison and comparison.for_field(name))
             for name, value in updates.items()
         }
-        values = self._values._updated(inner, at, comparison and comparison.inside_rows())
+        values = self._values._update(inner, at, comparison and comparison.inside_rows())
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _uncut(self, value: FieldValue, at: Path, comparison: Comparison | None) -> FieldValue:
@@ -356,8 +356,8 @@ class RaggedStructuredTensor(StructuredTensor):
     def _with_values(self, values: FieldValue) -> RaggedStructuredTensor:
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
-    def _selected(self, names: Iterable[str]) -> RaggedStructuredTensor:
-        values = self._values._selected(names)
+    def _select(self, names: Iterable[str]) -> RaggedStructuredTensor:
+        values = self._values._select(names)
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
@@ -366,7 +366,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def _outer_sizes(self, rank: int) -> tf.Tensor:
         return ragged_sizes(self, rank)
 
-    def _taken(self, positions: tuple[Any, ...], at: Path) -> StructuredTensor:
+    def _take(self, positions: tuple[Any, ...], at: Path) -> StructuredTensor:
         first, rest = positions[0], positions[1:]
         if not isinstance(first, slice):
             return index.take_row(self, positions, at)
@@ -374,14 +374,14 @@ class RaggedStructuredTensor(StructuredTensor):
             values = index.take(self._values, rest, at)
             return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
         if first != index.ALL and index.is_step_of_one(first.step):
-            rows = self._sliced(first, at)
+            rows = self._slice_rows(first, at)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
         return index.gather_at(self, positions, at)
 
-    def _unstacked(self, count: int) -> list[Any]:
+    def _unstack(self, count: int) -> list[Any]:
         return index.unstack_rows(self, Path())
 
-    def _sliced(self, rows: slice, at: Path) -> RaggedStructuredTensor:
+    def _slice_rows(self, rows: slice, at: Path) -> RaggedStructuredTensor:
         """Returns rows that are beside each other, without a copy of the values."""
         nrows = self.shape[0]
         if nrows is not None and all(
@@ -405,9 +405,9 @@ class RaggedStructuredTensor(StructuredTensor):
         values = index.take(self._values, (slice(splits[0], splits[-1]),), at)
         return RaggedStructuredTensor._of_parts(values, splits - splits[0], self._name)
 
-    def _gathered(self, numbers: tf.Tensor) -> StructuredTensor:
+    def _gather(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
-            values = self._unnamed()._gathered(numbers.values)
+            values = self._unnamed()._gather(numbers.values)
             return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
         if numbers.shape.rank == 1:
             try:
@@ -424,19 +424,19 @@ class RaggedStructuredTensor(StructuredTensor):
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
         return RaggedStructuredTensor._of_parts(self, row_splits)
 
-    def _merged(self, sizes: reshape.Sizes) -> StructuredTensor:
+    def _merge_outer(self, sizes: reshape.Sizes) -> StructuredTensor:
         return self._values._unnamed()
 
-    def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
+    def _split_outer(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
         return RaggedStructuredTensor._of_parts(self._unnamed(), splits)
 
-    def _merged_dims(self, outer: int, inner: int) -> StructuredTensor:
+    def _merge_dims(self, outer: int, inner: int) -> StructuredTensor:
         values, splits = self._values, self._row_splits
         if outer == 0:
-            return values._merged_dims(0, inner - 1) if inner > 1 else values._unnamed()
+            return values._merge_dims(0, inner - 1) if inner > 1 else values._unnamed()
         if outer > 1:
-            values = values._merged_dims(outer - 1, inner - 1)
+            values = values._merge_dims(outer - 1, inner - 1)
             return RaggedStructuredTensor._of_parts(values, splits, self._name)
         for _ in range(inner - outer):
             if isinstance(values, RaggedStructuredTensor):
@@ -444,17 +444,17 @@ class RaggedStructuredTensor(StructuredTensor):
                 values = values._values
             else:
                 splits = splits * tf.cast(first_sizes(values, 2)[1], splits.dtype)
-                values = values._merged_dims(0, 1)
+                values = values._merge_dims(0, 1)
         return RaggedStructuredTensor._of_parts(values._unnamed(), splits, self._name)
 
-    def _expanded(self, axis: int) -> RaggedStructuredTensor:
+    def _expand_dims(self, axis: int) -> RaggedStructuredTensor:
         if axis > 1:
-            values = self._values._expanded(axis - 1)
+            values = self._values._expand_dims(axis - 1)
             return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
         nrows = self.shape[0]
         if nrows is None:
             nrows = tf.size(self._row_splits, self._row_splits.dtype) - 1
-        split = self._split([1, nrows] if axis == 0 else [nrows, 1])
+        split = self._split_outer([1, nrows] if axis == 0 else [nrows, 1])
         dims = self._dims
         return split._with_dims((*dims[:axis], None, *dims[axis:])) if dims else split
 

@@ -250,9 +250,11 @@ class RaggedRowSpec(ListSpec):
     def _cast_records(self, value: FieldValue) -> StructuredTensor:
         return self._values_spec.cast(value)._with_hint(self)
 
-    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
+    def _with_shapes_of(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
-        return self._like(value.shape, self._values_spec._refined(value), self._row_splits_dtype)
+        return self._like(
+            value.shape, self._values_spec._with_shapes_of(value), self._row_splits_dtype
+        )
 
     def to_components(self, value: FieldValue) -> tuple[Any, ...]:
         """Returns the components of the values."""
@@ -429,9 +431,9 @@ class RaggedStructuredTensorSpec(ListSpec):
         cast = RaggedStructuredTensor._of_parts(values, splits)
         return cast._with_dims(self._dims or value._dims)
 
-    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
+    def _with_shapes_of(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
-        values = with_any_count(self._values_spec._refined(value.values))
+        values = with_any_count(self._values_spec._with_shapes_of(value.values))
         return self._like(value.shape, values, self._row_splits_dtype)
 
     def to_components(self, value: FieldValue) -> tuple[Any, ...]:

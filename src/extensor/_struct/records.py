@@ -75,29 +75,29 @@ class RecordsBase(abc.ABC):
         """Returns the spec of the records of all rows, without their number."""
 
     @abc.abstractmethod
-    def _taken(self, positions: tuple[Any, ...], at: Path) -> StructuredTensor:
+    def _take(self, positions: tuple[Any, ...], at: Path) -> StructuredTensor:
         """Returns the records at the given positions; see `index.take`."""
 
     @abc.abstractmethod
-    def _unstacked(self, count: int) -> list[Any]:
-        """Returns each of `count` eager records, as `_taken` returns it; see `index.unstack`."""
+    def _unstack(self, count: int) -> list[Any]:
+        """Returns each of `count` eager records, as `_take` returns it; see `index.unstack`."""
 
     @abc.abstractmethod
-    def _gathered(self, numbers: tf.Tensor) -> StructuredTensor:
+    def _gather(self, numbers: tf.Tensor) -> StructuredTensor:
         """Returns the records at the given indices; see `index.gather`."""
 
     @abc.abstractmethod
-    def _merged(self, sizes: list[Any]) -> StructuredTensor:
+    def _merge_outer(self, sizes: list[Any]) -> StructuredTensor:
         """Returns the records with the outer two dimensions merged; see `reshape.merge_outer`."""
 
     @abc.abstractmethod
-    def _split(self, sizes: list[Any]) -> StructuredTensor:
+    def _split_outer(self, sizes: list[Any]) -> StructuredTensor:
         """Returns the records with the outermost dimension split; see `reshape.split_outer`."""
 
     @abc.abstractmethod
-    def _expanded(self, axis: int) -> StructuredTensor:
+    def _expand_dims(self, axis: int) -> StructuredTensor:
         """Returns the records with a new dimension of size 1; see `reshape.expand_dims`."""
 
     @abc.abstractmethod
-    def _merged_dims(self, outer: int, inner: int) -> StructuredTensor:
+    def _merge_dims(self, outer: int, inner: int) -> StructuredTensor:
         """Returns the records with some dimensions merged into one; see `reshape.merge_dims`."""

@@ -28,7 +28,7 @@ def merge_outer(value: FieldValue, sizes: Sizes) -> FieldValue:
     if isinstance(value, tf.RaggedTensor):
         return value.merge_dims(0, 1)
     if isinstance(value, RecordsBase):
-        return value._merged(sizes)
+        return value._merge_outer(sizes)
     result = stacked(unstacked(unstacked(tf.type_spec_from_value(value))), None)
     return map_parts(value, lambda part: merge_outer(part, sizes), result, 2)
 
@@ -42,7 +42,7 @@ def merge_dims(value: FieldValue, outer: int, inner: int) -> FieldValue:
         inner: The last dimension to merge; at most the last one of the records.
     """
     if isinstance(value, RecordsBase):
-        return value._merged_dims(outer, inner)
+        return value._merge_dims(outer, inner)
     if isinstance(value, tf.RaggedTensor):
         return value.merge_dims(outer, inner)
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
@@ -77,7 +77,7 @@ def split_outer(value: FieldValue, sizes: Sizes) -> FieldValue:
         nrows, length = (tf.cast(size, value.row_splits.dtype) for size in sizes)
         return tf.RaggedTensor.from_uniform_row_length(value, length, nrows, validate=False)
     if isinstance(value, RecordsBase):
-        return value._split(sizes)
+        return value._split_outer(sizes)
     nrows, length = (size if isinstance(size, int) else None for size in sizes)
     result = stacked(stacked(unstacked(tf.type_spec_from_value(value)), length), nrows)
     return map_parts(value, lambda part: split_outer(part, sizes), result, 1)
@@ -91,7 +91,7 @@ def expand_dims(value: FieldValue, axis: int) -> FieldValue:
         axis: At most the rank of the records that have the value.
     """
     if isinstance(value, RecordsBase):
-        return value._expanded(axis)
+        return value._expand_dims(axis)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)):
         return tf.expand_dims(value, axis)
     if is_masked(value):

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.comparison import with_checks
+from extensor._authoring.rows import row_splits_of
 from extensor._count_text import count_text
 from extensor._protocol.run_time_check import asserted
 from extensor._typing import TensorLike
@@ -24,7 +25,7 @@ def splits_of_lengths(row_lengths: Any) -> np.ndarray[Any, Any] | tf.Tensor:
             lengths.dtype
         )
     lengths = _expect_integers(row_lengths, "row_lengths")
-    return tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], 0)
+    return row_splits_of(lengths)
 
 
 def splits_of_rowids(

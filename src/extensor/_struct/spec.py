@@ -102,7 +102,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """The spec that holds the fields, below any ragged dimensions."""
 
     @abc.abstractmethod
-    def _refined(self, value: FieldValue) -> StructuredTensorSpec:
+    def _with_shapes_of(self, value: FieldValue) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
 
     def field_names(self) -> tuple[str, ...]:

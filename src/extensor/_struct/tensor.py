@@ -143,7 +143,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """Returns the names of the fields, in their order."""
 
     @abc.abstractmethod
-    def _updated(
+    def _update(
         self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
     ) -> StructuredTensor:
         """Returns a copy with fields replaced or added; `at` is the path of the records.
@@ -152,7 +152,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
 
     @abc.abstractmethod
-    def _selected(self, names: Iterable[str]) -> StructuredTensor:
+    def _select(self, names: Iterable[str]) -> StructuredTensor:
         """Returns a copy with these fields only, in this order. All of them must exist."""
 
     @abc.abstractmethod
@@ -266,7 +266,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             by_name[name] = masked.map_records(
                 parent, lambda old, new=inner, at=at / name: old._with_updates(new, at, below)
             )
-        return self._updated(by_name, at, comparison)
+        return self._update(by_name, at, comparison)
 
     def _expect_records_around(self, names: tuple[str, ...], at: Path) -> None:
         """Raises FieldError unless a path leads through records to its last name."""
@@ -302,7 +302,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             for n in kept
             if n in tree
         }
-        return self._selected(kept)._updated(nested, Path())
+        return self._select(kept)._update(nested, Path())
 
     def with_only(self, *field_names: PathLike) -> StructuredTensor:
         """Returns a copy with the given fields only, in the order given; they are shared.
@@ -328,7 +328,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             for n, below in tree.items()
             if below
         }
-        return self._selected(tree)._updated(nested, Path())
+        return self._select(tree)._update(nested, Path())
 
     def _existing(self, paths: tuple[PathLike, ...]) -> list[tuple[str, ...]]:
         """Returns the names of each path; raises unless there is a field at each."""
@@ -379,7 +379,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
                 f"axes {outer_axis} and {inner_axis}",
                 "The dimensions inside a field belong to the field: merge them there.",
             )
-        return self if outer == inner else self._merged_dims(outer, inner)
+        return self if outer == inner else self._merge_dims(outer, inner)
 
     def partition_outer_dimension(
         self, row_partition: tf.experimental.RowPartition | TensorLike, validate: bool = True
@@ -508,7 +508,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         # One op cuts all records of a block, so the first record of many comes soon too.
         for start in range(0, count, _BLOCK):
             stop = min(start + _BLOCK, count)
-            yield from self[start:stop]._unstacked(stop - start)
+            yield from self[start:stop]._unstack(stop - start)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "_keras_mask":

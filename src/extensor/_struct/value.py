@@ -243,12 +243,14 @@ def _value_of(value: Any) -> Any:
         return _Ragged(_value_of(value.values), value.row_splits.numpy())
     if isinstance(value, (tf.Tensor, tf.Variable)):
         plain = value.numpy()
-        return plain if isinstance(plain, np.ndarray) else np.asarray(plain, _dtype_of(value))
+        return (
+            plain
+            if isinstance(plain, np.ndarray)
+            else np.asarray(
+                plain, object if value.dtype == tf.string else value.dtype.as_numpy_dtype
+            )
+        )
     return value
-
-
-def _dtype_of(value: FieldValue) -> type:
-    return object if value.dtype == tf.string else value.dtype.as_numpy_dtype
 
 
 def _as_value(value: object) -> Any:

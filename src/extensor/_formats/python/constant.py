@@ -244,7 +244,7 @@ def _with_metadata(value: Any, spec: Any) -> Any:
         return value
     specs = {"": None, **spec.field_specs}
     typed = value._map_parts(lambda part, name: _with_metadata(part, specs[name]))
-    typed = typed._with_metadata(spec._metadata.joined(value._metadata))
+    typed = typed._with_metadata(spec._metadata.merge(value._metadata))
     return typed if value._hint is None else typed._with_hint(value._hint)
 
 

@@ -61,7 +61,7 @@ def with_first_fields(value: FieldValue, most: int) -> FieldValue:
         return value
     records: Any = value
     if len(names := records.field_names()) > most:
-        records = records._selected(names[:most])
+        records = records._select(names[:most])
     return map_inside(records, lambda part, _: with_first_fields(part, most))
 
 

@@ -129,7 +129,7 @@ def map_tensors_to_many(
         return [index.gather(flat, part) for part in numbers()]
 
     columns = {name: apart(value) for name, value in _parts(records).items()}
-    extra = records._metadata.moved(axes)
+    extra = records._metadata.with_axes(axes)
     return [_of_parts(len(axes), dict(zip(columns, row, strict=True)), extra)
             for row in zip(*columns.values(), strict=True)]  # fmt: skip
 
@@ -159,7 +159,7 @@ def _first_dims(values: Sequence[Any]) -> Dims:
 
 
 def _joined_metadata(values: Sequence[Any]) -> Metadata:
-    return functools.reduce(Metadata.joined, [value._metadata for value in values])
+    return functools.reduce(Metadata.merge, [value._metadata for value in values])
 
 
 def join_fields(
@@ -221,7 +221,7 @@ def _join_fields(
     return _of_parts(
         len(axes),
         {n: of_field([column[n] for column in columns], _inside(name, n)) for n in columns[0]},
-        _joined_metadata(values).moved(axes),
+        _joined_metadata(values).with_axes(axes),
     )
 
 

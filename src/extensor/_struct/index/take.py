@@ -123,7 +123,7 @@ def _take_simple(value: FieldValue, positions: tuple[Any, ...], at: Path) -> Fie
     if isinstance(value, tf.Tensor):
         return slice_tensor(value, positions)
     if isinstance(value, RecordsBase):
-        return value._taken(positions, at)
+        return value._take(positions, at)
     if is_masked(value) and value.mask.shape.rank is not None:
         return _take_masked(value, positions, at)
     if hasattr(value, "row_splits") and not isinstance(positions[0], slice):
@@ -302,7 +302,7 @@ def unstack(value: FieldValue, count: int, at: Path) -> list[Any]:
     if isinstance(value, tf.Tensor):
         return tf.unstack(value, count)
     if isinstance(value, RecordsBase):
-        return value._unstacked(count)
+        return value._unstack(count)
     if is_masked(value) and value.mask.shape.rank:
         values = unstack(value.values, count, at)
         masks = tf.unstack(value.mask, count) if isinstance(value.mask, tf.Tensor) else None
@@ -366,7 +366,7 @@ def gather(value: FieldValue, numbers: tf.Tensor) -> FieldValue:
             rows.
     """
     if isinstance(value, RecordsBase):
-        return value._gathered(numbers)
+        return value._gather(numbers)
     if is_masked(value) and value.mask.shape.rank:
         return type(value).of_parts(gather(value.values, numbers), gather(value.mask, numbers))
     if (

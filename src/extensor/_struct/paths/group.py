@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._authoring.rows import row_splits_of
 from extensor._path import Path, PathLike
 from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._struct.dense import DenseStructuredTensor
@@ -20,7 +21,6 @@ from extensor._struct.paths.rows import (
     lists_of,
     null_lists_to_empty,
     row_numbers,
-    splits_of,
     with_rows,
 )
 from extensor._struct.paths.types import put_items, type_at, with_types
@@ -70,7 +70,7 @@ def group_by(
     order = tf.argsort(group, stable=True)
     count = tf.size(first)
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(group), group, count)
-    inner = splits_of(tf.cast(lengths, rows.splits.dtype))
+    inner = row_splits_of(tf.cast(lengths, rows.splits.dtype))
     keys = gather(field_at(rows.items, key, Path(*key)), first)
     grouped = DenseStructuredTensor([None], {key[-1]: keys})
     new_field(grouped, (items,))
@@ -116,7 +116,7 @@ def unflatten(
         fix = "Give integers of the dimensions of the list."
         raise StructureError("counts", expected, f"shape {lengths.shape}", fix)
     cuts = lists_of(lengths, depth)
-    inner = splits_of(tf.cast(cuts.items, rows.splits.dtype))
+    inner = row_splits_of(tf.cast(cuts.items, rows.splits.dtype))
     outer = tf.cast(cuts.splits, inner.dtype)
     _expect_cuts(inner, outer, rows, Path(*names))
     lists = with_rows(rows.items, inner)
@@ -187,7 +187,7 @@ def cartesian(
     total: Any = None
     for length in lengths.values():
         total = length if total is None else total * length
-    splits = splits_of(total)
+    splits = row_splits_of(total)
     numbers = row_numbers(splits)
     rest = tf.range(splits[-1], dtype=dtype) - tf.gather(splits, numbers)
     fields: dict[str, Any] = {}
@@ -245,7 +245,7 @@ def combinations(
     for _ in range(n - 1):
         last = chosen[-1]
         after = tf.gather(splits, numbers + 1) - last - 1  # the items after the last chosen one
-        inner = splits_of(after)
+        inner = row_splits_of(after)
         combination = row_numbers(inner)
         step = tf.range(inner[-1], dtype=inner.dtype) - tf.gather(inner, combination)
         chosen = [tf.gather(c, combination) for c in chosen]
@@ -255,5 +255,5 @@ def combinations(
     items = {name: gather(rows.items, c) for name, c in zip(labels, chosen, strict=True)}
     records = DenseStructuredTensor([None], items, validate=False)
     kept = type_at(st, names)
-    result = put(st, new, rows.lists(records, splits_of(lengths)))
+    result = put(st, new, rows.lists(records, row_splits_of(lengths)))
     return with_types(result, {(*new, label): kept for label in labels})

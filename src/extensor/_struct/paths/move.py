@@ -67,7 +67,7 @@ def _promoted(st: StructuredTensor, names: Names, parent: FieldValue, above: Nam
         value = value_at(st, names)
         return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
     # The lists are merged around the records, because cutting a tensor at each level is slow.
-    flat = flat_lists(parent._selected(names[-1:]), outside, rank - outside)
+    flat = flat_lists(parent._select(names[-1:]), outside, rank - outside)
     value = value_at(flat, names[-1:])
     return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.rows import concat_rows, rows_spec
+from extensor._authoring.rows import concat_rows, row_splits_of, rows_spec
 from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
 from extensor._struct.change import dtype_of
@@ -46,7 +46,6 @@ from extensor._struct.paths.rows import (
     size_of,
     split_mask,
     splits_dtype,
-    splits_of,
     with_rows,
 )
 from extensor._struct.paths.types import put_items
@@ -433,7 +432,7 @@ def singletons(
         valid = tf.ones([size_of(items)], tf.bool)
     dtype = splits_dtype(value)
     kept = tf.cast(tf.where(valid)[:, 0], dtype)
-    result = same(with_rows(gather(items, kept), splits_of(tf.cast(valid, dtype))))
+    result = same(with_rows(gather(items, kept), row_splits_of(tf.cast(valid, dtype))))
     return put_items(st, names if target is None else new_field(st, target), result, names)
 
 
@@ -471,7 +470,7 @@ def pad(
     lengths = tf.cast(rows.lengths, rows.splits.dtype)
     target = tf.fill(tf.shape(lengths), tf.cast(n, lengths.dtype))
     target = target if clip else tf.maximum(lengths, target)
-    splits = splits_of(target)
+    splits = row_splits_of(target)
     starts = tf.repeat(splits[:-1], target)
     position = tf.range(splits[-1], dtype=splits.dtype) - starts
     real = position < tf.repeat(lengths, target)

@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.rows import row_splits_of
 from extensor._path import Path
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
@@ -152,11 +153,6 @@ def row_numbers(splits: tf.Tensor) -> tf.Tensor:
     return tf.repeat(tf.range(tf.size(splits, splits.dtype) - 1), splits[1:] - splits[:-1])
 
 
-def splits_of(lengths: tf.Tensor) -> tf.Tensor:
-    """Returns the row splits of rows of the given lengths."""
-    return tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], 0)
-
-
 def lists_of(value: FieldValue, depth: int) -> Lists:
     """Returns the lists of a value that has `depth` dimensions outside the lists."""
     dtype = splits_dtype(value)
@@ -254,7 +250,7 @@ def null_lists_to_empty(value: FieldValue, depth: int = 1) -> FieldValue:
         return value
     kept = tf.cast(tf.where(is_shown)[:, 0], rows.splits.dtype)
     lengths = tf.where(valid, rows.lengths, tf.zeros_like(rows.lengths))
-    return with_rows(index.gather(rows.items, kept), splits_of(lengths))
+    return with_rows(index.gather(rows.items, kept), row_splits_of(lengths))
 
 
 def outer_null_lists_to_empty(value: FieldValue, start: int, depth: int) -> FieldValue:

@@ -64,7 +64,7 @@ def _with_type(records: StructuredTensor, names: Names, kept: ArrowType | None) 
     name, inner = names[0], names[1:]
     field = records._columns[name]
     if inner:
-        return records._updated({name: _with_type(field, inner, kept)}, Path())
+        return records._update({name: _with_type(field, inner, kept)}, Path())
     types = records._metadata.types
     own = None if kept is None else _type_of_items(kept, name, field, records.rank)
     if own is None and name not in types:
