@@ -123,7 +123,7 @@ def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
     """
     if is_masked(spec):
         rank = spec.mask.shape.rank
-        if rank is None:
+        if rank is None or is_union(spec.values):
             return Cast(value_spec(spec, outer))
         return _with_nulls(_wanted(spec.values, outer, arrow), rank - outer)
     if isinstance(spec, StructuredTensorSpec):
