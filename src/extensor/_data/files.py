@@ -22,6 +22,7 @@ from extensor._pruning.fields import FieldsUsed
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
     from google.protobuf.descriptor import Descriptor
     from google.protobuf.message import Message
 
@@ -249,6 +250,8 @@ def parquet(
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
     state: dict[str, Any] | None = None,
+    *,
+    filters: pc.Expression | list[Any] | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Parquet files in structured batches.
 
@@ -278,6 +281,9 @@ def parquet(
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
+        filters: The condition for records, as in `read_parquet`. Row groups that cannot have such
+            records are not read. The columns of the condition are read once more first, to count
+            the records.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its spec depends only on the files'
@@ -303,7 +309,7 @@ def parquet(
         columns = smallest_columns(ParquetPlan(paths), columns)
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("parquet", paths, wanted, passes)
+    return dataset_of_files("parquet", paths, wanted, passes, filters=filters)
 
 
 def proto(

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from extensor._arrow.found_nulls import FoundNulls
+from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.null_counts import nulls_of_footers
 from extensor._formats.parquet.plan import ParquetPlan
-from extensor._formats.parquet.read import batches_of
+from extensor._formats.parquet.read import batches_of, counts_of
 from extensor._formats.parquet.smallest import smallest_columns
 from extensor._pruning.fields import FieldsUsed
 from extensor._streams.source import Group, Source, auto_fields
 from extensor._typing import NullsLike
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    Filters = pc.Expression | Sequence[object]
 
 
 class ParquetSource(Source):
@@ -24,36 +32,43 @@ class ParquetSource(Source):
     Args:
         paths: The files.
         wanted: The arguments `columns` and `schema`.
-        plan: What is read; by default all row groups of the files.
+        filters: The condition for records, as in `read_parquet`. Its columns are read once to count
+            the records.
     """
 
     def __init__(
         self,
         paths: FilePath | Iterable[FilePath],
         wanted: WantedTable,
-        plan: ParquetPlan | None = None,
+        filters: Filters | None = None,
     ) -> None:
-        plan = plan or ParquetPlan(paths, wanted)
+        # Of another process, a list of tuples comes as lists.
+        plan = ParquetPlan(paths, wanted, _with_tuples(filters))
         files = {each.file.path: each.version for each in plan.files}
         super().__init__([each.file for each in plan.files], files)
+        self._counts = (
+            None if plan.filter is None else [counts_of(plan, each) for each in plan.files]
+        )
+        self._set_plan(plan)
+
+    def _set_plan(self, plan: ParquetPlan) -> None:
         self._plan = plan
         self.schema = plan.schema
-        self.groups = [
-            # The footer counts the bytes of all columns.
-            Group(
-                each.file,
-                f"row group {group.number}",
-                group.num_rows,
-                group.num_bytes * each.share,
-                (each, group),
-            )
-            for each in plan.files
-            for group in each.row_groups
-        ]
+        self.groups = []
+        for i, each in enumerate(plan.files):
+            for j, group in enumerate(each.row_groups):
+                rows = group.num_rows if self._counts is None else self._counts[i][j]
+                # The footer counts the bytes of all columns, and of all records.
+                nbytes = group.num_bytes * each.share * rows / max(1, group.num_rows)
+                name = f"row group {group.number}"
+                if rows or self._counts is None:
+                    self.groups.append(Group(each.file, name, rows, nbytes, (each, group)))
 
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with some of their fields; see `Source`."""
-        return ParquetSource((), self._plan.wanted, self._plan.pruned(schema))
+        found = copy.copy(self)
+        found._set_plan(self._plan.pruned(schema))
+        return found
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of row groups of a file; see `Source`."""
@@ -69,7 +84,24 @@ class ParquetSource(Source):
 
     def nulls(self, nulls: NullsLike | None) -> Iterator[FoundNulls]:
         """Yields the nulls of fields; reads only those of which the footers do not tell."""
+        autos = auto_fields(self.schema, nulls)
+        if self._plan.filter is not None:  # the footers tell of all records
+            records_reader(self.schema, nulls)  # raises for policies that fit no field
+            yield from self.nulls_of(autos, nulls)
+            return
         found, unknown = nulls_of_footers(self._plan, nulls)
         yield from found
-        autos = auto_fields(self.schema, nulls)
         yield from self.nulls_of([name for name in unknown if name in autos], nulls)
+
+
+def _with_tuples(filters: Any) -> Any:
+    """Returns a filter with its conditions as tuples: lists of text are what JSON makes of them."""
+    if not isinstance(filters, list):
+        return filters
+    if filters and all(isinstance(each, list) and _is_condition(each) for each in filters):
+        return [tuple(each) for each in filters]
+    return [_with_tuples(each) for each in filters]
+
+
+def _is_condition(found: list[Any]) -> bool:
+    return len(found) == 3 and isinstance(found[0], str) and isinstance(found[1], str)

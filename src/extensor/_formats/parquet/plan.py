@@ -183,7 +183,10 @@ class ParquetPlan:
         """Returns row groups of a file as a part of a pyarrow dataset, to which filters apply."""
         import pyarrow.dataset as ds  # here, because it imports pandas
 
-        options: Any = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+        is_local = file.file.store is None
+        options: Any = ds.ParquetFragmentScanOptions(
+            pre_buffer=not is_local, use_buffered_stream=is_local
+        )
         fields = [f for f in self._partition_fields if f.name not in file.layout.names]
         return ds.ParquetFileFormat(default_fragment_scan_options=options).make_fragment(
             file.file.inner,

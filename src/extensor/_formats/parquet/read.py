@@ -115,6 +115,16 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
     return _wanted(plan, file, table)
 
 
+def counts_of(plan: ParquetPlan, file: PlannedFile) -> list[int]:
+    """Returns how many records of each row group to read fulfil the filter of a plan."""
+    mask, start, counts = _mask(plan, file, file.row_groups), 0, list[int]()
+    for group in file.row_groups:
+        found = mask.slice(start, group.num_rows)
+        counts.append(sum(chunk.true_count for chunk in found.chunks))
+        start += group.num_rows
+    return counts
+
+
 def batches_of(
     plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup], rows: int
 ) -> Iterator[pa.RecordBatch]:

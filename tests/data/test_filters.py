@@ -1,0 +1,126 @@
+"""Streams of Parquet files with `filters=` have the records that `read_parquet` has."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from extensor.errors import DTypeError, FieldError
+from tests.files.range_server import RangeServer
+
+ROWS = [
+    {"n": n, "x": None if n % 7 == 0 else n / 2, "t": f"text {n % 5}", "l": [n] * (n % 3)}
+    for n in range(60)
+]
+TABLE = pa.Table.from_pylist(ROWS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("filtered")
+    for k in range(3):
+        pq.write_table(TABLE.slice(20 * k, 20), folder / f"{k}.parquet", row_group_size=6)
+    return folder
+
+
+def numbers(dataset):
+    return [n for batch in dataset for n in batch["n"].numpy().tolist()]
+
+
+conditions = st.one_of(
+    st.tuples(st.just("n"), st.sampled_from(["<", ">=", "!="]), st.integers(-1, 61)),
+    st.tuples(st.just("t"), st.sampled_from(["=", "!="]), st.sampled_from(["text 1", "text 9"])),
+    st.tuples(st.just("x"), st.just(">"), st.sampled_from([0.0, 3.5, 20.0])),
+)
+filters = st.lists(conditions, min_size=1, max_size=2) | st.lists(
+    st.lists(conditions, min_size=1, max_size=2), min_size=1, max_size=2
+)
+
+
+@given(filters=filters, size=st.integers(1, 9), shuffled=st.booleans(), count=st.integers(1, 4))
+def test_all_passes_have_the_filtered_records(folder, filters, size, shuffled, count):
+    expected = xt.read_parquet(folder, ["n"], filters=filters)["n"].numpy().tolist()
+    shuffle = xt.data.Shuffle(seed=1, window=10) if shuffled else None
+    words = {"columns": ["n"], "filters": filters, "shuffle": shuffle}
+    dataset = xt.data.parquet(folder, size, **words)
+    found = numbers(dataset)
+    assert (sorted(found) if shuffled else found) == expected
+    assert dataset.cardinality() == -(-len(expected) // size)
+    shards = [
+        numbers(xt.data.parquet(folder, size, shard=(i, count), **words)) for i in range(count)
+    ]
+    assert sorted(n for shard in shards for n in shard) == expected
+    step = dataset.cardinality().numpy() // 2
+    state = xt.data.state(xt.data.parquet(folder, size, **words), int(step))
+    assert numbers(xt.data.parquet(folder, size, state=state, **words)) == found[step * size :]
+
+
+def test_the_filter_may_be_of_columns_that_are_not_read(folder):
+    dataset = xt.data.parquet(
+        folder, 4, columns=["l"], filters=(pc.field("t") == "text 1") & (pc.field("n") > 30)
+    )
+    expected = [row["l"] for row in ROWS if row["t"] == "text 1" and row["n"] > 30]
+    assert [row for batch in dataset for row in batch["l"].to_list()] == expected
+
+
+def test_nulls_are_those_of_the_filtered_records(folder):
+    filtered = xt.data.parquet(folder, 4, ["x"], nulls="auto", filters=[("x", ">", 1.0)])
+    assert filtered.element_spec == xt.DenseStructuredTensorSpec(
+        [None], {"x": tf.TensorSpec([None], tf.float64)}
+    )
+    whole = xt.data.parquet(folder, 4, ["x"], nulls="auto", filters=[("n", ">", 1)])
+    assert not filtered.element_spec.is_compatible_with(whole.element_spec)
+
+
+@pytest.mark.whole("starts servers")
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue")
+@pytest.mark.parametrize("given", [[("n", ">", 30)], [[("n", ">", 55)], [("t", "=", "text 1")]]])
+def test_workers_of_the_service_filter_too(folder, given):
+    dataset = xt.data.parquet(folder, 4, filters=given, nulls={"x": "mask"}, shard="service")
+    server = tf.data.experimental.service.DispatchServer()
+    address = server.target.split("://")[1]
+    config = tf.data.experimental.service.WorkerConfig(dispatcher_address=address)
+    worker = tf.data.experimental.service.WorkerServer(config)
+    served = dataset.apply(
+        tf.data.experimental.service.distribute("distributed_epoch", server.target)
+    )
+    expected = xt.read_parquet(folder, ["n"], filters=given)["n"].numpy().tolist()
+    assert sorted(numbers(served)) == expected
+    del worker
+
+
+def test_row_groups_that_cannot_match_are_not_read(folder):
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with RangeServer(files).running() as server:
+        words = {"columns": ["n"], "filters": [("n", "<", 6)]}
+        dataset = xt.data.parquet(f"{server.url}/0.parquet", 3, **words)
+        assert numbers(dataset) == list(range(6))
+        server.requests.clear()
+        list(dataset)
+        # The column of the filter, and the records: no request for the other row groups.
+        *_, last = server.requests
+        metadata = pq.read_metadata(folder / "0.parquet")
+        chunk = metadata.row_group(0).column(0)
+        start = chunk.dictionary_page_offset
+        assert last == ("GET", f"bytes={start}-{start + chunk.total_compressed_size - 1}")
+
+
+BAD = {
+    "a list": ([("l", "=", [1])], DTypeError, "filters"),
+    "no such column": ([("y", "=", 1)], FieldError, "y"),
+    "another type": ([("n", "=", "text")], DTypeError, "filters"),
+    "no filter": ([], DTypeError, "filters"),
+    "a word": ("n > 1", DTypeError, "filters"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_filters_are_the_errors_of_read_parquet(folder, case):
+    given, error, match = BAD[case]
+    for read in (xt.read_parquet, lambda path, **words: xt.data.parquet(path, 4, **words)):
+        with pytest.raises(error, match=match):
+            read(folder, filters=given, nulls="mask")
