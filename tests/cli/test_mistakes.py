@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
     (tmp_path / "text.parquet").write_text("x,y\n1,2\n")
     (tmp_path / "empty.parquet").touch()
-    (tmp_path / "table.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "table.xml").write_text("x,y\n1,2\n")
     (tmp_path / "bad.jsonl").write_text('{"x": 1}\n{"x": \n')
     (tmp_path / "mixed.jsonl").write_text('{"x": 1}\n{"x": "a"}\n')
     (tmp_path / "exits.py").write_text("import sys\nsys.exit(0)\n")
@@ -42,14 +42,14 @@ MISTAKES = {
     "another command": (["shcema"], "No such command 'shcema'"),
     "no file": (["schema"], "Missing argument 'FILE...'"),
     "another option": (["schema", "fine.parquet", "--nope"], "No such option"),
-    "another format": (["schema", "fine.parquet", "--format", "csv"], "is not one of 'parquet'"),
+    "another format": (["schema", "fine.parquet", "--format", "xml"], "is not one of 'parquet'"),
     "a missing file": (["head", "none.parquet"], "none.parquet: expected a file"),
     "a pattern of nothing": (["head", "no-*.parquet"], "at least one file"),
     "a folder of nothing": (["head", "folder"], "at least one file"),
     "a file of another format": (["schema", "text.parquet"], "text.parquet: expected a"),
     "an empty file": (["schema", "empty.parquet"], "empty.parquet: expected a"),
     "a truncated file": (["head", "cut.parquet"], "cut.parquet: expected a"),
-    "a suffix that is not known": (["schema", "table.csv"], "suffix '.csv'. Name the format"),
+    "a suffix that is not known": (["schema", "table.xml"], "suffix '.xml'. Name the format"),
     "broken JSON": (["head", "bad.jsonl"], "bad.jsonl"),
     "JSON of two types": (
         ["convert", "mixed.jsonl", "x.parquet"],
@@ -59,7 +59,7 @@ MISTAKES = {
     "a column that is no path": (["head", "fine.parquet", "-c", "a..b"], "a..b"),
     "a negative count": (["head", "fine.parquet", "-n", "-1"], "-1 is not in the range"),
     "no target": (["convert", "fine.parquet"], "Missing argument"),
-    "a target without format": (["convert", "fine.parquet", "x.csv"], "suffix '.csv'"),
+    "a target without format": (["convert", "fine.parquet", "x.xml"], "suffix '.xml'"),
     "a folder that does not exist": (["convert", "fine.parquet", "no/x.arrow"], "no, which does"),
     "a target that is a folder": (["convert", "fine.parquet", "folder", "--to", "json"], "folder"),
     "records that do not fit": (["convert", "fine.parquet", "x.tfrecord"], "u: expected"),

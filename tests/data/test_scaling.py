@@ -209,5 +209,5 @@ def test_the_processes_know_how_to_make_the_datasets_of_all_files(run_python):
     """
     assert (
         run_python(code).stdout.split("\n")[-2]
-        == "['arrow', 'json', 'parquet', 'proto', 'tfrecord']"
+        == "['arrow', 'csv', 'json', 'parquet', 'proto', 'tfrecord']"
     )

@@ -130,8 +130,8 @@ def csv(
             then part of the static shape.
         row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
             spec.
-        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a
-            MaskedTensor, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
             `xt.from_arrow`.
         shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
             another order.

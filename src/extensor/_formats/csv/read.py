@@ -54,8 +54,9 @@ def read_csv(
             order. Default: all.
         schema: A spec, such as `xt.spec_of(records)`, or a pyarrow Schema. Other fields are not
             read. A nullable field without a column is null.
-        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor, or
-            `xt.fill(value)`; one for all fields, or a dict by path. More in `xt.from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
         row_splits_dtype: The dtype of row splits in a spec. Default: tf.int64, or that of a spec.
         delimiter: The character between values. Default: a comma, and a tab in `.tsv` files.
         names: The names of the fields, if the files have no line with them.
