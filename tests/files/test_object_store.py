@@ -1,5 +1,7 @@
 """Files of an HTTP server are those of the disk, by few requests, or an error that says why not."""
 
+import bisect
+import io
 import sys
 from datetime import timedelta
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor._files import object_store
 from extensor._files.files import file_at
-from extensor._files.ranges import few_ranges
+from extensor._files.ranges import ReadAheadFile, few_ranges
 from extensor.errors import (
     AccessError,
     FormatError,
@@ -113,6 +115,46 @@ def test_few_ranges_contain_all_and_leave_out_the_widest_gap(found):
     assert bytes_read <= whole
     if len(few) == 2:
         assert few[1][0] - few[0][1] > 1 << 20
+
+
+@given(
+    sizes=st.lists(st.integers(1, 50), min_size=1, max_size=8),
+    ahead=st.integers(0, 100),
+    steps=st.lists(st.floats(0, 1, exclude_max=True), max_size=30),
+)
+def test_blocks_are_read_ahead_within_bounds(sizes, ahead, steps):
+    data = bytes(range(256)) * 4
+    ends = np.cumsum(sizes).tolist()
+    blocks = [[(end - size, end)] for size, end in zip(sizes, ends, strict=True)]
+
+    def fetch(ranges):
+        return [memoryview(data)[start:end] for start, end in ranges]
+
+    file = ReadAheadFile(len(data), fetch, blocks, ahead)
+    for at in sorted(int(step * ends[-1]) for step in steps):
+        block = bisect.bisect_right(ends, at)
+        file.seek(at)
+        assert bytes(file.read(1)) == data[at : at + 1]
+        held = [blocks[i][0] for i in file._fetched]
+        before = sum(sizes[max(0, block - 1) : block + 1])
+        assert sum(end - start for start, end in held) <= before + ahead
+    file.seek(0, io.SEEK_END)
+    assert file.read() == b""
+    file.seek(1000)
+    assert bytes(file.read(8)) == data[1000:1008]
+    file.close()
+    assert not file._fetched
+
+
+def test_a_stream_hides_the_latency_of_a_store(server, folder):
+    pq.write_table(TABLE, folder / "groups.parquet", row_group_size=1_000)
+    server.files["groups.parquet"] = (folder / "groups.parquet").read_bytes()
+    server.latency = 0.03
+    dataset = xt.data.parquet(f"{server.url}/groups.parquet", 1000, columns=["c1"])
+    server.most = 0
+    assert sum(batch.shape[0] for batch in dataset) == 40_000
+    assert len([r for r in server.requests if r[0] == "GET"]) == 41
+    assert server.most > 4
 
 
 @pytest.mark.parametrize("bad", ["503", "429", "cut"])

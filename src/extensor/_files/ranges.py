@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 import io
+import os
 from collections.abc import Callable, Sequence
-
-import pyarrow as pa
+from concurrent.futures import Future, ThreadPoolExecutor
 
 Range = tuple[int, int]
 """The first byte of a range, and the one after its last."""
@@ -54,16 +56,76 @@ class RangesFile(io.RawIOBase):
         self._at = max(begin, end)
         if end <= begin:
             return b""
+        return self._read(begin, end)
+
+    def _read(self, begin: int, end: int) -> memoryview:
         for start, data in self._parts:
             if start <= begin and end <= start + len(data):
                 return data[begin - start : end - start]
         return self._fetch([(begin, end)])[0]
 
 
-def ranges_file(size: int, fetch: Fetch, ranges: Sequence[Range]) -> pa.PythonFile:
-    """Returns a file of which ranges are fetched at once, for pyarrow."""
-    parts = zip((start for start, _ in ranges), fetch(ranges), strict=True)
-    return pa.PythonFile(RangesFile(size, fetch, list(parts)), mode="r")
+class ReadAheadFile(RangesFile):
+    """A file that reads blocks of ranges one after another, and the next ones in the background.
+
+    A block is dropped when the one after the next is read.
+
+    Args:
+        size: The size of the file in bytes.
+        fetch: Returns the bytes of ranges.
+        blocks: The ranges of each block, such as those of a row group.
+        ahead: How many bytes of blocks are fetched before they are asked for.
+    """
+
+    def __init__(
+        self, size: int, fetch: Fetch, blocks: Sequence[Sequence[Range]], ahead: int
+    ) -> None:
+        super().__init__(size, fetch, ())
+        self._blocks, self._ahead = blocks, ahead
+        self._fetched: dict[int, Future[Sequence[memoryview]]] = {}
+        starts = [
+            (start, i, j) for i, block in enumerate(blocks) for j, (start, _) in enumerate(block)
+        ]
+        self._places = sorted(starts)
+
+    def _read(self, begin: int, end: int) -> memoryview:
+        at = bisect.bisect_right(self._places, (begin, self._size, self._size)) - 1
+        if at >= 0:
+            _, block, number = self._places[at]
+            start, stop = self._blocks[block][number]
+            if end <= stop:
+                self._move_to(block)
+                return self._fetched[block].result()[number][begin - start : end - start]
+        return super()._read(begin, end)
+
+    def _move_to(self, block: int) -> None:
+        """Fetches a block and those after it, and drops those before."""
+        for old in [each for each in self._fetched if each < block - 1]:
+            del self._fetched[old]
+        waiting = 0
+        for i in range(block, len(self._blocks)):
+            if i > block:
+                waiting += sum(end - start for start, end in self._blocks[i])
+                if waiting > self._ahead:
+                    return
+            if i not in self._fetched:
+                self._fetched[i] = _pool().submit(self._fetch, self._blocks[i])
+
+    def close(self) -> None:
+        """Drops all blocks; those that are not fetched yet will not be."""
+        for future in self._fetched.values():
+            future.cancel()
+        self._fetched.clear()
+        super().close()
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(16, "extensor-fetch")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def few_ranges(ranges: Sequence[Range]) -> list[Range]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._files.files import File, pyarrow_errors
-from extensor._files.ranges import Range, RangesFile, few_ranges, ranges_file
+from extensor._files.ranges import Range, RangesFile, ReadAheadFile, few_ranges
 from extensor.errors import FormatError
 
 # Options that keep memory small. By default pyarrow keeps all data that it has read until the file
@@ -20,6 +20,9 @@ READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
 
 # So many bytes at the end of a file have the footers of most.
 _TAIL = 1 << 16
+
+# How many bytes of the next row groups of a remote file are fetched in the background.
+READ_AHEAD = 1 << 25
 
 _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)
 
@@ -49,7 +52,7 @@ def _stream_of_footer(file: File) -> pa.NativeFile:
 def open_row_groups(
     file: File, metadata: pq.FileMetaData, numbers: Sequence[int], columns: Sequence[str] | None
 ) -> Generator[pq.ParquetFile]:
-    """Yields a remote file of which row groups were fetched, each by one or two requests.
+    """Yields a remote file of which row groups are fetched in order, each by one or two requests.
 
     Args:
         file: The file.
@@ -60,12 +63,10 @@ def open_row_groups(
     Raises:
         FormatError: If the footer is damaged, or the file was replaced.
     """
-    ranges: list[Range] = []
-    for number in numbers:
-        with readable(file.path):
-            ranges += few_ranges(_ranges_of(metadata, number, columns, file.size))
-    stream = ranges_file(file.size, file.fetch, ranges)
-    with stream, parquet_file(file, stream, metadata) as found:
+    with readable(file.path):
+        blocks = [few_ranges(_ranges_of(metadata, each, columns, file.size)) for each in numbers]
+    ahead = ReadAheadFile(file.size, file.fetch, blocks, READ_AHEAD)
+    with pa.PythonFile(ahead, mode="r") as stream, parquet_file(file, stream, metadata) as found:
         yield found
 
 

@@ -186,6 +186,8 @@ def _readable_groups(
         with readable(file.file.path):
             yield
     except FormatError as error:
+        if not isinstance(error.__cause__, (pa.ArrowException, OSError)):
+            raise  # the file was replaced
         for group in groups:
             try:
                 source.read_row_group(group.number, columns=file.columns)
@@ -208,22 +210,25 @@ def _options(file: PlannedFile, groups: Sequence[RowGroup]) -> dict[str, Any]:
 
 def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
     options, numbers = _options(file, groups), [group.number for group in groups]
-    try:
-        if len(groups) == file.num_row_groups:
-            return source.read(**options)
-        return source.read_row_groups(numbers, **options)
-    except pa.ArrowNotImplementedError:
-        if not groups:
-            return source.read_row_groups([], **options)
-        # Arrow cannot join the dictionaries of several row groups inside lists and structs.
-        return pa.concat_tables([source.read_row_group(i, **options) for i in numbers])
+    # Of several row groups, pyarrow reads one column after another; remote files fetch row groups.
+    if file.file.store is None or not groups:
+        try:
+            if len(groups) == file.num_row_groups:
+                return source.read(**options)
+            return source.read_row_groups(numbers, **options)
+        except pa.ArrowNotImplementedError:
+            if not groups:
+                return source.read_row_groups([], **options)
+    # Nor can Arrow join the dictionaries of several row groups inside lists and structs.
+    return pa.concat_tables([source.read_row_group(i, **options) for i in numbers])
 
 
 def _pieces(
     file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], rows: int
 ) -> Iterator[pa.RecordBatch]:
     options, runs = _options(file, groups), [[group.number for group in groups]]
-    if any(contains_type(field.type, pa.types.is_dictionary) for field in file.schema):
+    has_dictionaries = any(contains_type(f.type, pa.types.is_dictionary) for f in file.schema)
+    if has_dictionaries or file.file.store is not None:
         runs = [[group.number] for group in groups]  # as in `_read`
     for numbers in runs:
         yield from source.iter_batches(rows, row_groups=numbers, **options)
