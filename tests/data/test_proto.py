@@ -85,7 +85,7 @@ def test_order_shards_and_states(folder):
 def test_another_process_makes_the_dataset_of_its_serialized_form(folder):
     stream = importlib.import_module("extensor._data.stream")
     dataset = xt.data.proto(folder, Name, 7, nulls=None)
-    made = stream._feed_of(stream.feeds[dataset].serialized)
+    made = stream._made_feed(stream.feeds[dataset].serialized)
     assert names(stream.stream(made)) == EXPECTED
 
 

@@ -265,7 +265,7 @@ def test_another_process_makes_the_dataset_of_its_serialized_form(name, tmp_path
     make, _ = opened(name, tmp_path)
     stream = importlib.import_module("extensor._data.stream")
     dataset = make(7, schema=SCHEMA, shuffle=SHUFFLE)
-    made = stream._feed_of(stream.feeds[dataset].serialized)
+    made = stream._made_feed(stream.feeds[dataset].serialized)
     assert made.plan.digest == stream.feeds[dataset].plan.digest
     assert numbers(stream.stream(made)) == numbers(make(7, schema=SCHEMA, shuffle=SHUFFLE))
 

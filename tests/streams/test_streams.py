@@ -132,7 +132,7 @@ def test_a_stream_holds_a_part_of_the_records(source, target, tmp_path, run_pyth
         f"""
         import pyarrow as pa
         from extensor._streams.sink import write_stream
-        from extensor._streams.read import opened
+        from extensor._streams.read import open_stream
         source = open_stream({str(path)!r})
         format = {format_of(f"x.{target}")!r}
         write_stream(source.batches(), source.schema, {str(tmp_path / f"two.{target}")!r}, format)

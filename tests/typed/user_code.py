@@ -178,7 +178,7 @@ model = trained()
 reveal_type(xt.keras.Input(spec))  # Any: a placeholder, with the attributes of a value
 reveal_type(xt.keras.serialize(spec))  # dict[str, Any]: data for JSON
 reveal_type(model.fit(records, tensor, epochs=2))  # History
-reveal_type(model.evaluate(records, tensor))  # Any: one number or several, as in Keras
+reveal_type(model.evaluate(records, tensor))  # float | list[float] | dict[str, float]
 reveal_type(model.predict(records))  # Any: what the model returns
 reveal_type(model.compile(loss="mse"))  # None
 

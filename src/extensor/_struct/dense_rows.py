@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def to_dense(
     records: StructuredTensor, default_values: Mapping[Any, Any] | None, masked: bool
-) -> FieldValue:
+) -> Any:
     """Returns ragged records as dense ones; see `StructuredTensor.to_dense`."""
     if default_values is None:
         default_values = {}

@@ -182,7 +182,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
     @abc.abstractmethod
     def _describe(self) -> StructuredTensorSpec: ...
 
-    def field_value(self, path: PathLike) -> FieldValue:
+    def field_value(self, path: PathLike) -> Any:
         """Returns the value of a field, for all records.
 
         Args:
@@ -407,7 +407,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def to_dense(
         self, default_values: Mapping[Any, Any] | None = None, masked: bool = False
-    ) -> FieldValue:
+    ) -> Any:
         """Returns the records with rows filled up to the longest one.
 
         Lists inside the records stay ragged; the filled records have empty lists.

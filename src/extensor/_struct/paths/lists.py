@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from extensor._types.masked.value import MaskedTensor
 
 
-def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> FieldValue:
+def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns the number of items of each list.
 
     Args:
@@ -73,7 +73,7 @@ def num(st: StructuredTensor, path: PathLike, target: PathLike | None = None) ->
 
 def local_index(
     st: StructuredTensor, path: PathLike, target: PathLike | None = None, from_end: bool = False
-) -> FieldValue:
+) -> Any:
     """Returns the position of each item in its list, from 0.
 
     Args:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from extensor._struct.tensor import StructuredTensor
 
 
-def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> FieldValue:
+def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns where a field is null, as bools.
 
     Args:
@@ -92,7 +92,7 @@ def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None
     return _flagged(st, target, flags, depth)
 
 
-def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) -> FieldValue:
+def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) -> Any:
     """Returns where a field has a value: a value that is not null, or a list that is not empty.
 
     Args:
@@ -366,7 +366,7 @@ def _without_masks(records: StructuredTensor, names: Names) -> StructuredTensor:
 
 def firsts(
     st: StructuredTensor, path: PathLike, target: PathLike | None = None
-) -> StructuredTensor:
+) -> Any:
     """Returns the first item of each list; null where a list is empty.
 
     Args:
@@ -438,7 +438,7 @@ def singletons(
 
 def pad(
     st: StructuredTensor, path: PathLike, n: int, value: object | None = None, clip: bool = False
-) -> StructuredTensor:
+) -> Any:
     """Returns the records with at least `n` items in each list.
 
     Args:

@@ -25,7 +25,7 @@ def argsort(
     axis: int = -1,
     descending: bool = False,
     target: PathLike | None = None,
-) -> FieldValue:
+) -> Any:
     """Returns the positions that sort each list; equal items keep their order.
 
     Args:
@@ -118,7 +118,7 @@ def groups(keys: FieldValue, rows: Lists) -> tuple[Any, Any, Any]:
 
 def argmax(
     st: StructuredTensor, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
-) -> FieldValue:
+) -> Any:
     """Returns the position of the largest item of each list, the first of equal ones.
 
     Args:
@@ -148,7 +148,7 @@ def argmax(
 
 def argmin(
     st: StructuredTensor, path: PathLike, by: PathLike | None = None, target: PathLike | None = None
-) -> FieldValue:
+) -> Any:
     """Returns the position of the smallest item of each list: see `argmax`.
 
     >>> import extensor as xt
