@@ -364,9 +364,7 @@ def _without_masks(records: StructuredTensor, names: Names) -> StructuredTensor:
     return records.with_updates({names[:1]: value}, validate=False)
 
 
-def firsts(
-    st: StructuredTensor, path: PathLike, target: PathLike | None = None
-) -> Any:
+def firsts(st: StructuredTensor, path: PathLike, target: PathLike | None = None) -> Any:
     """Returns the first item of each list; null where a list is empty.
 
     Args:
