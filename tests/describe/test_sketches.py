@@ -47,8 +47,10 @@ def test_quantiles_of_few_numbers_are_those_of_numpy(values, rank):
     assert found.rank_error == 0.0
     if values:
         assert found.quantile(rank) == np.quantile(values, rank, method="inverted_cdf")
+        assert found.median == pytest.approx(np.median(np.array(values, float)), rel=1e-12)
     else:
         assert math.isnan(found.quantile(rank))
+        assert math.isnan(found.median)
 
 
 def test_quantiles_of_many_numbers_are_within_the_error():

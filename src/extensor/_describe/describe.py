@@ -75,8 +75,8 @@ def describe(
     2 records
     path        type    values  nulls  min  median  mean  max  most frequent
     title       string       2   0.0%                          Tea 100.0%
-    minutes     list         2   0.0%    0       0     1    2  (lengths)
-    minutes[*]  int32        2   0.0%    2       2   3.5    5  std 1.5
+    minutes     list         2   0.0%    0       1     1    2  (lengths)
+    minutes[*]  int32        2   0.0%    2     3.5   3.5    5  std 1.5
     """
     datasketches()  # raises before the first read
     wanted = None if columns is None else WantedTable(columns)

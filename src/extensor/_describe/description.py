@@ -95,7 +95,7 @@ class Description:
         >>> print(train.compare(serving))
         1 of 1 paths drifted
         path  drifted  statistic           distance  limit  because
-        age   yes      Kolmogorov-Smirnov     0.500  0.100  medians 39 and 19
+        age   yes      Kolmogorov-Smirnov     0.500  0.100  medians 39.5 and 19.5
         """
         _expect_description(other)
         drifts = drifts_between(self.paths, other.paths, threshold, thresholds)

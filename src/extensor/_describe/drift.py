@@ -88,7 +88,7 @@ def _drift(
         return Drift(path, "type", 1.0, threshold, f"{one.type} and {other.type}")
     found = [_drift_of_nulls(one, other, threshold)]
     if one.numbers is not None and other.numbers is not None:
-        medians = [each.text_of(each.numbers.quantile(0.5)) for each in (one, other)]  # pyright: ignore
+        medians = [each.text_of(each.numbers.median) for each in (one, other)]  # pyright: ignore
         reason = f"medians {medians[0]} and {medians[1]}"
         found.append(_drift_of_numbers(path, one.numbers, other.numbers, threshold, reason))
     if one.lengths is not None and other.lengths is not None:

@@ -163,7 +163,8 @@ def _facts(each: PathStatistics) -> Iterator[tuple[str, str]]:
     arrow = _LENGTH if of else each.type
     if found.count:
         yield f"smallest{of}", number_text(found.min, arrow)
-        quartiles = [number_text(found.quantile(rank), arrow) for rank in (0.25, 0.5, 0.75)]
+        ranks = (found.quantile(0.25), found.median, found.quantile(0.75))
+        quartiles = [number_text(each, arrow) for each in ranks]
         yield "quartiles", "; ".join(quartiles) if is_time(arrow) else " / ".join(quartiles)
         yield f"largest{of}", number_text(found.max, arrow)
         yield "mean", number_text(found.mean, arrow)

@@ -141,6 +141,15 @@ class Numbers:
             return math.nan
         return float(self._sketch.get_quantile(rank, True))
 
+    @property
+    def median(self) -> float:
+        """The median as np.median computes it; of more numbers than are kept, `quantile(0.5)`."""
+        middle = self.quantile(0.5)
+        if self.count % 2 or not self.count or self.rank_error:
+            return middle
+        # With an even count, the mean of the two in the middle.
+        return middle + (self.quantile((self.count + 1) / (2 * self.count)) - middle) / 2
+
     def share_up_to(self, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Returns the share of the numbers that are at most each point.
 

@@ -69,7 +69,7 @@ def _row(each: PathStatistics) -> list[str]:
     found = each.numbers or each.lengths
     if found is None or not found.count:
         return [*row, "", "", "", "", top_text(each)]
-    numbers = (found.min, found.quantile(0.5), found.mean, found.max)
+    numbers = (found.min, found.median, found.mean, found.max)
     is_length = each.numbers is None
     texts = [number_text(n, _LENGTH if is_length else each.type) for n in numbers]
     if is_length:

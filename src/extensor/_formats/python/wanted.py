@@ -123,9 +123,11 @@ def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
     """
     if is_masked(spec):
         rank = spec.mask.shape.rank
-        if rank is None or is_union(spec.values):
-            return Cast(value_spec(spec, outer))
-        return _with_nulls(_wanted(spec.values, outer, arrow), rank - outer)
+        if rank is not None:
+            found = _with_nulls(_wanted(spec.values, outer, arrow), rank - outer)
+            if found is not None:
+                return found
+        return Cast(value_spec(spec, outer))
     if isinstance(spec, StructuredTensorSpec):
         return wanted_records(spec, outer)
     if is_union(spec):
@@ -151,10 +153,12 @@ def _in_lists(wanted: Wanted, spec: tf.TypeSpec, outer: int, rank: int) -> Wante
     return wanted
 
 
-def _with_nulls(wanted: Wanted, depth: int) -> Wanted:
-    if depth <= 0 or not isinstance(wanted, Lists):
-        return replace(wanted, nullable=True)
-    return replace(wanted, items=_with_nulls(wanted.items, depth - 1))
+def _with_nulls(wanted: Wanted, depth: int) -> Wanted | None:
+    """Returns what is wanted with nulls below some lists; None for values of a union."""
+    if depth > 0 and isinstance(wanted, Lists):
+        items = _with_nulls(wanted.items, depth - 1)
+        return None if items is None else replace(wanted, items=items)
+    return None if isinstance(wanted, Variants) else replace(wanted, nullable=True)
 
 
 def ragged_dimensions(spec: tf.TypeSpec) -> int:
