@@ -7,7 +7,7 @@ or has another range. obstore checks the ranges of answers, and repeats requests
 from __future__ import annotations
 
 import contextlib
-import io
+import functools
 import os
 import re
 from collections.abc import Generator, Iterable, Sequence
@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from extensor._files.ranges import RangesFile
 from extensor.errors import (
     AccessError,
     ExtensorError,
@@ -285,7 +286,7 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
             obstore.copy(self.store, src, dest)
 
 
-class StoredObject(io.RawIOBase):
+class StoredObject(RangesFile):
     """An object of a store as a file, which reads at least a page by each request.
 
     Args:
@@ -294,41 +295,13 @@ class StoredObject(io.RawIOBase):
     """
 
     def __init__(self, handler: StoreHandler, path: str) -> None:
-        self._handler, self._path = handler, path
-        self._size = int(handler.meta(path)["size"])
-        self._at = 0
-        self._start, self._page = 0, memoryview(b"")
+        size = int(handler.meta(path)["size"])
+        super().__init__(size, functools.partial(handler.fetch, path), ())
 
-    def readable(self) -> bool:
-        """Returns True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Returns True."""
-        return True
-
-    def tell(self) -> int:
-        """Returns the position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Moves to a position."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Returns the bytes from the position on."""
-        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
-        if end <= self._at:
-            return b""
-        if self._at < self._start or end > self._start + len(self._page):
-            stop = min(max(end, self._at + _PAGE), self._size)
-            [self._page] = self._handler.fetch(self._path, [(self._at, stop)])
-            self._start = self._at
-        data = self._page[self._at - self._start : end - self._start]
-        self._at = end
-        return bytes(data)
+    def _read_missing(self, begin: int, end: int) -> memoryview:
+        page = super()._read_missing(begin, min(max(end, begin + _PAGE), self._size))
+        self._parts = [(begin, page)]
+        return page[: end - begin]
 
 
 class _Upload:

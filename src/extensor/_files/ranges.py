@@ -62,6 +62,9 @@ class RangesFile(io.RawIOBase):
         for start, data in self._parts:
             if start <= begin and end <= start + len(data):
                 return data[begin - start : end - start]
+        return self._read_missing(begin, end)
+
+    def _read_missing(self, begin: int, end: int) -> memoryview:
         return self._fetch([(begin, end)])[0]
 
 
