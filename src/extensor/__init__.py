@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from extensor._formats.tfrecord.parsed import from_tf_example, from_tf_sequence_example
     from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "AutoCompositeTensor",

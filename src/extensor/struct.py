@@ -9,6 +9,8 @@ from extensor._struct.from_tf import from_tf, to_tf
 from extensor._struct.other_names import OF_PATHS as _OF_PATHS
 from extensor._struct.other_names import no_attribute as _no_attribute
 from extensor._struct.paths.compute import apply, cast, map_values, rename
+from extensor._struct.paths.earlier_names import INSTEAD as _EARLIER
+from extensor._struct.paths.earlier_names import function_of as _function_of
 from extensor._struct.paths.group import cartesian, combinations, group_by, unflatten
 from extensor._struct.paths.lists import (
     explode,
@@ -81,4 +83,6 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would find any name
 
     def __getattr__(name):
+        if name in _EARLIER:
+            return _function_of(name)
         raise _no_attribute("module 'extensor.struct'", name, _OF_PATHS)

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor._struct.other_names import OF_MODULE, OF_PATHS, OF_RECORDS
-from extensor.errors import DTypeError, MissingAttributeError
+from extensor._struct.paths.earlier_names import INSTEAD
+from extensor.errors import DTypeError, MissingAttributeError, StructureError
 
 DENSE = xt.DenseStructuredTensor(
     [2], {"name": tf.constant([1, 2]), "list": tf.ragged.constant([[1], []])}
@@ -53,8 +54,35 @@ def test_names_that_nothing_has_raise_as_python_does():
     assert pickle.loads(pickle.dumps(DENSE)).to_py() == DENSE.to_py()
     with pytest.raises(AttributeError, match=r"'from_polars'. Write xt.from_arrow\(table\)"):
         _ = xt.from_polars
-    with pytest.raises(AttributeError, match=r"'extensor.struct' has no .* 'size'. Write xt.str"):
-        _ = xt.struct.size
+    with pytest.raises(AttributeError, match=r"'extensor.struct' has no .* 'is_none'. Write xt."):
+        _ = xt.struct.is_none
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_a_name_of_0_2_warns_and_does_what_it_did(name):
+    message = rf"xt\.struct\.{name} goes away in 0\.4\. Write xt\.struct\."
+    with pytest.warns(DeprecationWarning, match=message) as found:
+        earlier = getattr(xt.struct, name)
+    assert found[0].filename == __file__
+    assert name not in dir(xt.struct)
+    arguments = {"size": ("count",), "index": ("position",), "truncate": (5,)}[name]
+    assert (
+        earlier(DENSE, "list", *arguments).to_py()
+        == eval(INSTEAD[name], {"xt": xt, "records": DENSE}).to_py()
+    )
+
+
+def test_the_page_on_stability_lists_the_deprecated_names(request):
+    page = (request.config.rootpath / "docs/stability.md").read_text()
+    rows = page.partition("| deprecated |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert {row.partition("xt.struct.")[2].partition("(")[0] for row in rows} == set(INSTEAD)
+
+
+def test_a_negative_limit_of_truncate_is_still_an_error():
+    with pytest.warns(DeprecationWarning):
+        truncate = xt.struct.truncate
+    with pytest.raises(StructureError, match="limit: expected 0 or more items, got -1"):
+        truncate(DENSE, "list", -1)
 
 
 FRAMES = {

@@ -82,11 +82,8 @@ OF_PATHS = {
     "drop_none": 'xt.struct.drop_null(records, "list")',
     "fill_none": 'xt.struct.fill_null(records, "name", 0)',
     "filter": 'xt.struct.filter_by(records, "list", records["list"] > 0)',
-    "index": 'xt.struct.local_index(records, "list", "position")',
     "is_none": 'xt.struct.is_null(records, "name")',
     "pad_none": 'xt.struct.pad(records, "list", 5)',
-    "size": 'xt.struct.num(records, "list", "count")',
-    "truncate": 'xt.struct.slice(records, "list", stop=5)',
 }
 """What to write for a name that `extensor.struct` does not have; some are names of awkward."""
 
