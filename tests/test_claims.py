@@ -60,8 +60,8 @@ CLAIMS = {
     "embedding_and_pooling_take_ragged": (
         "docs/asked.md",
         "`Embedding` and `GlobalAveragePooling1D` do",
-        "predicted(lambda x: keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(9, 4)(x)),"
-        " tf.ragged.constant([[1, 2], [3]]), 'int32')",
+        "predicted(lambda x: keras.layers.GlobalAveragePooling1D()("
+        "keras.layers.Embedding(9, 4)(x)), tf.ragged.constant([[1, 2], [3]]), 'int32')",
         [2, 4],
     ),
     "dense_takes_no_ragged": (
@@ -140,7 +140,8 @@ CLAIMS = {
     "their_records_fail_in_map": (
         "docs/migrate/structured-tensor.md",
         "`dataset.map(f).batch(n)` of records with lists | fails in the graph",
-        "error_of(lambda: list(tf.data.Dataset.from_tensor_slices(records).map(lambda r: r).batch(2)))",
+        "error_of(lambda: list(tf.data.Dataset.from_tensor_slices(records)"
+        ".map(lambda r: r).batch(2)))",
         "Error: ",
     ),
     "examples_have_few_dtypes": (

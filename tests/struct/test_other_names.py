@@ -79,7 +79,7 @@ def test_the_page_on_stability_lists_the_deprecated_names(request):
 
 
 def test_a_negative_limit_of_truncate_is_still_an_error():
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="truncate goes away"):
         truncate = xt.struct.truncate
     with pytest.raises(StructureError, match="limit: expected 0 or more items, got -1"):
         truncate(DENSE, "list", -1)
