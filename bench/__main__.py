@@ -25,6 +25,7 @@ import tensorflow as tf
 from bench import (
     arrow_rows,
     auto_rows,
+    command_rows,
     data_rows,
     database_rows,
     dispatch_rows,
@@ -115,6 +116,7 @@ def main() -> int:
             *file_rows.rows(),
             *database_rows.rows(),
             *table_rows.rows(),
+            *command_rows.rows(),
             *dispatch_rows.rows(),
             *plain_rows.rows(),
             *proto_rows.rows(),

@@ -2,6 +2,6 @@
 
 import sys
 
-from extensor._cli.main import main
+from extensor_command.main import main
 
 sys.exit(main())

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor._cli.main import main
+from extensor_command.main import main
 
 RECORDS = [
     {"title": "Tea", "minutes": 5, "steps": [{"text": "boil", "temp": 100.0}]},

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from extensor._cli.data_service import started_dispatcher, started_worker
-from extensor._cli.main import main
+from extensor_command.main import main
 
 
 def test_a_dispatcher_and_a_worker_start_and_read_a_dataset():

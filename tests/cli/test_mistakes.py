@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import extensor as xt
-from extensor._cli.main import main
+from extensor_command.main import main
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_help_is_on_the_standard_output(words, capfd):
 
 
 def test_every_command_has_help_with_an_example(capfd):
-    from extensor._cli.commands import extensor
+    from extensor_command.commands import extensor
 
     for name in extensor.commands:
         assert main([name, "--help"]) == 0
@@ -217,7 +217,7 @@ def test_without_click_the_command_names_the_extra(run_python):
         """
         import sys
         sys.modules["click"] = None
-        from extensor._cli.main import main
+        from extensor_command.main import main
         sys.exit(main(["schema", "x.parquet"]))
         """,
         check=False,
@@ -234,7 +234,7 @@ def test_without_the_sketches_describe_names_the_extra(run_python, tmp_path):
         f"""
         import sys
         sys.modules["datasketches"] = None
-        from extensor._cli.main import main
+        from extensor_command.main import main
         sys.exit(main(["describe", {str(tmp_path / "x.parquet")!r}]))
         """,
         check=False,

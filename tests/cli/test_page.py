@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from extensor._cli.main import main
+from extensor_command.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 RECIPES = """\

@@ -1,38 +1,25 @@
-"""The commands and their options."""
+"""The commands and their options. What a command does is imported when it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
-import pyarrow as pa
-
-from extensor import __version__
-from extensor._arrow.arrow_type import is_list
-from extensor._cli.data_service import data_service
-from extensor._cli.laws_command import check_laws
-from extensor._cli.nulls_option import fill_of, option_for, paths_in
-from extensor._cli.serve_check import serve_report
-from extensor._describe.describe import describe as describe_records
-from extensor._formats.json.text import json_text
-from extensor._path import Path
-from extensor._progress import progress_bar
-from extensor._streams.formats import SUFFIXES, known_format
-from extensor._streams.read import open_stream
-from extensor._streams.sink import write_stream
-from extensor.errors import NullError
 
 FINE, FOUND = 0, 1
 """The exit codes: all is well; a check found a fault."""
 
-_FORMATS = click.Choice(list(SUFFIXES))
+FORMATS = ("parquet", "arrow", "csv", "json", "tfrecord")
+"""The formats, as in `extensor._streams.formats`, whose import loads TensorFlow."""
+
+_FORMAT = click.Choice(FORMATS)
+# Shells complete the names of files; a command checks itself what it is given.
+_PATH = click.Path(readable=False)
 _EXIT = (
     "Exit codes: 0, all is well; 1, a check found a fault; 2, the command could not do its work."
 )
 
-_files = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+_files = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_PATH)
 _format = click.option(
-    "--format", type=_FORMATS, help="The format of the files. Default: that of their suffix."
+    "--format", type=_FORMAT, help="The format of the files. Default: that of their suffix."
 )
 _columns = click.option(
     "--column",
@@ -53,7 +40,7 @@ _progress = click.option(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT,
 )
-@click.version_option(__version__, "-V", "--version", prog_name="extensor")
+@click.version_option(None, "-V", "--version", package_name="extensor", prog_name="extensor")
 def extensor() -> None:
     """Look at, convert and check files of nested records, and models that take them.
 
@@ -68,27 +55,10 @@ def extensor() -> None:
 @_format
 def schema(files: tuple[str, ...], format: str | None) -> None:
     """Print the type of each path of the records."""
-    source = open_stream(files, None, format)
-    rows = [(path, _label(field)) for path, field in paths_in(source.schema)]
-    width = max((len(path) for path, _ in rows), default=0)
-    number = source.num_records
-    noun = "record" if number == 1 else "records"
-    click.echo(source.format if number is None else f"{source.format}, {number:,} {noun}")
-    for path, text in rows:
-        click.echo(f"{path:{width}}  {text}".rstrip())
+    from extensor._cli.records import schema_lines
 
-
-def _label(field: pa.Field) -> str:
-    """Returns the type of a path; the paths inside have their own."""
-    arrow, note = field.type, "" if field.nullable else " not null"
-    if pa.types.is_struct(arrow):
-        return f"record{note}"
-    if is_list(arrow):
-        size = f" of {arrow.list_size}" if pa.types.is_fixed_size_list(arrow) else ""
-        return f"list{size}{note}"
-    if pa.types.is_map(arrow) or pa.types.is_union(arrow):
-        return f"{'map' if pa.types.is_map(arrow) else 'union'}{note}"
-    return f"{arrow}{note}"
+    for line in schema_lines(files, format):
+        click.echo(line)
 
 
 @extensor.command(
@@ -101,23 +71,20 @@ def _label(field: pa.Field) -> str:
 @_format
 def head(files: tuple[str, ...], count: int, columns: tuple[str, ...], format: str | None) -> None:
     """Print the first records as JSON, one a line."""
-    source = open_stream(files, columns or None, format)
-    for batch in source.batches() if count else ():
-        for text in json_text(batch.slice(0, count).to_struct_array(), Path(), True).to_pylist():
-            click.echo(text)
-        count -= min(count, batch.num_rows)
-        if not count:
-            break
+    from extensor._cli.records import first_records
+
+    for line in first_records(files, count, columns or None, format):
+        click.echo(line)
 
 
 @extensor.command(
     short_help="Write records in another format.",
     epilog="Example: extensor convert recipes.jsonl.gz recipes.parquet",
 )
-@click.argument("sources", metavar="IN...", nargs=-1, required=True)
-@click.argument("target", metavar="OUT")
-@click.option("--from", "source_format", type=_FORMATS, help="The format of IN.")
-@click.option("--to", "target_format", type=_FORMATS, help="The format of OUT.")
+@click.argument("sources", metavar="IN...", nargs=-1, required=True, type=_PATH)
+@click.argument("target", metavar="OUT", type=_PATH)
+@click.option("--from", "source_format", type=_FORMAT, help="The format of IN.")
+@click.option("--to", "target_format", type=_FORMAT, help="The format of OUT.")
 @click.option("--float32", is_flag=True, help="Write float64 as float32, with fewer digits.")
 @click.option("--allow-nan", is_flag=True, help="Write NaN and Infinity, which are not JSON.")
 @click.option(
@@ -147,23 +114,18 @@ def convert(
     is replaced. JSON and TFRecord files are read twice, the first time to find out their types.
     TFRecord holds no float64 (give --float32), and no lists of lists of lists.
     """
-    kind = known_format(target, target_format)  # raises before anything is read
-    source = open_stream(sources, columns or None, source_format)
-    with progress_bar("convert", progress, source.num_records, extra="cli") as advance:
+    from extensor._cli.records import convert_files
 
-        def counted() -> Iterator[pa.RecordBatch]:
-            for batch in source.batches():
-                yield batch
-                advance(batch.num_rows)
-
-        filled = dict(fill_of(each, source.schema) for each in nulls)
-        try:
-            write_stream(counted(), source.schema, target, kind, float32, allow_nan, filled)
-        except NullError as error:
-            fix = (
-                f"Give a value in place of the nulls: {option_for(str(error.path), source.schema)}"
-            )
-            raise NullError(error.path, error.expected, error.received, fix) from error
+    convert_files(
+        sources,
+        target,
+        columns or None,
+        formats=(source_format, target_format),
+        float32=float32,
+        allow_nan=allow_nan,
+        nulls=nulls,
+        progress=progress,
+    )
 
 
 @extensor.command(
@@ -171,10 +133,11 @@ def convert(
     epilog="Example: extensor describe train.parquet --compare serving.parquet",
 )
 @_files
-@click.option("--html", metavar="OUT", help="Also write a page with histograms.")
+@click.option("--html", metavar="OUT", type=_PATH, help="Also write a page with histograms.")
 @click.option(
     "--compare",
     metavar="OTHER",
+    type=_PATH,
     multiple=True,
     help="Other files; exit with 1 if the values of a path have drifted there.",
 )
@@ -197,6 +160,8 @@ def describe(
     progress: bool | None,
 ) -> int:
     """Print statistics of each path: counts, nulls, lengths, quantiles, frequent strings."""
+    from extensor._describe.describe import describe as describe_records
+
     found = describe_records(files, columns or None, format=format, progress=progress)
     shown, code = found, FINE
     if compare:
@@ -220,6 +185,8 @@ def check(value: str) -> int:
     MODULE is imported, also from the working directory. VALUE is a name in it: a value, a list of
     values of one type, a spec, or a function without arguments that returns one of these.
     """
+    from extensor._cli.laws_command import check_laws
+
     broken = check_laws(value)
     click.echo(broken or f"{value} keeps the laws of extension types.")
     return FOUND if broken else FINE
@@ -230,17 +197,65 @@ def check(value: str) -> int:
     short_help="Check that a server can run a SavedModel.",
     epilog="Example: extensor serve-check models/recipes/1",
 )
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=_PATH)
 def serve_check(model: str) -> int:
     """Check that a server can run a SavedModel, and print its signatures and example requests.
 
     Each signature is called once, with an example that the request shows: its JSON is that of
     TensorFlow Serving.
     """
+    from extensor._cli.serve_check import serve_report
+
     lines, faults = serve_report(model)
     for line in [*lines, *(f"Fault: {fault}" for fault in faults)]:
         click.echo(line)
     return FOUND if faults else FINE
 
 
-extensor.add_command(data_service)
+_PORT = click.option("--port", type=int, default=0, help="Default: any free port.")
+
+
+@extensor.group(
+    "data-service",
+    short_help="Start a process of tf.data service.",
+    epilog="Example: extensor data-service dispatcher --port 5050",
+)
+def data_service() -> None:
+    """Start a process of tf.data service, which reads datasets of xt.data for trainers.
+
+    It prints its address, and runs until it gets SIGINT or SIGTERM.
+    """
+
+
+@data_service.command(
+    epilog="Example: extensor data-service dispatcher --port 5050 --work-dir state"
+)
+@_PORT
+@click.option(
+    "--work-dir",
+    metavar="FOLDER",
+    help="For the state, so that a dispatcher with this port and folder can be started again.",
+)
+def dispatcher(port: int, work_dir: str | None) -> None:
+    """Divide datasets among workers."""
+    from extensor._cli.data_service import serve, started_dispatcher
+
+    server = started_dispatcher(port, work_dir)
+    serve(server, f"dispatcher: {server.target}")
+
+
+@data_service.command(
+    epilog="Example: extensor data-service worker --dispatcher host:5050 --port 5051"
+)
+@click.option("--dispatcher", metavar="HOST:PORT", required=True, help="Of the dispatcher.")
+@_PORT
+@click.option(
+    "--address",
+    metavar="HOST:PORT",
+    help="By which trainers reach this worker; %port% is its port. Default: localhost:%port%.",
+)
+def worker(dispatcher: str, port: int, address: str | None) -> None:
+    """Read and convert records."""
+    from extensor._cli.data_service import serve, started_worker
+
+    serve(started_worker(dispatcher, port, address), f"worker: of {dispatcher}")

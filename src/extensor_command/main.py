@@ -6,11 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import pyarrow as pa
-
-from extensor._dependency import needed
-from extensor.errors import ExtensorError, MissingDependencyError
-
 FAILED = 2
 """The exit code of a command that could not do its work."""
 
@@ -32,10 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after `extensor`. Default: those of the process.
     """
     try:
-        click = needed("click", "cli", "extensor")
-    except MissingDependencyError as error:
-        return _failed(f"the command line needs the package click. {error.fix}")
-    from extensor._cli.commands import extensor
+        import click
+    except ImportError:
+        fix = 'pip install "extensor[cli]"'
+        return _failed(f"the command line needs the package click. {fix}")
+    from extensor_command.commands import extensor
 
     try:
         if "_EXTENSOR_COMPLETE" in os.environ:  # a shell asks for completions
@@ -57,13 +53,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Python flushes the output once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return _NO_READER
-    except (ExtensorError, OSError, pa.ArrowException) as error:
+    except Exception as error:
+        if not _is_of_the_user(error):
+            raise
         return _failed(_message(error))
     return code if isinstance(code, int) else 0
 
 
-def _message(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, ExtensorError):
+def _is_of_the_user(error: Exception) -> bool:
+    """Returns whether an error tells of the files or the machine, and not of a bug."""
+    import pyarrow as pa  # not before a command has run
+
+    errors = sys.modules.get("extensor.errors")  # also where TensorFlow is missing
+    is_ours = errors is not None and isinstance(error, errors.ExtensorError)
+    return is_ours or isinstance(error, (OSError, pa.ArrowException))
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and not hasattr(error, "fix"):
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     fix = getattr(error, "fix", None) or ""
     for theirs, ours in _FIXES.items():
