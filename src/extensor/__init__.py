@@ -16,6 +16,7 @@ from extensor._auto.decorator import (
     auto_composite_tensor,
     is_deferred_assertion_context,
 )
+from extensor._converter import register_converters
 from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._functions.fold import foldl, foldr
@@ -209,6 +210,20 @@ _FORMATS = {
 }
 """The functions of formats, and their modules, which take a third of the time of the import."""
 
+register_converters(
+    {
+        "extensor._arrow.capsule": "array_capsules stream_capsule",
+        "extensor._arrow.times_of_text": "records_with_times",
+        "extensor._arrow.wanted_table": "records_of_spec",
+        "extensor._formats.pandas.write": "to_pandas",
+        "extensor._formats.python.class_of_spec": "python_class",
+        "extensor._formats.python.constant": "is_data of_spec",
+        "extensor._formats.python.instances": "to_objects",
+        "extensor._struct.difference": "mismatch mismatch_of_records without_extra",
+        "extensor._struct.display.html": "spec_html",
+        "extensor._struct.display.text": "tree",
+    }
+)
 install()
 _keras_loading.register()
 _keras_values.install()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._converter import converter
 from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
@@ -178,10 +179,7 @@ def difference_of_records(want: object, have: object, path: str) -> DTypeError |
     Returns:
         The error; None unless both have records, and these do not cast.
     """
-    from extensor._struct.difference import mismatch
-    from extensor._struct.spec import has_records
-
-    return mismatch(want, have, path) if has_records(want) and has_records(have) else None
+    return converter("mismatch_of_records")(want, have, path)
 
 
 def type_text(value: object) -> str:

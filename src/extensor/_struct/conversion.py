@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from extensor._converter import converter
 from extensor._path import Path
 from extensor._struct import masked, to_python
 from extensor._struct.records import RecordsBase
@@ -82,9 +83,7 @@ class Conversions(RecordsBase):
         >>> xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]}).to_objects(Recipe)
         [Recipe(title='Tea'), Recipe(title='Soup')]
         """
-        from extensor._formats.python.instances import to_objects
-
-        return to_objects(self, cls)
+        return converter("to_objects")(self, cls)
 
     def to_pandas(self: Any) -> pd.DataFrame:
         """Returns the records as a pandas DataFrame; `xt.to_pandas` says how.
@@ -96,9 +95,7 @@ class Conversions(RecordsBase):
         0  bread
         1    tea
         """
-        from extensor._formats.pandas.write import to_pandas
-
-        return to_pandas(self)
+        return converter("to_pandas")(self)
 
     def numpy(self: Any) -> dict[str, Any]:
         """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.
@@ -120,12 +117,8 @@ class Conversions(RecordsBase):
 
     def __arrow_c_array__(self: Any, requested_schema: object = None) -> tuple[Any, Any]:
         """Returns the records as capsules of the Arrow PyCapsule interface."""
-        from extensor._arrow.capsule import array_capsules
-
-        return array_capsules(self, requested_schema)
+        return converter("array_capsules")(self, requested_schema)
 
     def __arrow_c_stream__(self: Any, requested_schema: object = None) -> object:
         """Returns the records as a capsule of an Arrow stream of one batch."""
-        from extensor._arrow.capsule import stream_capsule
-
-        return stream_capsule(self, requested_schema)
+        return converter("stream_capsule")(self, requested_schema)

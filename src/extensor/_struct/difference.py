@@ -95,6 +95,11 @@ def mismatch(
     )
 
 
+def mismatch_of_records(want: tf.TypeSpec, have: tf.TypeSpec, at: str) -> DTypeError | None:
+    """Returns the error of `mismatch`; None also if one of the specs has no records in it."""
+    return mismatch(want, have, at) if has_records(want) and has_records(have) else None
+
+
 def differences(
     want: tf.TypeSpec, have: tf.TypeSpec, path: Path, total: bool
 ) -> Iterator[Difference]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
+from extensor._converter import converter
 from extensor._path import Path, PathLike
 from extensor._protocol.stackable_spec import StackableTypeSpec, stacks_by_components
 from extensor._protocol.tree import map_shapes, with_items
@@ -183,30 +184,22 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """Casts as `cast`, with its arguments `extra` and `times` as a request."""
         describe = getattr(value, "__tf_type_spec__", None)
         if describe is None and not isinstance(value, tf.TypeSpec):
-            from extensor._formats.python.constant import is_data, of_spec
-
-            if is_data(value):
-                return of_spec(value, self, request=request)
+            if converter("is_data")(value):
+                return converter("of_spec")(value, self, request=request)
             if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
-                from extensor._arrow.wanted_table import records_of_spec
-
-                return records_of_spec(value, self, request)
+                return converter("records_of_spec")(value, self, request)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
         hash(self)  # all specs inside keep their hash, which shows at once which of them differ
         if self._accepts(spec):
             return value
-        from extensor._struct.difference import mismatch, without_extra
-
         if request.reads_times:
-            from extensor._arrow.times_of_text import records_with_times
-
-            value = records_with_times(value, self)
+            value = converter("records_with_times")(value, self)
         if request != STRICT:
-            value = without_extra(value, self, request)
+            value = converter("without_extra")(value, self, request)
             spec = value.__tf_type_spec__()
-        wrong = mismatch(self, spec, type(self).__name__)
+        wrong = converter("mismatch")(self, spec, type(self).__name__)
         if wrong is not None:
             raise wrong
         return self._cast_records(value)
@@ -238,9 +231,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         >>> xt.struct.spec_from(Recipe) == spec
         True
         """
-        from extensor._formats.python.class_of_spec import python_class
-
-        return python_class(self, name)
+        return converter("python_class")(self, name)
 
     def _cast_castable(self, value: FieldValue) -> StructuredTensor:
         """Casts a StructuredTensor whose spec `castable_type` accepted before."""
@@ -311,15 +302,11 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
             yield from _units_in(field, path / name)
 
     def _repr_html_(self) -> str:
-        from extensor._struct.display.html import spec_html
-
-        return spec_html(self)
+        return converter("spec_html")(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Prints the tree of fields in IPython, where the repr would be one long line."""
-        from extensor._struct.display.text import tree
-
-        for i, line in enumerate(str(tree(self)).splitlines()):
+        for i, line in enumerate(str(converter("tree")(self)).splitlines()):
             if i:
                 printer.break_()
             printer.text(line)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from extensor._struct.display.cells import cell, cell_at, has_values, num_rows, with_first_fields
+from extensor._struct.display.html import spec_html
 from extensor._struct.display.schema import Node, node, root, shape_text
 from extensor._struct.spec import StructuredTensorSpec, spec_or_none
 from extensor.errors import DTypeError
@@ -95,8 +96,6 @@ class Tree:
         return "\n".join(self._lines)
 
     def _repr_html_(self) -> str:
-        from extensor._struct.display.html import spec_html  # imports this module
-
         return spec_html(self._spec)
 
     def __eq__(self, other: object) -> bool:
