@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from extensor._struct.spec import converter
 from structure import api, picture, tests
 
 ROOT = Path(__file__).parent.parent
@@ -64,13 +65,17 @@ def test_a_folder_is_drawn_above_all_that_it_imports():
     assert picture.arrows(graph) == [("data", "struct"), ("struct", "path")]
 
 
-def test_imports_that_lead_upwards_are_those_with_a_reason():
+def test_no_import_leads_upwards():
     _, upwards = picture.with_late(picture.imports(), picture.imports(late=True))
-    page = (ROOT / "docs" / "design.md").read_text()
-    assert upwards == [
-        ("_protocol", "_struct"), ("_struct", "_arrow"), ("_struct", "_formats"),
-    ]  # fmt: skip
-    assert all(f"`{room}` → `{other}`" in page for room, other in upwards)
+    assert upwards == []
+
+
+def test_each_converter_that_a_method_calls_is_registered():
+    files = (ROOT / "src").rglob("*.py")
+    calls = re.compile(r'converter\("(\w+)"\)\(')
+    names = {name for file in files for name in calls.findall(file.read_text())}
+    assert {"to_pandas", "mismatch"} <= names
+    assert all(callable(converter(name)) for name in names - {"sqrt"})
 
 
 def test_an_import_in_a_function_that_leads_upwards_is_seen():

@@ -28,9 +28,9 @@ def register_converters(functions: Mapping[str, str]) -> None:
 def converter(name: str) -> Callable[..., Any]:
     """Returns a registered function. Its module is imported on first use.
 
-    >>> from extensor._converter import converter
-    >>> import extensor as xt
-    >>> converter("to_pandas") is xt.to_pandas
-    True
+    >>> from extensor._converter import converter, register_converters
+    >>> register_converters({"math": "sqrt"})
+    >>> converter("sqrt")(4)
+    2.0
     """
     return getattr(importlib.import_module(_modules[name]), name)
