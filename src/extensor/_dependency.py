@@ -22,6 +22,5 @@ def needed(module: str, extra: str, function: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingDependencyError(
-            function, f"the module {module}", str(error), f'pip install "extensor[{extra}]"'
-        ) from error
+        fix = f'pip install "extensor[{extra}]"'
+        raise MissingDependencyError(function, f"the module {module}", str(error), fix) from error

@@ -110,9 +110,8 @@ def no_answer(source: str, error: Exception, fix: str) -> ServerError:
 
 def refused(source: str, error: Exception) -> QueryError:
     """Returns the error of a request that the server does not accept."""
-    return QueryError(
-        source, "a request that the server accepts", _message(error), "Correct the request."
-    )
+    expected = "a request that the server accepts"
+    return QueryError(source, expected, _message(error), "Correct the request.")
 
 
 def _message(error: Exception) -> str:

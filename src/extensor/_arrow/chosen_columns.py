@@ -36,9 +36,8 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
             raise _no_column(wanted, leaf_paths(schema))
         chosen.append(wanted)
     if not chosen:
-        raise StructureError(
-            "columns", "at least one path", "an empty list", "Leave columns out to read all."
-        )
+        expected = "at least one path"
+        raise StructureError("columns", expected, "an empty list", "Leave columns out to read all.")
     return chosen
 
 

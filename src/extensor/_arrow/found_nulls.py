@@ -127,9 +127,8 @@ def with_list(
     if others and is_error(by_path(nulls).get(REST)):
         chosen = {**by_path(chosen), REST: "mask" if is_part else "auto"}
     lead = (error.fix or "").partition(_CHOOSE)[0]
-    return NullError(
-        error.path, error.expected, error.received, f"{lead}{fields}{choice_text(chosen)}"
-    )
+    expected = error.expected
+    return NullError(error.path, expected, error.received, f"{lead}{fields}{choice_text(chosen)}")
 
 
 def not_in_spec(

@@ -119,7 +119,6 @@ def splits_dtype(dtype: DTypeLike) -> tf.DType:
     """
     found = tf.dtypes.as_dtype(dtype)
     if found not in (tf.int64, tf.int32):
-        raise DTypeError(
-            "row_splits_dtype", "tf.int64 or tf.int32", found.name, "Leave it out for int64."
-        )
+        expected = "tf.int64 or tf.int32"
+        raise DTypeError("row_splits_dtype", expected, found.name, "Leave it out for int64.")
     return found

@@ -219,13 +219,12 @@ def _policy(policy: object, where: str) -> Policy:
 
 def needs_data(where: str) -> StructureError:
     """Returns the error for "auto" where no data is read that says which fields have nulls."""
-    return StructureError(
-        f"nulls, {where}" if where else "nulls",
-        "a policy that is known before the data is read",
-        "'auto'",
+    expected = "a policy that is known before the data is read"
+    fix = (
         'Choose "mask", which masks a field whether it has nulls or not. Or read some of the '
-        'records with nulls="auto", and give schema=xt.spec_of(records).',
+        'records with nulls="auto", and give schema=xt.spec_of(records).'
     )
+    return StructureError(f"nulls, {where}" if where else "nulls", expected, "'auto'", fix)
 
 
 def _no_place(text: str, places: list[str]) -> FieldError:

@@ -74,13 +74,12 @@ def table_of(data: Any, name: str) -> pa.Table:
         return pa.Table.from_batches([data])
     rows = data if isinstance(data, (pa.Array, pa.ChunkedArray)) else _imported(data, name)
     if not pa.types.is_struct(rows.type):
-        raise DTypeError(
-            name,
-            "records: a table, or an array of structs",
-            f"Arrow type {rows.type}",
+        expected = "records: a table, or an array of structs"
+        fix = (
             'Name the column: pa.table({"x": array}). Lists of records: xt.from_arrow(array) '
-            "reads all fields; choose some of the result, records.with_only(...).",
+            "reads all fields; choose some of the result, records.with_only(...)."
         )
+        raise DTypeError(name, expected, f"Arrow type {rows.type}", fix)
     if not rows.type.num_fields:
         return pa.table({"": pa.nulls(len(rows))}).select([])
     chunks = rows.chunks if isinstance(rows, pa.ChunkedArray) else [rows]

@@ -64,20 +64,13 @@ def batch_of(cls: type[_Value], values: list[_Value]) -> _Value:
     """
     path = f"{cls.__qualname__}.batch"
     if not values:
-        raise StructureError(
-            path,
-            "at least one value",
-            "an empty list",
-            "The spec of a batch is derived from its values.",
-        )
+        fix = "The spec of a batch is derived from its values."
+        raise StructureError(path, "at least one value", "an empty list", fix)
     for value in values:
         if not isinstance(value, cls):
-            raise DTypeError(
-                path,
-                f"values of type {cls.__qualname__}",
-                type(value).__qualname__,
-                "Make all values of one type first.",
-            )
+            expected = f"values of type {cls.__qualname__}"
+            received = type(value).__qualname__
+            raise DTypeError(path, expected, received, "Make all values of one type first.")
     spec, *others = [value.__tf_type_spec__() for value in values]
     same = all(other == spec for other in others)
     batch = spec.joined(values) if same and hasattr(spec, "joined") else None
@@ -86,12 +79,8 @@ def batch_of(cls: type[_Value], values: list[_Value]) -> _Value:
     for other in others:
         merged = spec.most_specific_compatible_type(other)
         if merged is None:
-            raise StructureError(
-                path,
-                f"values of {spec}",
-                f"a value of {other}",
-                "Give all of them the same features, of the same dtypes.",
-            )
+            fix = "Give all of them the same features, of the same dtypes."
+            raise StructureError(path, f"values of {spec}", f"a value of {other}", fix)
         spec = merged
     columns = zip(*(box(spec, value) for value in values), strict=True)
     return unbox(spec.stacked(len(values)), list(map(stacked_boxes, columns)))
@@ -114,12 +103,9 @@ def batch_item(batch: _Value, index: int | slice | tf.Tensor) -> _Value:
     is_number = isinstance(position, (int, np.integer))
     is_outside = is_number and size is not None and not -size <= int(position) < size
     if spec.shape.rank == 0 or is_outside:
-        raise RowError(
-            f"{type(batch).__qualname__}[...]",
-            f"a position from {-size} to {size - 1}" if size else "no position",
-            str(position),
-            f"There are {size} in the batch." if spec.shape.rank else "This is no batch.",
-        )
+        expected = f"a position from {-size} to {size - 1}" if size else "no position"
+        fix = f"There are {size} in the batch." if spec.shape.rank else "This is no batch."
+        raise RowError(f"{type(batch).__qualname__}[...]", expected, str(position), fix)
     part = spec.part(batch, index) if hasattr(spec, "part") else None
     if part is not None:
         return part

@@ -147,12 +147,10 @@ def _box_variants(
     minimum_rank: int,
 ) -> tf.Tensor:
     if variants.shape.rank not in (1, None):
-        raise ProtocolError(
-            "rows of values of other types",
-            "a type that boxes into one tensor, or into vectors of variants",
-            f"variants of shape {variants.shape}",
-            "Use a RaggedTensor or an xt.types.CSRSparseTensor instead of a SparseTensor.",
-        )
+        expected = "a type that boxes into one tensor, or into vectors of variants"
+        received = f"variants of shape {variants.shape}"
+        fix = "Use a RaggedTensor or an xt.types.CSRSparseTensor instead of a SparseTensor."
+        raise ProtocolError("rows of values of other types", expected, received, fix)
     if isinstance(sizes, tf.RaggedTensor):
         leading, begins = _limits(sizes, minimum_rank)
     else:

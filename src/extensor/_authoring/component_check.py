@@ -41,18 +41,13 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
                 tf.cast(array, tf.int64) if array.dtype == tf.int32 else array, path, rank
             )
         except ValueError as error:
-            raise StructureError(
-                path,
-                "integers",
-                "lists of different lengths",
-                "Give nested lists of equal lengths.",
-            ) from error
+            fix = "Give nested lists of equal lengths."
+            raise StructureError(path, "integers", "lists of different lengths", fix) from error
         is_integer = array.dtype.kind == "i" or array.size == 0
         value = array.astype(np.int64) if is_integer else array
     if value.dtype not in (np.int64, np.int32, tf.int64, tf.int32):
-        raise DTypeError(
-            path, "int64 or int32", value.dtype.name, "Convert it with tf.cast(value, tf.int64)."
-        )
+        fix = "Convert it with tf.cast(value, tf.int64)."
+        raise DTypeError(path, "int64 or int32", value.dtype.name, fix)
     tensor = tf.convert_to_tensor(value)
     if rank is not None and tensor.shape.rank not in (rank, None):
         raise StructureError(

@@ -69,30 +69,22 @@ class Pairs:
                 (also a ValueError).
         """
         if not value.source.shape.is_compatible_with(value.target.shape):
-            raise StructureError(
-                f"{self.path}.target",
-                f"shape {value.source.shape}, the shape of the source",
-                f"{value.target.shape}",
-                self.fix_ends,
-            )
+            expected = f"shape {value.source.shape}, the shape of the source"
+            received = f"{value.target.shape}"
+            raise StructureError(f"{self.path}.target", expected, received, self.fix_ends)
         counts = self._counts(value)
         first, *others = counts
         for name in others:
             if not counts[name].shape.is_compatible_with(counts[first].shape):
-                raise StructureError(
-                    f"{self.path}.num_{name}",
-                    f"shape {counts[first].shape}, the shape of num_{first}",
-                    f"{counts[name].shape}",
-                    self.fix_counts,
-                )
+                expected = f"shape {counts[first].shape}, the shape of num_{first}"
+                received = f"{counts[name].shape}"
+                raise StructureError(f"{self.path}.num_{name}", expected, received, self.fix_counts)
         if value.shape.rank is None:
             unknown = next(name for name in counts if counts[name].shape.rank is None)
-            raise StructureError(
-                f"{self.path}.num_{unknown}",
-                "a tensor of known rank",
-                "a tensor of unknown rank",
-                "Use tf.ensure_shape.",
-            )
+            expected = "a tensor of known rank"
+            received = "a tensor of unknown rank"
+            fix = "Use tf.ensure_shape."
+            raise StructureError(f"{self.path}.num_{unknown}", expected, received, fix)
 
     def check_numbers(
         self,
@@ -114,21 +106,15 @@ class Pairs:
         arrays = {name: np.asarray(counts[name]) for name in self.counted}
         for name, array in arrays.items():
             if array.size and array.min() < 0:
-                raise StructureError(
-                    f"{self.path}.num_{name}",
-                    "counts of at least 0",
-                    str(array.min()),
-                    f"Give the number of {name}.",
-                )
+                expected = "counts of at least 0"
+                fix = f"Give the number of {name}."
+                raise StructureError(f"{self.path}.num_{name}", expected, str(array.min()), fix)
         num_pairs = arrays[self.pairs]
         total = num_pairs.sum()
         if total != len(source):
-            raise StructureError(
-                f"{self.path}.num_{self.pairs}",
-                f"numbers that add up to {len(source)}, the number of {self.pairs}",
-                f"{total}",
-                f"Give the number of {self.pairs} of each {self.part}.",
-            )
+            expected = f"numbers that add up to {len(source)}, the number of {self.pairs}"
+            fix = f"Give the number of {self.pairs} of each {self.part}."
+            raise StructureError(f"{self.path}.num_{self.pairs}", expected, f"{total}", fix)
         parts = np.repeat(np.arange(num_pairs.size), num_pairs.reshape(-1))
         for end, name, positions in (
             ("source", self.source, source),
@@ -179,12 +165,9 @@ class Pairs:
             part: The index of the part; None without a batch.
         """
         name = self.source if end == "source" else self.target
-        return StructureError(
-            f"{self.path}.{end}",
-            f"positions from {there.start} to {there.stop - 1}" if there else "no position",
-            f"{position}, of pair {pair}",
-            f"num_{name} is the number of {name}.",
-        )
+        expected = f"positions from {there.start} to {there.stop - 1}" if there else "no position"
+        fix = f"num_{name} is the number of {name}."
+        return StructureError(f"{self.path}.{end}", expected, f"{position}, of pair {pair}", fix)
 
     def checks(self, value: Any) -> list[tuple[tf.Tensor, str]]:
         """Returns the checks of `check_numbers` as tensors, for `xt.authoring.assertions`."""

@@ -274,12 +274,9 @@ def stack_rows(values: list[_Value]) -> _Value:
     try:
         return unbox(stacked, [stacked_boxes(column) for column in columns])
     except (ValueError, tf.errors.InvalidArgumentError) as error:
-        raise StructureError(
-            "tf.stack",
-            "values of one size",
-            f"values of different sizes ({str(error).splitlines()[0][:200]})",
-            "Use tf.ragged.stack, or Dataset.ragged_batch, for values of different sizes.",
-        ) from error
+        received = f"values of different sizes ({str(error).splitlines()[0][:200]})"
+        fix = "Use tf.ragged.stack, or Dataset.ragged_batch, for values of different sizes."
+        raise StructureError("tf.stack", "values of one size", received, fix) from error
 
 
 def stacked_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -371,18 +368,13 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
     """
     segment = _REDUCTIONS.get(reduction)
     if segment is None:
-        raise DTypeError(
-            "reduction", f"one of {', '.join(_REDUCTIONS)}", repr(reduction), "Check the spelling."
-        )
+        expected = f"one of {', '.join(_REDUCTIONS)}"
+        raise DTypeError("reduction", expected, repr(reduction), "Check the spelling.")
     is_number = isinstance(values, tf.Tensor) and values.dtype not in (tf.string, tf.bool)
     if not is_number or (reduction == "mean" and values.dtype.is_integer):
         kind = f"{values.dtype.name}" if isinstance(values, tf.Tensor) else type(values).__name__
-        raise DTypeError(
-            "values",
-            f"a {'floating-point' if reduction == 'mean' else 'numeric'} tensor",
-            kind,
-            "Cast or flatten them first.",
-        )
+        expected = f"a {'floating-point' if reduction == 'mean' else 'numeric'} tensor"
+        raise DTypeError("values", expected, kind, "Cast or flatten them first.")
     result = segment(values, ids, count)
     if reduction in ("sum", "mean"):
         return result

@@ -294,12 +294,10 @@ def _mismatch(spec: tf.TypeSpec, value: Value, path: str) -> ExtensorError:
         return _wrong(path, f"dtype {dtype.name}", value, fix)
     given = getattr(value, "shape", None)
     if isinstance(shape, tf.TensorShape) and not shape.is_compatible_with(given):
-        return StructureError(
-            path, f"shape {shape}", f"shape {given}", "The field's annotation declares the shape."
-        )
-    return DTypeError(
-        path, str(spec), str(part_of(value)), "The field's annotation declares the type."
-    )
+        fix = "The field's annotation declares the shape."
+        return StructureError(path, f"shape {shape}", f"shape {given}", fix)
+    received = str(part_of(value))
+    return DTypeError(path, str(spec), received, "The field's annotation declares the type.")
 
 
 def _tensor(value: Value, path: str, dtype: tf.DType | None = None) -> tf.Tensor:

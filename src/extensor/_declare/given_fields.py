@@ -109,6 +109,5 @@ def _shown(part: Part) -> str:
 
 
 def _other_structure(expected: str, value: object, path: str) -> StructureError:
-    return StructureError(
-        path, expected, repr(value)[:60], "Give the field as the constructor takes it."
-    )
+    received = repr(value)[:60]
+    return StructureError(path, expected, received, "Give the field as the constructor takes it.")

@@ -87,12 +87,8 @@ def read_realtime_database(
     if not hasattr(reference, "get") or isinstance(reference, dict):
         expected = "a reference of firebase_admin.db"
         received = type(reference).__name__
-        raise DTypeError(
-            "read_realtime_database",
-            expected,
-            received,
-            'Get one by firebase_admin.db.reference("path").',
-        )
+        fix = 'Get one by firebase_admin.db.reference("path").'
+        raise DTypeError("read_realtime_database", expected, received, fix)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     source = str(getattr(reference, "path", "read_realtime_database"))
     with _named_errors(source):

@@ -56,13 +56,12 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             return self._reencoded(type_spec_value, saved_as, encode_fn)
         if registered_name(cls) is None:
             name = cls.__qualname__.rpartition("<locals>.")[2]
-            raise UnregisteredError(
-                full_name(cls),
-                "a spec with a registered name, under which it is saved",
-                "a spec without a name",
+            expected = "a spec with a registered name, under which it is saved"
+            fix = (
                 "Register it where it is defined: "
-                f'xt.register_type_spec({name}, "{cls.__module__}.{name}").',
+                f'xt.register_type_spec({name}, "{cls.__module__}.{name}").'
             )
+            raise UnregisteredError(full_name(cls), expected, "a spec without a name", fix)
         try:
             encoded = super().do_encode(type_spec_value, encode_fn)
         except (UnregisteredError, UnsavableError):  # of a nested spec, which says more

@@ -393,6 +393,5 @@ def expect_boxes(spec: StackableTypeSpec, boxes: list[tf.Tensor]) -> None:
             received = type(tensor).__qualname__ if dtype is None else tf.as_dtype(dtype).name
             raise DTypeError(f"{path}, boxed tensor {i}", wanted.dtype.name, received, fix)
         if not wanted.shape.is_compatible_with(tensor.shape):
-            raise StructureError(
-                f"{path}, boxed tensor {i}", f"shape {wanted.shape}", f"{tensor.shape}", fix
-            )
+            expected = f"shape {wanted.shape}"
+            raise StructureError(f"{path}, boxed tensor {i}", expected, f"{tensor.shape}", fix)

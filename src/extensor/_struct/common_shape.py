@@ -113,13 +113,12 @@ def _expect_mask_of_records(value: FieldValue, rank: int, path: Path) -> None:
     while not isinstance(value, tf.Tensor) and is_masked(value):
         mask = shape_of(value.mask)
         if mask.rank is not None and mask.rank < rank:
-            raise StructureError(
-                path,
-                f"a mask with the {rank} dimensions of the records",
-                f"a mask of shape {mask}",
+            expected = f"a mask with the {rank} dimensions of the records"
+            fix = (
                 "Mask single values: "
-                "MaskedTensor(values, tf.broadcast_to(mask[:, tf.newaxis], tf.shape(values))).",
+                "MaskedTensor(values, tf.broadcast_to(mask[:, tf.newaxis], tf.shape(values)))."
             )
+            raise StructureError(path, expected, f"a mask of shape {mask}", fix)
         value = value.values
 
 
@@ -233,9 +232,8 @@ def length_text(name: str | None, shape: tf.TensorShape, size: int | str) -> str
 
 def other_rows(path: Path, whose: str, row: int | str | None, length: int | str) -> StructureError:
     """Returns the error for a row of a field whose length is not that of other rows."""
-    return StructureError(
-        path, f"rows as long as {whose}", f"row {row} of {_elements(length)}", _RAGGED_FIX
-    )
+    expected = f"rows as long as {whose}"
+    return StructureError(path, expected, f"row {row} of {_elements(length)}", _RAGGED_FIX)
 
 
 def rows_of_many_lengths(

@@ -90,9 +90,8 @@ def mismatch(
     lines = ["  " + "  ".join([*map(str.ljust, row[:3], widths), row[3]]).rstrip() for row in table]
     if len(rows) > _MOST:
         lines.append(f"  ... {len(rows) - _MOST} more")
-    return DTypeError(
-        at, "the fields of the spec", f"{len(rows)} differences", "\n".join(["Fix each:", *lines])
-    )
+    expected = "the fields of the spec"
+    return DTypeError(at, expected, f"{len(rows)} differences", "\n".join(["Fix each:", *lines]))
 
 
 def mismatch_of_records(want: tf.TypeSpec, have: tf.TypeSpec, at: str) -> DTypeError | None:

@@ -80,13 +80,12 @@ def checked_dims(dims: object, rank: int, path: str) -> Dims:
         if name is not None and (not isinstance(name, str) or not name):
             raise _wrong(name, path)
     if len(names) != rank:
-        raise StructureError(
-            f"{path}: dims",
-            count_text(rank, "names, one for each dimension of the records"),
-            f"{len(names)}: {names}",
+        expected = count_text(rank, "names, one for each dimension of the records")
+        fix = (
             "Give None for a dimension without a name. The dimensions inside a field belong "
-            "to the field.",
+            "to the field."
         )
+        raise StructureError(f"{path}: dims", expected, f"{len(names)}: {names}", fix)
     for i, name in enumerate(names):
         if name is not None and name in names[:i]:
             expected = "a different name for each dimension"

@@ -39,9 +39,8 @@ def refusal(
         fix = without_fields
     else:
         fix = f"Use one of the fields: {example(f'records[{_code(path)}]')}."
-    return DTypeError(
-        use, "a tensor, or a value that converts to one", text.kind_text(records), fix
-    )
+    expected = "a tensor, or a value that converts to one"
+    return DTypeError(use, expected, text.kind_text(records), fix)
 
 
 def _fits(spec: tf.TypeSpec, strings: bool) -> bool:

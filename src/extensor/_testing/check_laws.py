@@ -150,12 +150,8 @@ def check_spec(
     hypothesis = needed("hypothesis", "testing", "xt.testing")
     st = hypothesis.strategies
     if not isinstance(spec, tf.TypeSpec):
-        raise DTypeError(
-            "check_spec",
-            "a TypeSpec",
-            type(spec).__name__,
-            "To check a value, call check_extension_type.",
-        )
+        fix = "To check a value, call check_extension_type."
+        raise DTypeError("check_spec", "a TypeSpec", type(spec).__name__, fix)
     found: list[LawError] = []
 
     def breaks(drawn: list[Any]) -> bool:

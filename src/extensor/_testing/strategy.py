@@ -92,12 +92,8 @@ def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:
     """
     st = needed("hypothesis", "testing", "xt.testing").strategies
     if not isinstance(spec, tf.TypeSpec):
-        raise DTypeError(
-            "values_of",
-            "a TypeSpec",
-            type(spec).__name__,
-            "To get the spec of a value, call tf.type_spec_from_value(value).",
-        )
+        fix = "To get the spec of a value, call tf.type_spec_from_value(value)."
+        raise DTypeError("values_of", "a TypeSpec", type(spec).__name__, fix)
 
     @st.composite
     def values(draw: Callable[[SearchStrategy[Any]], Any]) -> Value:
@@ -296,9 +292,6 @@ def _item_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def _unsupported(received: str) -> UnsupportedTypeError:
-    return UnsupportedTypeError(
-        "xt.testing.values_of",
-        "numbers, strings or booleans",
-        received,
-        "Pass your own strategy to check_spec.",
-    )
+    expected = "numbers, strings or booleans"
+    fix = "Pass your own strategy to check_spec."
+    return UnsupportedTypeError("xt.testing.values_of", expected, received, fix)

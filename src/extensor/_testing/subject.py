@@ -32,12 +32,9 @@ class Subject:
         self.specs: tuple[Any, ...] = tuple(map(spec_of, self.values))
         classes = sorted({type(spec).__qualname__ for spec in self.specs})
         if len({type(spec) for spec in self.specs}) != 1:
-            raise ProtocolError(
-                "xt.testing",
-                "one or more values of one type",
-                f"values with the specs {', '.join(classes)}" if classes else "an empty list",
-                "Check one type at a time.",
-            )
+            expected = "one or more values of one type"
+            received = f"values with the specs {', '.join(classes)}" if classes else "an empty list"
+            raise ProtocolError("xt.testing", expected, received, "Check one type at a time.")
 
     @property
     def type_name(self) -> str:
@@ -80,12 +77,9 @@ def spec_of(value: object) -> tf.TypeSpec:
             received = f"the class {spec.__qualname__}"
         elif value is not None and spec is not None:
             received = f"a __tf_type_spec__() that returns {type(spec).__qualname__}"
-        raise ProtocolError(
-            type(value).__name__,
-            "an extension type: __tf_type_spec__() returns a TypeSpec",
-            received,
-            "See xt.ExtensionType for a complete example.",
-        )
+        expected = "an extension type: __tf_type_spec__() returns a TypeSpec"
+        fix = "See xt.ExtensionType for a complete example."
+        raise ProtocolError(type(value).__name__, expected, received, fix)
     return spec
 
 

@@ -65,9 +65,8 @@ def structure_from_json(words: dict[str, Any], path: str) -> Nest:
     except RegistrationError:
         raise
     except (json_format.ParseError, nested_structure_coder.NotEncodableError) as error:
-        raise FormatError(
-            path, "a nest of specs in TensorFlow's format", str(error), "Save the signature again."
-        ) from error
+        expected = "a nest of specs in TensorFlow's format"
+        raise FormatError(path, expected, str(error), "Save the signature again.") from error
 
 
 def types_in(words: object) -> dict[str, str]:

@@ -111,9 +111,8 @@ def expect_scalars(path: Path, arrow: pa.DataType) -> None:
         arrow = arrow.storage_type
     if pa.types.is_nested(arrow) or pa.types.is_list_view(arrow):
         fix = "Use JSON or Parquet: xt.write_json, xt.write_parquet."
-        raise UnsupportedTypeError(
-            path, "one value a field, as CSV has", f"Arrow type {arrow}", fix
-        )
+        expected = "one value a field, as CSV has"
+        raise UnsupportedTypeError(path, expected, f"Arrow type {arrow}", fix)
 
 
 def _parsed(

@@ -49,9 +49,8 @@ def encoded_label(label: object, what: str) -> Any:
         return {"time": str(label)}
     expected = f"{what} that is a string, a number or a time"
     received = f"{type(label).__name__} {str(label)[:40]}"
-    raise UnsupportedTypeError(
-        "from_pandas", expected, received, "Rename it: df.rename(columns=str)."
-    )
+    fix = "Rename it: df.rename(columns=str)."
+    raise UnsupportedTypeError("from_pandas", expected, received, fix)
 
 
 def decoded_label(pd: Any, label: Any) -> Any:

@@ -353,12 +353,10 @@ def _expect_order(paths: list[tuple[str, ...]]) -> None:
             raise StructureError(Path(*path), expected, "two columns of this name", fix)
         for depth in range(1, len(path) + 1):
             if path[:depth] in seen and last[:depth] != path[:depth]:
-                raise StructureError(
-                    Path(*path[:depth]),
-                    "the columns of this label next to each other",
-                    "other columns between them",
-                    "Sort the columns: df.sort_index(axis=1).",
-                )
+                expected = "the columns of this label next to each other"
+                received = "other columns between them"
+                fix = "Sort the columns: df.sort_index(axis=1)."
+                raise StructureError(Path(*path[:depth]), expected, received, fix)
             seen.add(path[:depth])
         last = path
 

@@ -192,11 +192,10 @@ def _readable_groups(
             try:
                 source.read_row_group(group.number, columns=file.columns)
             except Exception:
+                expected = "a complete Parquet file"
+                fix = "Write the file again, or read the others with row_groups=."
                 raise FormatError(
-                    f"{error.path}, row group {group.number}",
-                    "a complete Parquet file",
-                    error.received,
-                    "Write the file again, or read the others with row_groups=.",
+                    f"{error.path}, row group {group.number}", expected, error.received, fix
                 ) from error.__cause__
         raise
 

@@ -81,13 +81,12 @@ def gather_nd(
         indices = tf.convert_to_tensor(indices)
     depth = indices.shape[-1]
     if depth is None or depth + batch_dims > params.rank:
-        raise StructureError(
-            "tf.gather_nd: indices",
+        expected = (
             f"at most {params.rank - batch_dims} coordinates, a static number, in the "
-            "last dimension",
-            f"shape {indices.shape}",
-            "The dimensions inside a field belong to the field: call it on the field.",
+            "last dimension"
         )
+        fix = "The dimensions inside a field belong to the field: call it on the field."
+        raise StructureError("tf.gather_nd: indices", expected, f"shape {indices.shape}", fix)
 
     def op(value: FieldValue) -> FieldValue:
         return tf.gather_nd(value, indices, batch_dims)

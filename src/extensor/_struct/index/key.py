@@ -50,13 +50,12 @@ def to_position(part: Any, at: Path) -> Any:
         ):
             is_index = tensor.dtype in (tf.bool, *_INDEX_DTYPES)
             return tensor if is_index else tf.cast(tensor, tf.int64)
-    raise DTypeError(
-        at or "index",
-        "a field name, an int, a slice, ..., None, or an array of ints or bools",
-        type(part).__name__,
+    expected = "a field name, an int, a slice, ..., None, or an array of ints or bools"
+    fix = (
         "Select several fields with a list of names or with_only, and several records with "
-        "a list or tensor of ints or bools.",
+        "a list or tensor of ints or bools."
     )
+    raise DTypeError(at or "index", expected, type(part).__name__, fix)
 
 
 def without_nulls(part: Any) -> Any:
@@ -83,9 +82,8 @@ def _checked_slice(part: slice, at: Path) -> slice:
             raise DTypeError(at or "index", expected, f"{bound!r} in a slice", fix)
         bounds.append(bound if tensor.dtype in _INDEX_DTYPES else tf.cast(tensor, tf.int64))
     if isinstance(part.step, (int, np.integer)) and part.step == 0:
-        raise StructureError(
-            at or "index", "a step other than 0", "step 0", "Leave the step out for every record."
-        )
+        fix = "Leave the step out for every record."
+        raise StructureError(at or "index", "a step other than 0", "step 0", fix)
     return slice(*bounds)
 
 

@@ -477,9 +477,8 @@ def _range(part: slice, starts: tf.Tensor, limits: tf.Tensor) -> tuple[Any, Any,
     step: Any = 1 if part.step is None else part.step
     if isinstance(step, (int, np.integer)):
         if step == 0:
-            raise StructureError(
-                "index", "a step that is not 0", "step 0", "Leave the step out for 1."
-            )
+            expected = "a step that is not 0"
+            raise StructureError("index", expected, "step 0", "Leave the step out for 1.")
         begin, end = _ends(part, starts, limits, bool(step > 0))
         return begin, end, tf.cast(step, starts.dtype)
     step = tf.cast(step, starts.dtype)

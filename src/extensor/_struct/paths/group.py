@@ -179,9 +179,8 @@ def cartesian(
         lists[name] = lists_of(null_lists_to_empty(value, depth), depth)
         types[(*new, name)] = type_at(st, names)
     if not lists:
-        raise StructureError(
-            "sources", "at least one list", "none", 'Write {"tag": "tags", "size": "sizes"}.'
-        )
+        expected = "at least one list"
+        raise StructureError("sources", expected, "none", 'Write {"tag": "tags", "size": "sizes"}.')
     dtype = tf.int32 if {r.splits.dtype for r in lists.values()} == {tf.int32} else tf.int64
     lengths = {name: tf.cast(rows.lengths, dtype) for name, rows in lists.items()}
     total: Any = None

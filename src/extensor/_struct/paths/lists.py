@@ -188,20 +188,18 @@ def _bools(mask: FieldValue) -> tf.Tensor:
         mask = tf.convert_to_tensor(mask)
     if tf.as_dtype(mask.dtype) == tf.bool:
         return mask if hasattr(mask, "row_splits") else tf.convert_to_tensor(mask)
-    raise DTypeError(
-        "mask", "bool", tf.as_dtype(mask.dtype).name, "Compare the values: mask=st[path] > 0."
-    )
+    received = tf.as_dtype(mask.dtype).name
+    raise DTypeError("mask", "bool", received, "Compare the values: mask=st[path] > 0.")
 
 
 def _flat_like(mask: FieldValue, value: FieldValue, depth: int, at: Path) -> tf.Tensor:
     """Returns a mask for the items of lists as a vector, if it has one bool for each item."""
 
     def unlike(received: str) -> StructureError:
+        expected = "a mask of one bool for each item"
+        fix = "Compute the mask from the items of this list."
         return StructureError(
-            at or "the records",
-            "a mask of one bool for each item",
-            f"other rows or sizes: {received}",
-            "Compute the mask from the items of this list.",
+            at or "the records", expected, f"other rows or sizes: {received}", fix
         )
 
     for rank in [2] * depth or [1]:
@@ -254,13 +252,12 @@ def flatten(st: StructuredTensor, path: PathLike = ()) -> StructuredTensor:
     """
     names, value, depth = list_at(st, path)
     if value.shape.rank < depth + 2:
-        raise StructureError(
-            Path(*names) if names else "the records",
-            "a list of lists",
-            "a list",
+        expected = "a list of lists"
+        fix = (
             "Use xt.struct.explode to put the items into the records, or promote to merge "
-            "lists of several records.",
+            "lists of several records."
         )
+        raise StructureError(Path(*names) if names else "the records", expected, "a list", fix)
     return put_items(st, names, flat_lists(value, depth, 2))
 
 

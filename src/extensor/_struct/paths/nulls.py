@@ -197,13 +197,12 @@ def fill_null(st: StructuredTensor, path: PathLike, value: object) -> Structured
         return put_items(st, names, without_null_variant(filled))
     if outer is None:
         return st
-    raise NullError(
-        Path(*names),
-        "a field that is null itself",
-        f"a field of the records {Path(*outer)}, which are null",
+    received = f"a field of the records {Path(*outer)}, which are null"
+    fix = (
         f"Fill the records: xt.struct.fill_null(st, {str(Path(*outer))!r}, a dict of their "
-        "fields). Or leave them out by xt.struct.drop_null.",
+        "fields). Or leave them out by xt.struct.drop_null."
     )
+    raise NullError(Path(*names), "a field that is null itself", received, fix)
 
 
 def _as_stored(st: Any, names: Names, value: object) -> object:

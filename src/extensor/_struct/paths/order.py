@@ -230,9 +230,8 @@ def keys_without_nulls(keys: FieldValue, path: PathLike) -> FieldValue:
             return tf.identity(values)
     if not found:
         return values
-    raise NullError(
-        path or "items", "keys that are not null", count_text(int(found), "nulls"), _FIX
-    )
+    expected = "keys that are not null"
+    raise NullError(path or "items", expected, count_text(int(found), "nulls"), _FIX)
 
 
 _FIX = (

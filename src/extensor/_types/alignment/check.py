@@ -48,12 +48,9 @@ def numbers(
     if wrong.any():
         at = int(wrong.argmax())
         pairs = [(int(source[i]), int(target[i])) for i in (at, at + 1)]
-        raise StructureError(
-            "DimensionAlignment",
-            "sorted pairs without duplicates",
-            f"{pairs[0]} before {pairs[1]}",
-            "Use DimensionAlignment.from_pairs, which sorts them.",
-        )
+        expected = "sorted pairs without duplicates"
+        fix = "Use DimensionAlignment.from_pairs, which sorts them."
+        raise StructureError("DimensionAlignment", expected, f"{pairs[0]} before {pairs[1]}", fix)
 
 
 def in_graph(alignment: DimensionAlignment) -> list[Any]:
@@ -75,12 +72,9 @@ def can_compose(first: DimensionAlignment, second: DimensionAlignment) -> None:
         known[0] is not None and known[1] is not None and (known[0] != known[1]).any()
     ):
         shown = ["?" if value is None else f"{value.tolist()}" for value in known]
-        raise StructureError(
-            "DimensionAlignment.compose",
-            f"{shown[0]} sources, as many as the targets of this alignment",
-            f"{shown[1]} sources",
-            "Compose words -> sentences with sentences -> speakers.",
-        )
+        expected = f"{shown[0]} sources, as many as the targets of this alignment"
+        fix = "Compose words -> sentences with sentences -> speakers."
+        raise StructureError("DimensionAlignment.compose", expected, f"{shown[1]} sources", fix)
 
 
 def values_fit(alignment: DimensionAlignment, values: Values) -> None:
@@ -101,12 +95,8 @@ def values_fit(alignment: DimensionAlignment, values: Values) -> None:
             )
         given = tf.get_static_value(rows[1][1:] - rows[1][:-1])
     elif values.shape.rank is None or values.shape.rank <= rank:
-        raise StructureError(
-            path,
-            f"values of rank {rank + 1} or more, for a batch of rank {rank}",
-            f"shape {values.shape}",
-            FIX,
-        )
+        expected = f"values of rank {rank + 1} or more, for a batch of rank {rank}"
+        raise StructureError(path, expected, f"shape {values.shape}", FIX)
     elif isinstance(values, tf.RaggedTensor):
         outer = values if rank == 1 else values.merge_dims(0, rank - 1)
         given = tf.get_static_value(outer.row_lengths())
@@ -118,12 +108,8 @@ def values_fit(alignment: DimensionAlignment, values: Values) -> None:
     given = np.asarray(given)
     count = given.size if given.ndim else wanted.size
     if count != wanted.size or (given.reshape(-1) != wanted.reshape(-1)).any():
-        raise StructureError(
-            path,
-            f"{wanted.tolist()} values, one for each source position",
-            f"{given.tolist()}",
-            FIX,
-        )
+        expected = f"{wanted.tolist()} values, one for each source position"
+        raise StructureError(path, expected, f"{given.tolist()}", FIX)
 
 
 def one_source_each(inverse: DimensionAlignment) -> list[Any]:
@@ -137,10 +123,8 @@ def one_source_each(inverse: DimensionAlignment) -> list[Any]:
         text = "each target must have one source"
         return assertions("DimensionAlignment.apply", [(each, text)])
     if not known:
-        raise StructureError(
-            'DimensionAlignment.apply(..., "only")',
-            "one source for each target",
-            "a target with 0 sources, or with several",
-            'Choose a reduction that combines sources, such as "mean", or omit the reduction.',
-        )
+        expected = "one source for each target"
+        received = "a target with 0 sources, or with several"
+        fix = 'Choose a reduction that combines sources, such as "mean", or omit the reduction.'
+        raise StructureError('DimensionAlignment.apply(..., "only")', expected, received, fix)
     return []

@@ -49,12 +49,9 @@ class AlignmentSpec:
     def __init__(self, shape: ShapeLike = ()) -> None:
         counts = tf.TensorSpec(shape, tf.int64)
         if counts.shape.rank is None:
-            raise StructureError(
-                "DimensionAlignment.Spec",
-                "a shape of known rank",
-                f"shape {counts.shape}",
-                "Sizes may be None; a single alignment has the shape [].",
-            )
+            expected = "a shape of known rank"
+            fix = "Sizes may be None; a single alignment has the shape []."
+            raise StructureError("DimensionAlignment.Spec", expected, f"shape {counts.shape}", fix)
         self.source = self.target = PAIRS
         self.num_sources = self.num_targets = self.num_pairs = counts
 
@@ -75,12 +72,9 @@ class AlignmentSpec:
     def unstacked(self) -> Self:
         """Returns the spec of one element of a batch: an alignment or a smaller batch."""
         if self.shape.rank == 0:
-            raise StructureError(
-                "DimensionAlignment.Spec",
-                "a batch to unstack",
-                "a single alignment",
-                "For a row for each source, call to_ragged().",
-            )
+            expected = "a batch to unstack"
+            fix = "For a row for each source, call to_ragged()."
+            raise StructureError("DimensionAlignment.Spec", expected, "a single alignment", fix)
         return type(self)(self.shape[1:])
 
     def joined(self, alignments: Sequence[Any]) -> DimensionAlignment | None:

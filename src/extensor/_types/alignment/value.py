@@ -412,12 +412,9 @@ class DimensionAlignment:
         """Returns values of pairs as one row for each position; the positions are ascending."""
         is_tensor = isinstance(values, (tf.Tensor, tf.RaggedTensor))
         if not is_tensor and not hasattr(type(values), "__tf_cut_rows__"):
-            raise DTypeError(
-                "DimensionAlignment.apply",
-                "a tensor, RaggedTensor or records, which can be split into rows",
-                type(values).__qualname__,
-                'Pass reduction="only", or apply the alignment to each field.',
-            )
+            expected = "a tensor, RaggedTensor or records, which can be split into rows"
+            fix = 'Pass reduction="only", or apply the alignment to each field.'
+            raise DTypeError("DimensionAlignment.apply", expected, type(values).__qualname__, fix)
         total = tf.reduce_sum(counts)
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(positions), positions, total)
         return cut_rows(values, row_splits_of(lengths), [total])

@@ -195,12 +195,8 @@ def reduce(
     dtype = values.dtype
     is_real = dtype.is_floating or (dtype.is_integer and reduction != "mean")
     if not (is_real or (dtype.is_complex and reduction in ("sum", "mean"))):
-        raise DTypeError(
-            f"CSRSparseTensor.{path}",
-            _REDUCIBLE[reduction],
-            dtype.name,
-            "Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
-        )
+        fix = "Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32))."
+        raise DTypeError(f"CSRSparseTensor.{path}", _REDUCIBLE[reduction], dtype.name, fix)
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
     if reduction == "sum" and not kept and not keepdims:
         return tf.reduce_sum(values)
@@ -247,20 +243,14 @@ def _axes(axis: Axes, rank: int, path: str) -> list[int]:
     try:
         given = [operator.index(a) for a in np.atleast_1d(axis).tolist()]
     except (TypeError, NotImplementedError) as error:  # no integers; a tensor without a value
-        raise DTypeError(
-            f"CSRSparseTensor.{path}: axis",
-            "integers, known when the graph is made",
-            repr(axis)[:80],
-            "Give a Python int, or a list of these.",
-        ) from error
+        expected = "integers, known when the graph is made"
+        fix = "Give a Python int, or a list of these."
+        raise DTypeError(f"CSRSparseTensor.{path}: axis", expected, repr(axis)[:80], fix) from error
     for a in given:
         if not -rank <= a < rank:
-            raise StructureError(
-                f"CSRSparseTensor.{path}: axis",
-                f"an axis from {-rank} to {rank - 1}",
-                str(a),
-                f"The rank of the tensor is {rank}.",
-            )
+            expected = f"an axis from {-rank} to {rank - 1}"
+            fix = f"The rank of the tensor is {rank}."
+            raise StructureError(f"CSRSparseTensor.{path}: axis", expected, str(a), fix)
     return sorted({a % rank for a in given})
 
 
@@ -288,12 +278,8 @@ def dense_operand(matrix: CSRSparseTensor, dense: tf.Tensor, path: str) -> tf.Te
         DTypeError: If it is sparse, or has another dtype.
     """
     if isinstance(dense, type(matrix)):
-        raise DTypeError(
-            f"CSRSparseTensor.{path}",
-            "a dense tensor",
-            "a CSRSparseTensor",
-            "Convert one of the two with to_dense().",
-        )
+        fix = "Convert one of the two with to_dense()."
+        raise DTypeError(f"CSRSparseTensor.{path}", "a dense tensor", "a CSRSparseTensor", fix)
     if not isinstance(dense, (tf.Tensor, tf.Variable)):
         dense = lossless(dense, matrix.dtype, f"CSRSparseTensor.{path}")
         return tf.convert_to_tensor(dense, matrix.dtype)
@@ -313,12 +299,9 @@ def expect_same_dtype(
 def _dtype_error(
     matrix: CSRSparseTensor, other: CSRSparseTensor | tf.Tensor, path: str
 ) -> DTypeError:
-    return DTypeError(
-        f"CSRSparseTensor.{path}",
-        f"{matrix.dtype.name}, the dtype of this tensor",
-        other.dtype.name,
-        "Cast one of the two tensors.",
-    )
+    expected = f"{matrix.dtype.name}, the dtype of this tensor"
+    received = other.dtype.name
+    return DTypeError(f"CSRSparseTensor.{path}", expected, received, "Cast one of the two tensors.")
 
 
 def _expect_matrix(matrix: CSRSparseTensor, path: str) -> None:
@@ -328,6 +311,5 @@ def _expect_matrix(matrix: CSRSparseTensor, path: str) -> None:
 
 def shape_error(path: str, expected: str, received: str) -> StructureError:
     """Returns the error for a tensor whose shape does not fit."""
-    return StructureError(
-        f"CSRSparseTensor.{path}", expected, received, "Check the shapes of both tensors."
-    )
+    fix = "Check the shapes of both tensors."
+    return StructureError(f"CSRSparseTensor.{path}", expected, received, fix)

@@ -18,36 +18,27 @@ Array = np.ndarray[Any, Any]
 
 def shape_error(name: str, expected: object, received: object) -> StructureError:
     """Returns the error for a part whose shape does not match the other parts."""
-    return StructureError(
-        f"CSRSparseTensor.{name}",
-        f"shape {expected}",
-        f"{received}",
-        "Entry i has values[i] and columns[i]; row_splits contains the limits of the rows.",
-    )
+    fix = "Entry i has values[i] and columns[i]; row_splits contains the limits of the rows."
+    return StructureError(f"CSRSparseTensor.{name}", f"shape {expected}", f"{received}", fix)
 
 
 def sizes(dense_shape: tf.Tensor) -> None:
     """Raises StructureError if there are no sizes, or a size is negative."""
     known = tf.get_static_value(dense_shape)
     if not dense_shape.shape[0] or (known is not None and known.min() < 0):
-        raise StructureError(
-            "CSRSparseTensor.dense_shape",
-            "a known number of sizes, at least 1, all >= 0",
-            f"shape {dense_shape.shape}" if known is None else f"{known.tolist()}",
-            "Give the size of each dimension; the last one is the number of columns.",
-        )
+        expected = "a known number of sizes, at least 1, all >= 0"
+        received = f"shape {dense_shape.shape}" if known is None else f"{known.tolist()}"
+        fix = "Give the size of each dimension; the last one is the number of columns."
+        raise StructureError("CSRSparseTensor.dense_shape", expected, received, fix)
 
 
 def shapes(tensor: CSRSparseTensor) -> None:
     """Raises an error if static shapes or dtypes do not match."""
     splits, columns, values = tensor.row_splits, tensor.columns, tensor.values
     if splits.dtype != columns.dtype:
-        raise DTypeError(
-            "CSRSparseTensor.columns",
-            f"{splits.dtype.name}, the dtype of row_splits",
-            columns.dtype.name,
-            "Cast one of the two tensors.",
-        )
+        expected = f"{splits.dtype.name}, the dtype of row_splits"
+        fix = "Cast one of the two tensors."
+        raise DTypeError("CSRSparseTensor.columns", expected, columns.dtype.name, fix)
     if not values.shape.is_compatible_with(columns.shape) or values.shape.rank == 0:
         raise shape_error("values", columns.shape, values.shape)
     count = tensor.shape[:-1].num_elements()
@@ -64,23 +55,19 @@ def numbers(splits: Array, columns: Array, shape: tf.TensorShape) -> None:
     last: Any = shape[-1]
     if columns.min() < 0 or columns.max() >= last:
         wrong = np.flatnonzero((columns < 0) | (columns >= last))[0]
-        raise StructureError(
-            "CSRSparseTensor.columns",
-            f"columns from 0 to {last - 1}" if last else "0 entries, for 0 columns",
-            f"column {columns[wrong]} in entry {wrong}",
-            "dense_shape[-1] is the number of columns.",
-        )
+        expected = f"columns from 0 to {last - 1}" if last else "0 entries, for 0 columns"
+        received = f"column {columns[wrong]} in entry {wrong}"
+        fix = "dense_shape[-1] is the number of columns."
+        raise StructureError("CSRSparseTensor.columns", expected, received, fix)
     ascends = columns[1:] > columns[:-1]
     begins = splits[1:-1]
     ascends[begins[(begins > 0) & (begins < len(columns))] - 1] = True
     if not ascends.all():
         wrong = int(np.argmin(ascends)) + 1
-        raise StructureError(
-            "CSRSparseTensor.columns",
-            "ascending columns without duplicates in each row",
-            f"{columns[wrong - 1]} before {columns[wrong]} in one row, at entry {wrong}",
-            "Sort each row by column and add up duplicates, as SciPy's sum_duplicates() does.",
-        )
+        expected = "ascending columns without duplicates in each row"
+        received = f"{columns[wrong - 1]} before {columns[wrong]} in one row, at entry {wrong}"
+        fix = "Sort each row by column and add up duplicates, as SciPy's sum_duplicates() does."
+        raise StructureError("CSRSparseTensor.columns", expected, received, fix)
 
 
 def in_graph(tensor: CSRSparseTensor) -> list[Any]:

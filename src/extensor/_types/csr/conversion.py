@@ -28,12 +28,9 @@ Array = np.ndarray[Any, Any]
 def expect_dimensions(shape: tf.TensorShape, path: str) -> None:
     """Raises StructureError for a scalar, or a shape of unknown rank."""
     if not shape.rank:
-        raise StructureError(
-            f"CSRSparseTensor.{path}",
-            "a known rank, 1 or more",
-            f"shape {shape}",
-            "Reshape it; the last dimension contains the columns.",
-        )
+        expected = "a known rank, 1 or more"
+        fix = "Reshape it; the last dimension contains the columns."
+        raise StructureError(f"CSRSparseTensor.{path}", expected, f"shape {shape}", fix)
 
 
 def expect_order(indices: Array, numbers: Array, dense_shape: Array) -> None:
@@ -41,20 +38,15 @@ def expect_order(indices: Array, numbers: Array, dense_shape: Array) -> None:
     outside = (indices < 0) | (indices >= dense_shape)
     if outside.any():
         entry, axis = np.argwhere(outside)[0]
-        raise StructureError(
-            "CSRSparseTensor.from_sparse",
-            f"indices from 0 to {dense_shape[axis] - 1} in dimension {axis}",
-            f"index {indices[entry, axis]} in entry {entry}",
-            "dense_shape holds the size of each dimension.",
-        )
+        expected = f"indices from 0 to {dense_shape[axis] - 1} in dimension {axis}"
+        received = f"index {indices[entry, axis]} in entry {entry}"
+        fix = "dense_shape holds the size of each dimension."
+        raise StructureError("CSRSparseTensor.from_sparse", expected, received, fix)
     steps_down = numbers[1:] < numbers[:-1]
     if steps_down.any():
-        raise StructureError(
-            "CSRSparseTensor.from_sparse",
-            "sorted indices",
-            f"a smaller index after entry {int(steps_down.argmax())}",
-            "Pass tf.sparse.reorder(sparse).",
-        )
+        received = f"a smaller index after entry {int(steps_down.argmax())}"
+        fix = "Pass tf.sparse.reorder(sparse)."
+        raise StructureError("CSRSparseTensor.from_sparse", "sorted indices", received, fix)
 
 
 def row_numbers(matrix: CSRSparseTensor) -> tf.Tensor:
@@ -111,19 +103,13 @@ def from_scipy(
 ) -> CSRSparseTensor:
     """Returns a sparse array of SciPy as a value of `cls`."""
     if not hasattr(array, "tocsr"):
-        raise DTypeError(
-            "CSRSparseTensor.from_scipy",
-            "a sparse array or matrix of SciPy",
-            type(array).__qualname__,
-            "Use from_dense for dense arrays.",
-        )
+        expected = "a sparse array or matrix of SciPy"
+        fix = "Use from_dense for dense arrays."
+        raise DTypeError("CSRSparseTensor.from_scipy", expected, type(array).__qualname__, fix)
     if array.dtype.kind not in _KINDS or array.dtype.char in "gG":  # long double
-        raise DTypeError(
-            "CSRSparseTensor.from_scipy",
-            "a dtype that TensorFlow has",
-            f"dtype {array.dtype}",
-            "Convert it with array.astype(...).",
-        )
+        expected = "a dtype that TensorFlow has"
+        fix = "Convert it with array.astype(...)."
+        raise DTypeError("CSRSparseTensor.from_scipy", expected, f"dtype {array.dtype}", fix)
     csr = array.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()  # tocsr may have returned the caller's own array
@@ -139,31 +125,23 @@ def from_scipy(
 
 def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> type[np.generic]:
     if dtype == tf.int32 and own == tf.int64 and max(csr.nnz, *csr.shape) >= 2**31:
-        raise StructureError(
-            "CSRSparseTensor.from_scipy",
-            "fewer than 2**31 entries and columns for row_splits_dtype=tf.int32",
-            f"{csr.nnz} entries, shape {csr.shape}",
-            "Omit row_splits_dtype, for int64.",
-        )
+        expected = "fewer than 2**31 entries and columns for row_splits_dtype=tf.int32"
+        received = f"{csr.nnz} entries, shape {csr.shape}"
+        fix = "Omit row_splits_dtype, for int64."
+        raise StructureError("CSRSparseTensor.from_scipy", expected, received, fix)
     return dtype.as_numpy_dtype
 
 
 def to_scipy(matrix: CSRSparseTensor) -> sp.csr_array:
     """Returns a vector or matrix as a `scipy.sparse.csr_array`."""
     if matrix.shape.rank > 2:
-        raise StructureError(
-            "CSRSparseTensor.to_scipy",
-            "a vector or a matrix",
-            f"shape {matrix.shape}",
-            "Convert each matrix: tensor[i].to_scipy().",
-        )
+        expected = "a vector or a matrix"
+        fix = "Convert each matrix: tensor[i].to_scipy()."
+        raise StructureError("CSRSparseTensor.to_scipy", expected, f"shape {matrix.shape}", fix)
     if np.dtype(matrix.dtype.as_numpy_dtype).kind not in _KINDS:
-        raise DTypeError(
-            "CSRSparseTensor.to_scipy",
-            "a dtype that NumPy has",
-            matrix.dtype.name,
-            "Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
-        )
+        expected = "a dtype that NumPy has"
+        fix = "Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32))."
+        raise DTypeError("CSRSparseTensor.to_scipy", expected, matrix.dtype.name, fix)
     try:
         sparse = importlib.import_module("scipy.sparse")
     except ModuleNotFoundError as error:

@@ -78,12 +78,9 @@ def multiply(
         DTypeError: If there is no kernel for the dtype (also a TypeError).
     """
     if matrix.dtype not in _DTYPES:
-        raise DTypeError(
-            "CSRSparseTensor.matmul",
-            "float32, float64, complex64 or complex128, the dtypes of the kernels",
-            matrix.dtype.name,
-            "Cast both sides: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
-        )
+        expected = "float32, float64, complex64 or complex128, the dtypes of the kernels"
+        fix = "Cast both sides: tensor.with_values(tf.cast(tensor.values, tf.float32))."
+        raise DTypeError("CSRSparseTensor.matmul", expected, matrix.dtype.name, fix)
     values = matrix.values
     is_eager = hasattr(values, "numpy") and tf.executing_eagerly()
     is_real = is_eager and values.dtype.is_floating

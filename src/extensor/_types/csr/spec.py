@@ -47,12 +47,9 @@ class CSRSpec:
     ) -> None:
         self.static_shape = tf.TensorShape(shape)
         if not self.static_shape.rank:
-            raise StructureError(
-                "CSRSparseTensor.Spec",
-                "a shape of known rank, 1 or more",
-                str(self.static_shape),
-                "Sizes may be None.",
-            )
+            expected = "a shape of known rank, 1 or more"
+            received = str(self.static_shape)
+            raise StructureError("CSRSparseTensor.Spec", expected, received, "Sizes may be None.")
         count = self.static_shape[:-1].num_elements()
         self.row_splits = tf.TensorSpec([None if count is None else count + 1], row_splits_dtype)
         self.columns = tf.TensorSpec([None], row_splits_dtype)
@@ -84,12 +81,9 @@ class CSRSpec:
     def unstacked(self) -> Self:
         """Returns the spec of a row of a matrix, or of a matrix of a batch."""
         if self.static_shape.rank == 1:
-            raise StructureError(
-                "CSRSparseTensor.Spec",
-                "rank 2 or more to unstack",
-                f"shape {self.static_shape}",
-                "A vector has no rows: unstack value.to_dense().",
-            )
+            received = f"shape {self.static_shape}"
+            fix = "A vector has no rows: unstack value.to_dense()."
+            raise StructureError("CSRSparseTensor.Spec", "rank 2 or more to unstack", received, fix)
         return self._with_shape(self.static_shape[1:])
 
     # The boxes are: the inner sizes, which are not in the shapes of the other boxes; columns;

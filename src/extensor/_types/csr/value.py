@@ -316,12 +316,9 @@ class CSRSparseTensor(OperatorsMixin):
         """
         indices = tf.convert_to_tensor(indices)
         if self.shape.rank == 1:
-            raise StructureError(
-                "CSRSparseTensor.gather",
-                "a tensor of rank 2 or more",
-                f"shape {self.shape}",
-                "A vector has no rows: gather from matrix.to_dense().",
-            )
+            expected = "a tensor of rank 2 or more"
+            fix = "A vector has no rows: gather from matrix.to_dense()."
+            raise StructureError("CSRSparseTensor.gather", expected, f"shape {self.shape}", fix)
         dtype = self.row_splits.dtype
         numbers = tf.cast(tf.reshape(indices, [-1]), dtype)
         if self.shape.rank > 2:
@@ -368,12 +365,10 @@ class CSRSparseTensor(OperatorsMixin):
             or not all(map(entries.is_index, keys))
             or (len(keys) == 2 and rank > 2)
         ):
-            raise DTypeError(
-                "CSRSparseTensor[...]",
-                "a number or a slice" + ", or two of these" * (rank == 2),
-                type(index).__name__ + f" of {len(keys)}" * isinstance(index, tuple),
-                "Select several rows with gather. Index a batch first: x[0][:, 1].",
-            )
+            expected = "a number or a slice" + ", or two of these" * (rank == 2)
+            received = type(index).__name__ + f" of {len(keys)}" * isinstance(index, tuple)
+            fix = "Select several rows with gather. Index a batch first: x[0][:, 1]."
+            raise DTypeError("CSRSparseTensor[...]", expected, received, fix)
         for axis, key in enumerate(keys):
             self._expect_inside(axis, key)
         if rank == 1:
@@ -392,12 +387,9 @@ class CSRSparseTensor(OperatorsMixin):
         if isinstance(known, slice) or None in (known, size) or -size <= known < size:
             return
         name = "column" if axis or self.shape.rank == 1 else "row"
-        raise RowError(
-            "CSRSparseTensor[...]",
-            f"a {name} from {-size} to {size - 1}" if size else f"no index, for 0 {name}s",
-            str(int(known)),
-            f"The number of {name}s is {size}.",
-        )
+        expected = f"a {name} from {-size} to {size - 1}" if size else f"no index, for 0 {name}s"
+        fix = f"The number of {name}s is {size}."
+        raise RowError("CSRSparseTensor[...]", expected, str(int(known)), fix)
 
     # Algebra.
 

@@ -54,12 +54,9 @@ def shapes(graph: TensorDigraph) -> None:
         for name, value in getattr(graph, kind).items():
             count = static_num_rows(value)
             if known is not None and count is not None and count != known.sum():
-                raise StructureError(
-                    f"TensorDigraph.{kind}[{name!r}]",
-                    f"{_rows(known.sum())}, one for each of the {kind}",
-                    _rows(count),
-                    f"Give each feature of the {kind} the same number of rows.",
-                )
+                expected = f"{_rows(known.sum())}, one for each of the {kind}"
+                fix = f"Give each feature of the {kind} the same number of rows."
+                raise StructureError(f"TensorDigraph.{kind}[{name!r}]", expected, _rows(count), fix)
 
 
 def _rows(count: int) -> str:

@@ -46,41 +46,31 @@ def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict
         path = f"TensorDigraph.from_networkx: {kind}[{name!r}]"
         missing = sum(name not in record for record in records)
         if missing:
-            raise StructureError(
-                path,
-                f"the attribute on each of the {len(records)} {kind}",
-                f"the attribute on {len(records) - missing}",
-                f"Set it on all {kind}, or name the attributes to convert: {kind}=[...].",
-            )
+            expected = f"the attribute on each of the {len(records)} {kind}"
+            fix = f"Set it on all {kind}, or name the attributes to convert: {kind}=[...]."
+            raise StructureError(path, expected, f"the attribute on {len(records) - missing}", fix)
         try:
             columns[name] = tf.convert_to_tensor([record[name] for record in records])
         except (TypeError, ValueError) as error:
-            raise StructureError(
-                path,
-                "values of the same dtype and shape",
-                "values of different dtypes or shapes",
-                f"Convert them, or name the attributes to convert: {kind}=[...].",
-            ) from error
+            expected = "values of the same dtype and shape"
+            received = "values of different dtypes or shapes"
+            fix = f"Convert them, or name the attributes to convert: {kind}=[...]."
+            raise StructureError(path, expected, received, fix) from error
     return columns
 
 
 def to_networkx(graph: TensorDigraph, multigraph: bool) -> nx.Graph[Any]:
     """Returns a single graph as a graph of NetworkX."""
     if graph.shape.rank:
-        raise StructureError(
-            "TensorDigraph.to_networkx",
-            "a single graph",
-            f"a batch of shape {graph.shape}",
-            "Convert each graph: graphs[i].to_networkx().",
-        )
+        received = f"a batch of shape {graph.shape}"
+        fix = "Convert each graph: graphs[i].to_networkx()."
+        raise StructureError("TensorDigraph.to_networkx", "a single graph", received, fix)
     try:
         networkx = importlib.import_module("networkx")
     except ModuleNotFoundError as error:
+        received = "no module networkx"
         raise MissingDependencyError(
-            "TensorDigraph.to_networkx",
-            "NetworkX",
-            "no module networkx",
-            'pip install "extensor[networkx]"',
+            "TensorDigraph.to_networkx", "NetworkX", received, 'pip install "extensor[networkx]"'
         ) from error
     result = networkx.MultiDiGraph() if multigraph else networkx.DiGraph()
     count = int(graph.num_nodes)
@@ -89,12 +79,10 @@ def to_networkx(graph: TensorDigraph, multigraph: bool) -> nx.Graph[Any]:
     records = _records(graph.edges, len(sources))
     result.add_edges_from(zip(sources, targets, records, strict=True))
     if result.number_of_edges() != len(sources):
-        raise StructureError(
-            "TensorDigraph.to_networkx",
-            "no parallel edges in a DiGraph",
-            f"{len(sources) - result.number_of_edges()} parallel edges",
-            "Create a MultiDiGraph: to_networkx(multigraph=True).",
-        )
+        expected = "no parallel edges in a DiGraph"
+        received = f"{len(sources) - result.number_of_edges()} parallel edges"
+        fix = "Create a MultiDiGraph: to_networkx(multigraph=True)."
+        raise StructureError("TensorDigraph.to_networkx", expected, received, fix)
     return result
 
 

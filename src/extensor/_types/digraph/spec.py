@@ -69,12 +69,9 @@ class DigraphSpec:
     ) -> None:
         static = tf.TensorShape(shape)
         if static.rank is None:
-            raise StructureError(
-                "TensorDigraph.Spec",
-                "a shape of known rank",
-                f"shape {static}",
-                "Sizes may be None; a single graph has the shape [].",
-            )
+            expected = "a shape of known rank"
+            fix = "Sizes may be None; a single graph has the shape []."
+            raise StructureError("TensorDigraph.Spec", expected, f"shape {static}", fix)
         self.source = self.target = NUMBERS
         self.num_nodes = self.num_edges = tf.TensorSpec(static, tf.int64)
         self.nodes = _open_specs("nodes", nodes or {})
@@ -102,12 +99,8 @@ class DigraphSpec:
     def unstacked(self) -> Self:
         """Returns the spec of one element of a batch: a graph or a smaller batch."""
         if self.shape.rank == 0:
-            raise StructureError(
-                "TensorDigraph.Spec",
-                "a batch to unstack",
-                "a single graph",
-                "For values of its nodes, use the features in value.nodes.",
-            )
+            fix = "For values of its nodes, use the features in value.nodes."
+            raise StructureError("TensorDigraph.Spec", "a batch to unstack", "a single graph", fix)
         return type(self)(self.nodes, self.edges, self.shape[1:])
 
     def joined(self, graphs: Sequence[Any]) -> TensorDigraph | None:

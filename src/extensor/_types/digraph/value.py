@@ -102,12 +102,10 @@ class TensorDigraph:
         self.edges = _features(edges or {})
         if num_nodes is None:
             if not self.nodes:
-                raise StructureError(
-                    "TensorDigraph.num_nodes",
-                    "num_nodes or a node feature",
-                    "num_nodes=None and 0 node features",
-                    "Give num_nodes: the edges do not show nodes without edges.",
-                )
+                expected = "num_nodes or a node feature"
+                received = "num_nodes=None and 0 node features"
+                fix = "Give num_nodes: the edges do not show nodes without edges."
+                raise StructureError("TensorDigraph.num_nodes", expected, received, fix)
             num_nodes = num_rows(next(iter(self.nodes.values())))
         self.num_nodes = tf.cast(integers(num_nodes, "TensorDigraph.num_nodes"), tf.int64)
         if num_edges is None:
@@ -400,12 +398,8 @@ LabeledDigraph = TensorDigraph
 def _features(features: Mapping[str, Any]) -> dict[str, Any]:
     for name in features:
         if not isinstance(name, str):
-            raise DTypeError(
-                "TensorDigraph",
-                "strings as names of features",
-                repr(name),
-                'Give a dict such as {"mass": ...}.',
-            )
+            fix = 'Give a dict such as {"mass": ...}.'
+            raise DTypeError("TensorDigraph", "strings as names of features", repr(name), fix)
     return {
         name: value
         if is_tensor_like(value) and not isinstance(value, tf.Variable)
@@ -417,12 +411,8 @@ def _features(features: Mapping[str, Any]) -> dict[str, Any]:
 def _named(features: Mapping[str, Any], name: str, kind: str) -> Values:
     if name not in features:
         listed = ", ".join(sorted(features)) or "none"
-        raise FieldError(
-            f"TensorDigraph.{kind}",
-            f"the name of a feature ({listed})",
-            repr(name),
-            "Check the spelling.",
-        )
+        expected = f"the name of a feature ({listed})"
+        raise FieldError(f"TensorDigraph.{kind}", expected, repr(name), "Check the spelling.")
     return features[name]
 
 
@@ -438,24 +428,18 @@ def _mask(which: TensorLike, count: tf.Tensor, path: str) -> tf.Tensor:
     known = tf.get_static_value(count)
     if which.dtype == tf.bool:
         if known is not None and not which.shape.is_compatible_with([int(known)]):
-            raise StructureError(
-                f"TensorDigraph.{path}",
-                f"shape ({known},), one value for each",
-                f"{which.shape}",
-                "For a batch, give values for the nodes or edges of all graphs.",
-            )
+            expected = f"shape ({known},), one value for each"
+            fix = "For a batch, give values for the nodes or edges of all graphs."
+            raise StructureError(f"TensorDigraph.{path}", expected, f"{which.shape}", fix)
         return which
     numbers = tf.cast(integers(which, f"TensorDigraph.{path}", rank=1), tf.int64)
     chosen = tf.get_static_value(numbers)
     if known is not None and chosen is not None and chosen.size:
         wrong = chosen[(chosen < 0) | (chosen >= known)]
         if wrong.size:
-            raise RowError(
-                f"TensorDigraph.{path}",
-                f"numbers from 0 to {known - 1}" if known else "0 numbers",
-                str(wrong[0]),
-                "In a batch, nodes and edges are numbered through all graphs.",
-            )
+            expected = f"numbers from 0 to {known - 1}" if known else "0 numbers"
+            fix = "In a batch, nodes and edges are numbered through all graphs."
+            raise RowError(f"TensorDigraph.{path}", expected, str(wrong[0]), fix)
     ones = tf.ones_like(numbers)
     return tf.scatter_nd(numbers[:, tf.newaxis], ones, tf.reshape(count, [1])) > 0
 

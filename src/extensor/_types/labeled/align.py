@@ -147,9 +147,6 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _unnamed_error(path: str, x: LabeledTensor, other: object) -> StructureError:
-    return StructureError(
-        path,
-        f"a LabeledTensor or a scalar, because another operand has {naming.describe(x)}",
-        naming.describe(other),
-        "Name its axes: xt.types.LabeledTensor(value, ['feature']).",
-    )
+    expected = f"a LabeledTensor or a scalar, because another operand has {naming.describe(x)}"
+    fix = "Name its axes: xt.types.LabeledTensor(value, ['feature'])."
+    return StructureError(path, expected, naming.describe(other), fix)

@@ -99,12 +99,9 @@ def _expect_inside(path: str, x: LabeledTensor, number: int, positions: Array) -
 
 
 def _indexer_error(path: str, x: LabeledTensor, number: int, received: str) -> DTypeError:
-    return DTypeError(
-        path,
-        f"a number, a slice, integers or bools for axis {x.axes[number]!r}",
-        received,
-        "A LabeledTensor has no coordinates: give positions, as in x.isel(word=0).",
-    )
+    expected = f"a number, a slice, integers or bools for axis {x.axes[number]!r}"
+    fix = "A LabeledTensor has no coordinates: give positions, as in x.isel(word=0)."
+    return DTypeError(path, expected, received, fix)
 
 
 def getitem(x: LabeledTensor, key: Any) -> LabeledTensor:
@@ -119,12 +116,9 @@ def getitem(x: LabeledTensor, key: Any) -> LabeledTensor:
     after = keys[dots + 1 :]
     count = dots + len(after)
     if count > len(x.axes) or any(one is None or one is Ellipsis for one in (*keys[:dots], *after)):
-        raise RowError(
-            path,
-            f"at most one position or slice for each of the {naming.describe(x)}",
-            f"{count} positions" if count > len(x.axes) else "a new axis, or a second '...'",
-            "Add an axis with tf.expand_dims(x, 'batch').",
-        )
+        expected = f"at most one position or slice for each of the {naming.describe(x)}"
+        received = f"{count} positions" if count > len(x.axes) else "a new axis, or a second '...'"
+        raise RowError(path, expected, received, "Add an axis with tf.expand_dims(x, 'batch').")
     first = len(x.axes) - len(after)
     indexers = {**dict(enumerate(keys[:dots])), **dict(enumerate(after, first))}
     return select(x, indexers, path)
@@ -144,12 +138,9 @@ def take(x: LabeledTensor, indices: Operand, number: int, path: str) -> LabeledT
     if not isinstance(indices, type(x)):
         indices = tf.convert_to_tensor(indices)
         if indices.shape.rank not in (0, 1):
-            raise StructureError(
-                path,
-                f"a vector of positions along axis {name!r}, or a LabeledTensor of them",
-                naming.describe(indices),
-                "Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank']).",
-            )
+            expected = f"a vector of positions along axis {name!r}, or a LabeledTensor of them"
+            fix = "Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank'])."
+            raise StructureError(path, expected, naming.describe(indices), fix)
         own = (name,) * indices.shape.rank
         values = tf.gather(x.values, indices, axis=number)
         return x.of_parts(values, (*axes[:number], *own, *axes[number + 1 :]))
@@ -183,10 +174,7 @@ def boolean_mask(x: LabeledTensor, mask: Operand, number: int, path: str) -> Lab
     fits = mask.axes == (name,) if isinstance(mask, type(x)) else mask.shape.rank == 1
     bools = mask.values if isinstance(mask, type(x)) else mask
     if not fits or not bools.shape.is_compatible_with([size]):
-        raise StructureError(
-            path,
-            f"one bool for each position along axis {name!r} of {naming.describe(x)}",
-            naming.describe(mask),
-            "Pass a mask of rank 1: the result of a larger mask has no names for its axes.",
-        )
+        expected = f"one bool for each position along axis {name!r} of {naming.describe(x)}"
+        fix = "Pass a mask of rank 1: the result of a larger mask has no names for its axes."
+        raise StructureError(path, expected, naming.describe(mask), fix)
     return x.of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)

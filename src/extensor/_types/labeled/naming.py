@@ -62,12 +62,9 @@ def check_names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     is_list = isinstance(axes, (list, tuple))
     wrong = [name for name in axes if not (isinstance(name, str) and name)] if is_list else [axes]
     if wrong:
-        raise DTypeError(
-            path,
-            "a list of names, each a nonempty string",
-            repr(wrong[0]) if is_list else f"a {type(axes).__qualname__}",
-            "Name each axis: axes=['word', 'feature'].",
-        )
+        expected = "a list of names, each a nonempty string"
+        received = repr(wrong[0]) if is_list else f"a {type(axes).__qualname__}"
+        raise DTypeError(path, expected, received, "Name each axis: axes=['word', 'feature'].")
     found = tuple(str(name) for name in axes)
     expect_unique(found, path)
     if shape.rank != len(found):
@@ -88,9 +85,8 @@ def expect_unique(axes: Sequence[str], path: str, fix: str = "Rename one of the 
     """Raises StructureError if a name occurs twice."""
     for i, name in enumerate(axes):
         if name in axes[:i]:
-            raise StructureError(
-                path, "axes of different names", f"{name!r} twice in ({', '.join(axes)})", fix
-            )
+            expected = "axes of different names"
+            raise StructureError(path, expected, f"{name!r} twice in ({', '.join(axes)})", fix)
 
 
 def new_name(axes: Sequence[str], name: object, path: str) -> str:
@@ -101,9 +97,8 @@ def new_name(axes: Sequence[str], name: object, path: str) -> str:
         StructureError: If the axis exists already (also a ValueError).
     """
     if not isinstance(name, str) or not name:
-        raise DTypeError(
-            path, "a name for the new axis", repr(name), "Pass it as axis: axis='batch'."
-        )
+        expected = "a name for the new axis"
+        raise DTypeError(path, expected, repr(name), "Pass it as axis: axis='batch'.")
     expect_unique((*axes, name), path, "Choose another name.")
     return name
 
@@ -127,12 +122,8 @@ def axis_number(x: LabeledTensor, axis: Axis, path: str) -> int:
         axis = _integer(axis, path)
         if -len(x.axes) <= axis < len(x.axes):
             return axis % len(x.axes)
-    raise StructureError(
-        path,
-        f"one of the {describe(x)}" if x.axes else "no axis, because the tensor is a scalar",
-        repr(axis),
-        "Check the spelling.",
-    )
+    expected = f"one of the {describe(x)}" if x.axes else "no axis, because the tensor is a scalar"
+    raise StructureError(path, expected, repr(axis), "Check the spelling.")
 
 
 def axis_numbers(x: LabeledTensor, axis: Any, path: str) -> list[int]:
@@ -164,12 +155,8 @@ def _integer(axis: Any, path: str) -> int:
         or isinstance(known, bool)
         or not isinstance(known, (int, np.integer, np.ndarray))
     ):
-        raise DTypeError(
-            path,
-            "the name or the number of an axis, known while tracing",
-            f"a {type(axis).__qualname__}",
-            "Write axis='word'.",
-        )
+        expected = "the name or the number of an axis, known while tracing"
+        raise DTypeError(path, expected, f"a {type(axis).__qualname__}", "Write axis='word'.")
     return int(known)
 
 

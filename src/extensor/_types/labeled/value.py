@@ -111,12 +111,10 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.with_values"))
         if not values.shape.is_compatible_with(self.values.shape):
-            raise StructureError(
-                "LabeledTensor.with_values",
-                f"shape {self.values.shape}, the shape of {naming.describe(self)}",
-                f"shape {values.shape}",
-                "For another shape, create a new tensor: LabeledTensor(values, [...]).",
-            )
+            expected = f"shape {self.values.shape}, the shape of {naming.describe(self)}"
+            received = f"shape {values.shape}"
+            fix = "For another shape, create a new tensor: LabeledTensor(values, [...])."
+            raise StructureError("LabeledTensor.with_values", expected, received, fix)
         return self.of_parts(values, self.axes)
 
     def rename(self, names: Mapping[str, str] | None = None, /, **others: str) -> LabeledTensor:
@@ -204,12 +202,10 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         dims = getattr(array, "dims", None)
         if not isinstance(dims, tuple) or not hasattr(array, "values"):
-            raise DTypeError(
-                "LabeledTensor.from_xarray",
-                "a DataArray or a Variable of xarray",
-                f"a {type(array).__qualname__}",
-                "Convert each array of a Dataset, such as dataset['grams'].",
-            )
+            expected = "a DataArray or a Variable of xarray"
+            received = f"a {type(array).__qualname__}"
+            fix = "Convert each array of a Dataset, such as dataset['grams']."
+            raise DTypeError("LabeledTensor.from_xarray", expected, received, fix)
         values = array.values
         if values.dtype.kind == "U":
             values = values.astype(object)
@@ -218,11 +214,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         except (TypeError, ValueError) as error:
             if isinstance(error, DTypeError):
                 raise
+            fix = "Convert it first: array.astype('int64') converts dates to numbers."
             raise DTypeError(
-                "LabeledTensor.from_xarray",
-                "a dtype that TensorFlow has",
-                str(array.dtype),
-                "Convert it first: array.astype('int64') converts dates to numbers.",
+                "LabeledTensor.from_xarray", "a dtype that TensorFlow has", str(array.dtype), fix
             ) from error
 
     def to_xarray(self, **arguments: Any) -> xr.DataArray:
@@ -242,11 +236,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         try:
             xarray = importlib.import_module("xarray")
         except ModuleNotFoundError as error:
+            received = "no module xarray"
             raise MissingDependencyError(
-                "LabeledTensor.to_xarray",
-                "xarray",
-                "no module xarray",
-                'pip install "extensor[xarray]"',
+                "LabeledTensor.to_xarray", "xarray", received, 'pip install "extensor[xarray]"'
             ) from error
         return xarray.DataArray(self.values.numpy(), dims=self.axes, **arguments)
 
@@ -272,12 +264,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         if self.axes:
             return super().__bool__()
         if not hasattr(self.values, "numpy"):
-            raise DTypeError(
-                "bool(LabeledTensor)",
-                "an eager value",
-                "a symbolic tensor",
-                "Inside a tf.function, use the tensor: `if x.values:`.",
-            )
+            fix = "Inside a tf.function, use the tensor: `if x.values:`."
+            raise DTypeError("bool(LabeledTensor)", "an eager value", "a symbolic tensor", fix)
         return bool(self.values)
 
     def __float__(self) -> float:

@@ -39,12 +39,8 @@ def expect_fit(values: Values | tf.TypeSpec, mask: Mask | tf.TypeSpec) -> None:
         StructureError: If the shape does not match (also a ValueError).
     """
     if mask.dtype != tf.bool:
-        raise DTypeError(
-            "MaskedTensor.mask",
-            "bool",
-            mask.dtype.name,
-            "Pass a mask that is True where a value is valid, such as `numbers > 0`.",
-        )
+        fix = "Pass a mask that is True where a value is valid, such as `numbers > 0`."
+        raise DTypeError("MaskedTensor.mask", "bool", mask.dtype.name, fix)
     outer, inner = static_shape(mask), static_shape(values)
     if outer.rank is None or inner.rank is None:
         return
@@ -60,12 +56,8 @@ def with_row_check(mask: Mask, values: Values) -> Mask:
 
 
 def _other_rows(received: str) -> StructureError:
-    return StructureError(
-        "MaskedTensor.mask",
-        "a mask with the rows of its values",
-        received,
-        "Make the mask from the values, such as `values > 0`; a mask does not broadcast.",
-    )
+    fix = "Make the mask from the values, such as `values > 0`; a mask does not broadcast."
+    return StructureError("MaskedTensor.mask", "a mask with the rows of its values", received, fix)
 
 
 def _expect_rows(values: Any, mask: Mask, all_values: Values, all_mask: Mask) -> None:
@@ -90,9 +82,8 @@ def _shape_error(
     shorter = [tf.TensorShape(shape[:rank]) for rank in range(shape.rank or 0, -1, -1)]
     uniform = [s for s, _ in itertools.groupby(map(str, shorter))]
     ragged = "a ragged mask of " if hasattr(values, "row_splits") else ""
+    expected = f"{ragged}shape {uniform[0]}, or the shape of outer dimensions of the values"
+    fix = "Give one bool for each value, row or record; a mask does not broadcast."
     return StructureError(
-        "MaskedTensor.mask",
-        f"{ragged}shape {uniform[0]}, or the shape of outer dimensions of the values",
-        received or f"shape {static_shape(mask)}",
-        "Give one bool for each value, row or record; a mask does not broadcast.",
+        "MaskedTensor.mask", expected, received or f"shape {static_shape(mask)}", fix
     )

@@ -66,12 +66,9 @@ def all_valid(values: Values, rank: int | None = None) -> Mask:
         return tf.ones(tf.shape(values)[:rank], tf.bool)
     if shape.rank == 1:
         return tf.ones(tf.reshape(num_rows(values), [1]), tf.bool)
-    raise StructureError(
-        "MaskedTensor.mask",
-        f"a mask for values of shape {shape}",
-        "mask=None",
-        "Pass a mask, because the sizes are not static.",
-    )
+    expected = f"a mask for values of shape {shape}"
+    fix = "Pass a mask, because the sizes are not static."
+    raise StructureError("MaskedTensor.mask", expected, "mask=None", fix)
 
 
 def without_nulls(values: Values, mask: Mask, path: str) -> Values:
@@ -179,12 +176,10 @@ def fill_items(values: Values, mask: Mask, item: object) -> Values:
     if rows is not None:
         return cut_rows(fill_items(rows[0], mask.values, item), rows[1])
     if mask.shape.rank != 1:
-        raise StructureError(
-            "MaskedTensor.fill",
-            "a mask of rank 1, to fill lists or records",
-            f"a mask of rank {mask.shape.rank}",
-            "Select rows first, or fill each field.",
-        )
+        expected = "a mask of rank 1, to fill lists or records"
+        received = f"a mask of rank {mask.shape.rank}"
+        fix = "Select rows first, or fill each field."
+        raise StructureError("MaskedTensor.fill", expected, received, fix)
     spec: Any = rows_spec(tf.type_spec_from_value(values), "MaskedTensor.fill")
     # A list of one item is cast to a batch of one.
     single = cast_value(spec, [item], "MaskedTensor.fill")

@@ -121,12 +121,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             """Returns the mask of a value from `deferred`; other attributes do not exist."""
             fields = self.__dict__
             if name == "numpy":
-                raise MissingAttributeError(
-                    "MaskedTensor.numpy",
-                    "a value without a mask",
-                    "a MaskedTensor",
-                    "Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy().",
-                )
+                expected = "a value without a mask"
+                fix = "Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy()."
+                raise MissingAttributeError("MaskedTensor.numpy", expected, "a MaskedTensor", fix)
             if name != "mask" or "values" not in fields:
                 raise _missing(self, name)
             make = fields.get("_make_mask")
@@ -214,13 +211,12 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         1
         """
         if not self._is_eager():
-            raise DTypeError(
-                "MaskedTensor.to_numpy",
-                "an eager dense tensor",
-                type(self.values).__name__,
+            expected = "an eager dense tensor"
+            fix = (
                 "Call x.to_py(), which lists values of all types, or x.fill(value), which has "
-                "no mask. In a tf.function there are no arrays.",
+                "no mask. In a tf.function there are no arrays."
             )
+            raise DTypeError("MaskedTensor.to_numpy", expected, type(self.values).__name__, fix)
         with tf.init_scope():  # a function may be traced meanwhile
             mask = item.element_mask(self.values, self.mask)
         return np.ma.array(self.values.numpy(), mask=~mask.numpy())  # pyright: ignore
@@ -255,12 +251,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         """
         values, mask = self._tensor("to_ragged"), self.mask
         if values.shape.rank is None or values.shape.rank < 2:
-            raise StructureError(
-                "MaskedTensor.to_ragged",
-                "rank 2 or more",
-                f"shape {values.shape}",
-                "For a vector, call tf.boolean_mask(x.values, x.mask).",
-            )
+            expected = "rank 2 or more"
+            fix = "For a vector, call tf.boolean_mask(x.values, x.mask)."
+            raise StructureError("MaskedTensor.to_ragged", expected, f"shape {values.shape}", fix)
         if isinstance(values, tf.RaggedTensor) or mask.shape.rank < 2:
             mask = item.element_mask(values, mask)
         return tf.ragged.boolean_mask(values, mask)
@@ -365,12 +358,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     def _tensor(self, method: str) -> tf.Tensor | tf.RaggedTensor:
         if not item.is_tensor(self.values):
-            raise DTypeError(
-                f"MaskedTensor.{method}",
-                "values that are a dense or ragged tensor",
-                type(self.values).__name__,
-                "Select a field: masked['title'] has the mask of the records.",
-            )
+            expected = "values that are a dense or ragged tensor"
+            fix = "Select a field: masked['title'] has the mask of the records."
+            raise DTypeError(f"MaskedTensor.{method}", expected, type(self.values).__name__, fix)
         return self.values
 
     # A conversion would lose the mask. TensorFlow calls the first of these, because an array has no
@@ -378,13 +368,12 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     def __tf_tensor__(self, dtype: DTypeLike | None = None, name: str | None = None) -> tf.Tensor:
         """Raises an error; called by TensorFlow, by operations without a handler."""
-        raise DTypeError(
-            "MaskedTensor",
-            "a tensor, or a value that converts to one",
-            "a MaskedTensor",
+        expected = "a tensor, or a value that converts to one"
+        fix = (
             "Call x.fill(value), which has no mask; in a model, xt.keras.Masked keeps "
-            "it. Authors of an operation register a handler for it with xt.dispatch.implements.",
+            "it. Authors of an operation register a handler for it with xt.dispatch.implements."
         )
+        raise DTypeError("MaskedTensor", expected, "a MaskedTensor", fix)
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -393,12 +382,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         array = self.to_numpy()
         count = int(np.ma.count_masked(array))
         if count:
-            raise NullError(
-                "MaskedTensor",
-                "values without nulls, because an array has no mask",
-                f"{count} nulls" if count > 1 else "1 null",
-                "Call x.fill(value), or x.to_numpy(), an array of numpy.ma, which keeps the mask.",
-            )
+            expected = "values without nulls, because an array has no mask"
+            received = f"{count} nulls" if count > 1 else "1 null"
+            fix = "Call x.fill(value), or x.to_numpy(), an array of numpy.ma, which keeps the mask."
+            raise NullError("MaskedTensor", expected, received, fix)
         return np.array(np.ma.getdata(array), dtype, copy=bool(copy) or None)
 
     def __array_function__(
@@ -475,12 +462,10 @@ def _expect_outer(mask: tf.Tensor | tf.RaggedTensor, inner: tf.Tensor | tf.Ragge
     """Raises unless a mask has fewer dimensions than the mask of its values."""
     ranks = mask.shape.rank, inner.shape.rank
     if None not in ranks and ranks[0] >= ranks[1]:
-        raise DTypeError(
-            "MaskedTensor.values",
-            "values without a mask, or with a mask of more dimensions",
-            f"a MaskedTensor with a mask of shape {inner.shape}",
-            "Combine the masks: MaskedTensor(x.values, x.mask & mask).",
-        )
+        expected = "values without a mask, or with a mask of more dimensions"
+        received = f"a MaskedTensor with a mask of shape {inner.shape}"
+        fix = "Combine the masks: MaskedTensor(x.values, x.mask & mask)."
+        raise DTypeError("MaskedTensor.values", expected, received, fix)
 
 
 def _tensor_of(value: object, name: str) -> Values:

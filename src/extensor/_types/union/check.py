@@ -43,19 +43,13 @@ def expect_names(variants: object, names: Iterable[str]) -> None:
             'Write {"number": [1.5], "text": ["a", "b"]}.',
         )
     if not 0 < len(variants) <= MAX_VARIANTS:
-        raise StructureError(
-            "UnionTensor.variants",
-            f"1 to {MAX_VARIANTS} variants",
-            f"{len(variants)}",
-            "Without variants there is no value; a type code has one byte.",
-        )
+        expected = f"1 to {MAX_VARIANTS} variants"
+        fix = "Without variants there is no value; a type code has one byte."
+        raise StructureError("UnionTensor.variants", expected, f"{len(variants)}", fix)
     if sorted(names) != sorted(variants):
-        raise FieldError(
-            "UnionTensor.names",
-            f"the names of the variants: {', '.join(variants)}",
-            ", ".join(map(str, names)),
-            "Leave names out: the order of the variants is the order of the codes.",
-        )
+        expected = f"the names of the variants: {', '.join(variants)}"
+        fix = "Leave names out: the order of the variants is the order of the codes."
+        raise FieldError("UnionTensor.names", expected, ", ".join(map(str, names)), fix)
 
 
 def expect_counts(codes: Codes, names: tuple[str, ...], variants: Mapping[str, Any]) -> None:
@@ -78,23 +72,18 @@ def expect_counts(codes: Codes, names: tuple[str, ...], variants: Mapping[str, A
     wrong = (numbers < 0) | (numbers >= len(names))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise RowError(
-            f"UnionTensor.codes, record {first}",
-            f"a code from 0 to {len(names) - 1}, for the variants {', '.join(names)}",
-            str(numbers[first]),
-            "A code is the position of the variant among the variants.",
-        )
+        expected = f"a code from 0 to {len(names) - 1}, for the variants {', '.join(names)}"
+        fix = "A code is the position of the variant among the variants."
+        raise RowError(f"UnionTensor.codes, record {first}", expected, str(numbers[first]), fix)
     for code, (name, count) in enumerate(
         zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True)
     ):
         rows = static_num_rows(variants[name])
         if rows is not None and rows != count:
-            raise StructureError(
-                f"UnionTensor.variants[{name!r}]",
-                f"{count} row{'s' * (count != 1)}, one for each code {code}",
-                f"{rows} row{'s' * (rows != 1)}",
-                "A variant has the rows of its own codes only, in their order.",
-            )
+            expected = f"{count} row{'s' * (count != 1)}, one for each code {code}"
+            received = f"{rows} row{'s' * (rows != 1)}"
+            fix = "A variant has the rows of its own codes only, in their order."
+            raise StructureError(f"UnionTensor.variants[{name!r}]", expected, received, fix)
 
 
 def in_graph(

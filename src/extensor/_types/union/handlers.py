@@ -102,12 +102,8 @@ def _unions(values: object) -> list[Any] | None:
         other: Any = tf.type_spec_from_value(union)
         merged = spec.castable_type(other._like(spec.codes))
         if merged is None:
-            raise DTypeError(
-                "tf.concat or tf.stack",
-                f"unions of {spec}",
-                str(other),
-                "Give variants of one name the same type.",
-            )
+            fix = "Give variants of one name the same type."
+            raise DTypeError("tf.concat or tf.stack", f"unions of {spec}", str(other), fix)
         spec = merged
     return [with_names(union, spec) for union in unions]
 
@@ -122,9 +118,6 @@ def refuse(op: Callable[..., Any], *args: object) -> Any:
     if union is None:
         return NotImplemented
     functions = ", ".join(f"{name!r}: ..." for name in union.names)
-    raise UnsupportedTypeError(
-        name_of(op),
-        "a value of one type",
-        f"a UnionTensor of {', '.join(union.names)}",
-        f"Apply a function to each variant: union.match({{{functions}}}).",
-    )
+    received = f"a UnionTensor of {', '.join(union.names)}"
+    fix = f"Apply a function to each variant: union.match({{{functions}}})."
+    raise UnsupportedTypeError(name_of(op), "a value of one type", received, fix)

@@ -72,9 +72,5 @@ def _is_one_type(rows: list[Any]) -> bool:
 
 
 def _wrong(union: UnionTensor, received: str, fix: str) -> FieldError:
-    return FieldError(
-        "UnionTensor.match",
-        f"a function for each of the variants {', '.join(union.names)}",
-        received,
-        fix,
-    )
+    expected = f"a function for each of the variants {', '.join(union.names)}"
+    return FieldError("UnionTensor.match", expected, received, fix)

@@ -65,12 +65,9 @@ class UnionSpec:
         expect_names(variants, list(variants))
         self.codes = tf.TensorSpec(shape, tf.int8) if codes is None else codes
         if self.codes.shape.rank is None:
-            raise StructureError(
-                "UnionTensor.Spec",
-                "a shape of known rank",
-                f"shape {self.codes.shape}",
-                "Sizes may be None; a single value has the shape [].",
-            )
+            expected = "a shape of known rank"
+            fix = "Sizes may be None; a single value has the shape []."
+            raise StructureError("UnionTensor.Spec", expected, f"shape {self.codes.shape}", fix)
         self.variants = {
             name: rows_spec(spec, f"UnionTensor.variants[{name!r}]")
             for name, spec in variants.items()
@@ -115,12 +112,8 @@ class UnionSpec:
     def unstacked(self) -> Self:
         """Returns the spec of one element along the first dimension."""
         if self.shape.rank == 0:
-            raise StructureError(
-                "UnionTensor.Spec",
-                "a batch to unstack",
-                "a single value",
-                "Its rows are in value.variants.",
-            )
+            fix = "Its rows are in value.variants."
+            raise StructureError("UnionTensor.Spec", "a batch to unstack", "a single value", fix)
         return self._like(unstacked_spec(self.codes, "UnionTensor.Spec"))
 
     def __tf_cut_rows__(self, num_rows: int | None, row_splits_dtype: tf.DType) -> Self:

@@ -137,12 +137,8 @@ class UnionTensor(OperatorsMixin):
         array([ True, False,  True])
         """
         if name not in self.variants:
-            raise FieldError(
-                "UnionTensor.is_variant",
-                f"one of the variants {', '.join(self.names)}",
-                repr(name),
-                "Check the spelling.",
-            )
+            expected = f"one of the variants {', '.join(self.names)}"
+            raise FieldError("UnionTensor.is_variant", expected, repr(name), "Check the spelling.")
         code = tf.constant(self.names.index(name), tf.int8)
         if isinstance(self.codes, tf.RaggedTensor):
             return self.codes.with_flat_values(tf.equal(self.codes.flat_values, code))
@@ -213,12 +209,8 @@ class UnionTensor(OperatorsMixin):
             return spec.cast(values)
         codes, variants = conversion.from_values(values)
         if not variants:
-            raise StructureError(
-                "UnionTensor.from_values",
-                "at least one value",
-                "no values",
-                "Pass the spec: without values, the variants are not known.",
-            )
+            fix = "Pass the spec: without values, the variants are not known."
+            raise StructureError("UnionTensor.from_values", "at least one value", "no values", fix)
         return cls.of_parts(tf.constant(codes), variants, tuple(variants))
 
     def to_py(self) -> Any:
@@ -260,12 +252,9 @@ class UnionTensor(OperatorsMixin):
         size = self.shape[0] if self.shape.rank else 0
         is_outside = isinstance(first, int) and size is not None and not -size <= first < size
         if is_outside:
-            raise RowError(
-                "UnionTensor[...]",
-                f"a position from {-size} to {size - 1}" if size else "no position",
-                str(first),
-                f"There are {size} rows." if self.shape.rank else "This is a single value.",
-            )
+            expected = f"a position from {-size} to {size - 1}" if size else "no position"
+            fix = f"There are {size} rows." if self.shape.rank else "This is a single value."
+            raise RowError("UnionTensor[...]", expected, str(first), fix)
         return take(self, row_numbers(self.codes)[key])
 
     # A field of this type in lists of records: the codes are cut, and the variants stay flat.

@@ -29,12 +29,9 @@ def transpose(
         list(range(rank))[::-1] if perm is None else naming.axis_numbers(a, perm, "tf.transpose")
     )
     if len(order) != rank:
-        raise StructureError(
-            "tf.transpose",
-            f"an order of all {naming.describe(a)}",
-            f"({', '.join(a.axes[i] for i in order)})",
-            "Name all axes, or write x.transpose('word', ...).",
-        )
+        received = f"({', '.join(a.axes[i] for i in order)})"
+        fix = "Name all axes, or write x.transpose('word', ...)."
+        raise StructureError("tf.transpose", f"an order of all {naming.describe(a)}", received, fix)
     names = [a.axes[i] for i in order]
     values = tf.transpose(a.values, order, conjugate) if conjugate else transpose_to(a, names)
     return a.of_parts(values, names)
@@ -47,12 +44,9 @@ def matrix_transpose(
     """Returns a tensor with its last two axes swapped."""
     rank = len(a.axes)
     if rank < 2:
-        raise StructureError(
-            "tf.linalg.matrix_transpose",
-            "at least 2 axes",
-            naming.describe(a),
-            "Add an axis with tf.expand_dims(x, 'batch').",
-        )
+        expected = "at least 2 axes"
+        fix = "Add an axis with tf.expand_dims(x, 'batch')."
+        raise StructureError("tf.linalg.matrix_transpose", expected, naming.describe(a), fix)
     return transpose(a, [*range(rank - 2), rank - 1, rank - 2], conjugate)
 
 
@@ -74,12 +68,9 @@ def squeeze(input: LabeledTensor, axis: Axes | None = None, *_: object) -> Label
     wrong = [i for i in range(len(sizes)) if i in dropped and sizes[i] not in (1, None)]
     wrong += [i for i in range(len(sizes)) if axis is None and sizes[i] is None]
     if wrong:
-        raise StructureError(
-            "tf.squeeze",
-            f"size 1 of axis {input.axes[wrong[0]]!r}",
-            naming.describe(input),
-            "Name the axes of size 1." if axis is None else "Slice it, or reduce it.",
-        )
+        expected = f"size 1 of axis {input.axes[wrong[0]]!r}"
+        fix = "Name the axes of size 1." if axis is None else "Slice it, or reduce it."
+        raise StructureError("tf.squeeze", expected, naming.describe(input), fix)
     left = [name for i, name in enumerate(input.axes) if i not in dropped]
     return input.of_parts(tf.squeeze(input.values, dropped) if dropped else input.values, left)
 
@@ -122,12 +113,9 @@ def gather(params: Operand, indices: Operand, *args: Any) -> LabeledTensor:
     if not isinstance(params, LabeledTensor):
         params = tf.convert_to_tensor(params)
         if params.shape.rank != 1:
-            raise StructureError(
-                "tf.gather",
-                f"a vector or LabeledTensor, for indices with {naming.describe(indices)}",
-                naming.describe(params),
-                "Name its axes: xt.types.LabeledTensor(params, ['word', 'feature']).",
-            )
+            expected = f"a vector or LabeledTensor, for indices with {naming.describe(indices)}"
+            fix = "Name its axes: xt.types.LabeledTensor(params, ['word', 'feature'])."
+            raise StructureError("tf.gather", expected, naming.describe(params), fix)
         return indices.of_parts(tf.gather(params, indices.values), indices.axes)
     if given.get("batch_dims"):
         raise naming.names_error(

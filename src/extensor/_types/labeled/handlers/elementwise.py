@@ -43,12 +43,9 @@ def unary(op: Op, *args: Operand) -> LabeledTensor | tf.Tensor:
             others[place - 1] = naming.axis_number(first, others[place - 1], name_of(op))
     values = op(first.values, *others)
     if not values.shape.is_compatible_with(first.values.shape):
-        raise StructureError(
-            name_of(op),
-            f"a result of the shape of {naming.describe(first)}",
-            f"shape {values.shape}",
-            "Pass scalars for the other arguments.",
-        )
+        expected = f"a result of the shape of {naming.describe(first)}"
+        fix = "Pass scalars for the other arguments."
+        raise StructureError(name_of(op), expected, f"shape {values.shape}", fix)
     return first.of_parts(values, first.axes)
 
 

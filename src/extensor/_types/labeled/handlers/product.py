@@ -21,24 +21,18 @@ def _dot(a: Operand, b: Operand, summed: Sequence[str] | None, path: str) -> Lab
         return NotImplemented
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, LabeledTensor):
-            raise StructureError(
-                path,
-                f"a LabeledTensor, because the other operand has {naming.describe(other)}",
-                naming.describe(one),
-                "Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
-            )
+            expected = f"a LabeledTensor, because the other operand has {naming.describe(other)}"
+            fix = "Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit'])."
+            raise StructureError(path, expected, naming.describe(one), fix)
     a, b = check_sizes((a, b), path)
     shared = [name for name in a.axes if name in b.axes]
     if summed is None:
         summed = shared
     for name in summed:
         if name not in shared:
-            raise StructureError(
-                path,
-                f"an axis that both have, {naming.describe(a)} and {naming.describe(b)}",
-                repr(name),
-                "Sum over an axis of only one tensor with tf.reduce_sum.",
-            )
+            expected = f"an axis that both have, {naming.describe(a)} and {naming.describe(b)}"
+            fix = "Sum over an axis of only one tensor with tf.reduce_sum."
+            raise StructureError(path, expected, repr(name), fix)
     every = tuple(dict.fromkeys((*a.axes, *b.axes)))
     kept = [name for name in every if name not in summed]
     letters = dict(zip(every, string.ascii_letters, strict=False))
@@ -52,12 +46,9 @@ def matmul(a: Operand, b: Operand, *options: object) -> LabeledTensor:
     names = ("transpose_a", "transpose_b", "adjoint_a", "adjoint_b")
     given = [name for name, option in zip(names, options, strict=False) if option]
     if given:
-        raise StructureError(
-            "tf.matmul",
-            "False for transpose_* and adjoint_*, because axes are matched by name",
-            f"{given[0]}=True",
-            "Omit it; for an adjoint, pass tf.math.conj(x).",
-        )
+        expected = "False for transpose_* and adjoint_*, because axes are matched by name"
+        fix = "Omit it; for an adjoint, pass tf.math.conj(x)."
+        raise StructureError("tf.matmul", expected, f"{given[0]}=True", fix)
     return _dot(a, b, None, "tf.matmul")
 
 
@@ -67,12 +58,8 @@ def tensordot(a: Operand, b: Operand, axes: str | Sequence[str], *_: object) -> 
     axes = [axes] if isinstance(axes, str) else axes
     is_names = isinstance(axes, (list, tuple)) and all(isinstance(name, str) for name in axes)
     if not is_names:
-        raise StructureError(
-            "tf.tensordot",
-            "names of axes that both tensors have",
-            repr(axes),
-            "Write axes=['feature'].",
-        )
+        expected = "names of axes that both tensors have"
+        raise StructureError("tf.tensordot", expected, repr(axes), "Write axes=['feature'].")
     return _dot(a, b, axes, "tf.tensordot")
 
 
@@ -82,21 +69,15 @@ def einsum(equation: str, *inputs: Operand, **options: object) -> LabeledTensor:
     terms, arrow, out = equation.replace(" ", "").partition("->")
     subscripts = terms.split(",")
     if "." in equation or not arrow or len(subscripts) != len(inputs):
-        raise StructureError(
-            "tf.einsum",
-            f"an equation with a letter for each axis, '->', and {len(inputs)} term(s)",
-            repr(equation),
-            "Write 'wf,fu->wu'.",
-        )
+        expected = f"an equation with a letter for each axis, '->', and {len(inputs)} term(s)"
+        raise StructureError("tf.einsum", expected, repr(equation), "Write 'wf,fu->wu'.")
     names = _names_of_letters(subscripts, inputs)
     for letter in out:
         if letter not in names:
-            raise StructureError(
-                "tf.einsum",
-                f"a LabeledTensor with the axis {letter!r} of the result",
-                "only tensors without names for this axis",
-                "Pass a LabeledTensor for the tensor that has this axis.",
-            )
+            expected = f"a LabeledTensor with the axis {letter!r} of the result"
+            received = "only tensors without names for this axis"
+            fix = "Pass a LabeledTensor for the tensor that has this axis."
+            raise StructureError("tf.einsum", expected, received, fix)
     labeled = check_sizes([x for x in inputs if isinstance(x, LabeledTensor)], "tf.einsum")
     rest = iter(labeled)
     tensors = [next(rest).values if isinstance(x, LabeledTensor) else x for x in inputs]
@@ -112,12 +93,9 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
         if not isinstance(x, LabeledTensor):
             continue
         if len(term) != len(x.axes):
-            raise StructureError(
-                "tf.einsum",
-                f"one letter for each of the {naming.describe(x)}",
-                repr(term),
-                "Write one letter for each axis.",
-            )
+            expected = f"one letter for each of the {naming.describe(x)}"
+            received = repr(term)
+            raise StructureError("tf.einsum", expected, received, "Write one letter for each axis.")
         for letter, name in zip(term, x.axes, strict=True):
             if names.setdefault(letter, name) != name or letters.setdefault(name, letter) != letter:
                 raise StructureError(

@@ -210,12 +210,9 @@ def _expect_positions(slice_spec: Any) -> None:
     for key in keys:
         is_array = isinstance(key, (tf.Tensor, np.ndarray)) and len(key.shape) > 0
         if is_array or isinstance(key, tf.RaggedTensor):
-            raise DTypeError(
-                "MaskedTensor[...]",
-                "ints, slices, ... or None",
-                f"{type(key).__name__} of shape {key.shape}",
-                "Use tf.gather for positions, tf.boolean_mask for bools.",
-            )
+            received = f"{type(key).__name__} of shape {key.shape}"
+            fix = "Use tf.gather for positions, tf.boolean_mask for bools."
+            raise DTypeError("MaskedTensor[...]", "ints, slices, ... or None", received, fix)
 
 
 @implements(tf.pad, on=MaskedTensor)
