@@ -15,6 +15,7 @@ from extensor._data.ahead import ReadAhead, empty_dataset
 from extensor._data.conversion import Conversion, concatenate
 from extensor._data.plan import Plan, rows_after, take_rows
 from extensor._data.position import Positioned
+from extensor._files.ranges import FetchAhead
 from extensor._pruning.fields import FieldsUsed
 
 
@@ -113,11 +114,19 @@ class Pass(ReadAhead):
         self._step = step
         self._rows: _Rows | None = None
         self._tail: tuple[int, int, pa.Table] | None = None  # epoch, number of the first record
+        # What fetches the windows of an epoch from one on, in this order.
+        self._windows: tuple[int, int, FetchAhead | None] | None = None
 
     def _close_source(self) -> None:
         rows, self._rows, self._tail = self._rows, None, None
         if rows is not None:
             rows.close()
+        self._close_windows()
+
+    def _close_windows(self) -> None:
+        windows, self._windows = self._windows, None
+        if windows is not None and windows[2] is not None:
+            windows[2].close()
 
     def _read(self, number: int) -> tf.data.Dataset:
         plan = self._plan
@@ -179,7 +188,7 @@ class Pass(ReadAhead):
             position += tail[2].num_rows
         window = int(np.searchsorted(bounds, position, "right")) - 1
         while position < end:
-            table = plan.window(epoch, window)
+            table = self._window(epoch, window)
             tables.append(rows_after(table, max(0, position - int(bounds[window]))))
             window += 1
             position = int(bounds[window])
@@ -193,12 +202,27 @@ class Pass(ReadAhead):
         return table.slice(0, end - begin)
 
 
+    def _window(self, epoch: int, window: int) -> pa.Table:
+        """Returns the records of a window, and fetches those after it meanwhile."""
+        if self._windows is None or self._windows[:2] != (epoch, window):
+            self._close_windows()
+            ahead = self._plan.ahead(self._plan.groups_from(epoch, window))
+        else:
+            ahead = self._windows[2]
+        table = self._plan.window(epoch, window, ahead)
+        self._windows = epoch, window + 1, ahead
+        if window + 1 == self._plan.parts:
+            self._close_windows()
+        return table
+
+
 class _Rows:
     """The records of an epoch without shuffling, from one of them on."""
 
     def __init__(self, plan: Plan, epoch: int, position: int) -> None:
         groups, skipped = plan.rows_from(position)
-        self._pieces = plan.source.read(groups, plan.piece_rows)
+        self._ahead = plan.ahead(groups)
+        self._pieces = plan.source.read(groups, plan.piece_rows, self._ahead)
         self._pending: list[pa.RecordBatch] = []
         self._epoch = epoch
         self._position = position - skipped
@@ -227,3 +251,5 @@ class _Rows:
         """Closes the file."""
         self._pending.clear()
         self._pieces.close()
+        if self._ahead is not None:
+            self._ahead.close()

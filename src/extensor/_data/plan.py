@@ -7,6 +7,7 @@ and any part can be loaded without the parts before it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import map_schema, without_dictionaries
 from extensor._data.position import Passes, Positioned
+from extensor._files.ranges import FetchAhead
 from extensor._streams.source import Source
 
 # The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
@@ -80,17 +82,37 @@ class Plan(Positioned):
             self._known = epoch, order, bounds
         return order, bounds
 
-    def window(self, epoch: int, part: int) -> pa.Table:
-        """Returns the shuffled records of a part of an epoch."""
+    def ahead(self, groups: Iterable[int]) -> FetchAhead | None:
+        """Returns what fetches groups before they are read; None if no file is in a store."""
+        # Of the parts of a service, other workers read the next ones.
+        return self.source.ahead(groups, not self.by_service)
+
+    def groups_from(self, epoch: int, part: int) -> Iterator[int]:
+        """Yields the groups of shuffled parts of an epoch, from one on, as they are read."""
+        for number in range(part, self.parts):
+            yield from self._groups(epoch, number)
+
+    def window(self, epoch: int, part: int, ahead: FetchAhead | None = None) -> pa.Table:
+        """Returns the shuffled records of a part of an epoch.
+
+        Args:
+            epoch: The number of the epoch.
+            part: The number of the part.
+            ahead: What fetches the groups. Default: a new one.
+        """
         groups, order = self._window(epoch, part)
-        pieces = self.source.read(groups, PART_ROWS)
+        pieces = self.source.read(groups, PART_ROWS, ahead)
         return take_rows(pa.Table.from_batches(pieces, self.source.schema), order)
+
+    def _groups(self, epoch: int, part: int) -> list[int]:
+        """Returns the groups of a window as they are read."""
+        begin = part * self._a_window
+        return np.sort(self._windows(epoch)[0][begin : begin + self._a_window]).tolist()
 
     def _window(self, epoch: int, part: int) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Returns the groups of a window as they are read, and the order of their records."""
         assert self.shuffle is not None
-        begin = part * self._a_window
-        groups = np.sort(self._windows(epoch)[0][begin : begin + self._a_window]).tolist()
+        groups = self._groups(epoch, part)
         count = int(self.source.rows[groups].sum())
         return groups, np.random.default_rng([self.shuffle.seed, epoch, part]).permutation(count)
 

@@ -18,6 +18,14 @@ _MARKS = {
 }
 
 
+_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+
+
+def compression_of_name(path: str) -> str | None:
+    """Returns the compression of a file by its suffix; None if it has none of those."""
+    return next((kind for end, kind in _SUFFIXES.items() if path.endswith(end)), None)
+
+
 def compression_of(start: bytes) -> str | None:
     """Returns the compression of a file by its first four bytes; None for text."""
     return next((kind for mark, kind in _MARKS.items() if start.startswith(mark)), None)

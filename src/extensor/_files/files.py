@@ -7,24 +7,26 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from extensor._files.atomic_file import atomic_file
+from extensor._files.compression import compression_of_name
 from extensor._files.file_path import FilePath
 from extensor._files.object_store import (
     CONNECTIONS,
+    StoredObject,
     StoreHandler,
     handler_of,
     is_in_object_store,
     object_store,
 )
-from extensor._files.ranges import Range
+from extensor._files.ranges import Block, FetchAhead, Range, pieces_of
 from extensor.errors import (
     DirectoryError,
     DTypeError,
@@ -50,11 +52,13 @@ class File:
         path: The path as the caller wrote it, for errors.
         system: The file system.
         inner: The path in the file system.
+        ahead: What fetches the bytes of an object before they are asked for.
     """
 
     path: str
     system: pafs.FileSystem
     inner: str
+    ahead: FetchAhead | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_local(self) -> bool:
@@ -68,6 +72,8 @@ class File:
             MissingFileError, DirectoryError: If there is no such file, or it is a folder.
         """
         with self._named():
+            if self.store is not None:
+                return pa.PythonFile(StoredObject(self.store, self.inner, self.ahead), mode="r")
             return self.system.open_input_file(self.inner)
 
     def stream(self, compression: str | None = "detect") -> pa.NativeFile:
@@ -81,7 +87,21 @@ class File:
             MissingFileError, DirectoryError: As `open`.
         """
         with self._named():
-            return self.system.open_input_stream(self.inner, compression)
+            if self.store is None:
+                return self.system.open_input_stream(self.inner, compression)
+            pieces = self.blocks([each] for each in pieces_of(self.size))
+            ahead = self.ahead or FetchAhead(pieces, self.store.read_ahead)
+            found = StoredObject(self.store, self.inner, ahead, is_own=self.ahead is None)
+        stream: Any = pa.PythonFile(found, mode="r")
+        kind = compression_of_name(self.inner) if compression == "detect" else compression
+        return stream if kind is None else pa.CompressedInputStream(stream, kind)
+
+    def blocks(self, ranges: Iterable[Sequence[Range]]) -> Iterator[Block]:
+        """Yields ranges of an object of a store, each time those that are fetched together."""
+        assert self.store is not None
+        name = self.store.url_of(self.inner)
+        for each in ranges:
+            yield Block(name, self.fetch, each)
 
     def version(self) -> Version:
         """Returns the identity of the file at the path, its size and time of change.
@@ -441,15 +461,35 @@ def local_path(file: File) -> Generator[str]:
     Raises:
         MissingFileError, DirectoryError: As `File.open`.
     """
-    with file.open() as stream:
-        if file.is_local:
+    if file.is_local:
+        with file.open():
             yield file.inner
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            local = os.path.join(folder, "file")
-            with open(local, "wb") as copy:
-                shutil.copyfileobj(stream, copy)
-            yield local
+        return
+    with file.stream(None) as stream, tempfile.TemporaryDirectory() as folder:
+        local = os.path.join(folder, "file")
+        with open(local, "wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+        yield local
+
+
+@contextlib.contextmanager
+def fetched_ahead(files: Sequence[File]) -> Generator[list[File]]:
+    """Yields files that are read from their beginnings, one after another.
+
+    Those of object stores are fetched in this order, before they are asked for.
+    """
+    blocks = (
+        block
+        for file in files
+        if file.store is not None
+        for block in file.blocks([each] for each in pieces_of(file.size))
+    )
+    room = next((file.store.read_ahead for file in files if file.store is not None), 0)
+    ahead = FetchAhead(blocks, room)
+    try:
+        yield [file if file.store is None else replace(file, ahead=ahead) for file in files]
+    finally:
+        ahead.close()
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from extensor._files.ranges import RangesFile
+from extensor._files.ranges import FetchAhead, RangesFile
 from extensor.errors import (
     AccessError,
     ExtensorError,
@@ -37,11 +38,30 @@ _URL = re.compile(r"(s3|s3a|gs|az|adl|azure|abfs|abfss|https?)://[^/]+", re.IGNO
 # How many bytes are read at least where one position after another is read.
 _PAGE = 1 << 20
 
+# So many bytes at the end of a file are read together.
+_END = 1 << 16
+
 CONNECTIONS = 16
 """How many requests are sent to a store at once."""
 
+READ_AHEAD = 1 << 25
+"""How many bytes are fetched before they are asked for, by default."""
+
 # A request is repeated if the store is busy or the connection breaks.
 _RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
+
+
+_read_ahead: ContextVar[int] = ContextVar("read_ahead", default=READ_AHEAD)
+
+
+@contextlib.contextmanager
+def reading_ahead(nbytes: int) -> Generator[None]:
+    """Lets the stores of URLs that are opened meanwhile fetch so many bytes ahead, always."""
+    token = _read_ahead.set(nbytes)
+    try:
+        yield
+    finally:
+        _read_ahead.reset(token)
 
 
 def is_in_object_store(url: str) -> bool:
@@ -113,6 +133,8 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
     def __init__(self, store: Any, root: str) -> None:
         self.store = store
         self.root = root
+        self.read_ahead = _read_ahead.get()
+        """How many bytes of objects are fetched before they are asked for."""
         self._known: dict[str, ObjectMeta] = {}
 
     def __eq__(self, other: object) -> bool:
@@ -292,16 +314,43 @@ class StoredObject(RangesFile):
     Args:
         handler: The store.
         path: The object.
+        ahead: What fetches its bytes before they are asked for.
+        is_own: Whether to close that with the file.
     """
 
-    def __init__(self, handler: StoreHandler, path: str) -> None:
+    def __init__(
+        self,
+        handler: StoreHandler,
+        path: str,
+        ahead: FetchAhead | None = None,
+        is_own: bool = False,
+    ) -> None:
         size = int(handler.meta(path)["size"])
         super().__init__(size, functools.partial(handler.fetch, path), ())
+        self._ahead, self._is_own, self._name = ahead, is_own, handler.url_of(path)
+
+    def _read(self, begin: int, end: int) -> memoryview:
+        if self._ahead is not None:
+            found = self._ahead.read(self._name, begin, end)
+            if found is not None:
+                return found
+        return super()._read(begin, end)
 
     def _read_missing(self, begin: int, end: int) -> memoryview:
-        page = super()._read_missing(begin, min(max(end, begin + _PAGE), self._size))
-        self._parts = [(begin, page)]
-        return page[: end - begin]
+        if end - begin >= _PAGE:
+            return super()._read_missing(begin, end)
+        # The footers of files are read backwards.
+        start = min(begin, max(0, self._size - _END))
+        page = super()._read_missing(start, min(max(end, begin + _PAGE), self._size))
+        self._parts = [*self._parts[-1:], (start, page)]
+        return page[begin - start : end - start]
+
+    def close(self) -> None:
+        """Drops what was read."""
+        if self._ahead is not None and self._is_own:
+            self._ahead.close()
+        self._parts = []
+        super().close()
 
 
 class _Upload:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import bisect
 import functools
 import io
+import itertools
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+from extensor.errors import ExtensorError
 
 Range = tuple[int, int]
 """The first byte of a range, and the one after its last."""
@@ -16,6 +21,12 @@ Fetch = Callable[[Sequence[Range]], Sequence[memoryview]]
 
 # Bytes between two ranges that are read with them, rather than by another request.
 _GAP = 1 << 20
+
+# Bytes that are fetched together where a file is read from its beginning.
+_PIECE = 1 << 23
+
+# How many blocks are fetched before they are asked for, however small they are.
+_MOST_BLOCKS = 64
 
 
 class RangesFile(io.RawIOBase):
@@ -68,58 +79,126 @@ class RangesFile(io.RawIOBase):
         return self._fetch([(begin, end)])[0]
 
 
-class ReadAheadFile(RangesFile):
-    """A file that reads blocks of ranges one after another, and the next ones in the background.
+class Block(NamedTuple):
+    """Ranges of a file that are fetched together.
 
-    A block is dropped when the one after the next is read.
+    Attributes:
+        file: The name of the file.
+        fetch: Returns the bytes of ranges of it.
+        ranges: The ranges.
+    """
+
+    file: str
+    fetch: Fetch
+    ranges: Sequence[Range]
+
+    @property
+    def size(self) -> int:
+        """The number of bytes in the ranges."""
+        return sum(end - start for start, end in self.ranges)
+
+    def number_of(self, file: str, position: int) -> int | None:
+        """Returns the number of the range that has a byte of a file; None if none has it."""
+        if file != self.file:
+            return None
+        return next((i for i, (a, z) in enumerate(self.ranges) if a <= position < z), None)
+
+
+class FetchAhead:
+    """Blocks of files in the order in which they are read; the next ones are fetched meanwhile.
+
+    A block is dropped when a later one is read.
 
     Args:
-        size: The size of the file in bytes.
-        fetch: Returns the bytes of ranges.
-        blocks: The ranges of each block, such as those of a row group.
+        blocks: The blocks. An error that they raise ends them.
         ahead: How many bytes of blocks are fetched before they are asked for.
     """
 
-    def __init__(
-        self, size: int, fetch: Fetch, blocks: Sequence[Sequence[Range]], ahead: int
-    ) -> None:
-        super().__init__(size, fetch, ())
-        self._blocks, self._ahead = blocks, ahead
-        self._fetched: dict[int, Future[Sequence[memoryview]]] = {}
-        starts = [
-            (start, i, j) for i, block in enumerate(blocks) for j, (start, _) in enumerate(block)
-        ]
-        self._places = sorted(starts)
+    def __init__(self, blocks: Iterable[Block], ahead: int) -> None:
+        self._blocks = iter(blocks)
+        self._ahead = ahead
+        self._next: Block | None = None  # is not fetched yet
+        self._fetched: deque[tuple[Block, Future[Sequence[memoryview]]]] = deque()
+        self._lock = threading.Lock()
 
-    def _read(self, begin: int, end: int) -> memoryview:
-        at = bisect.bisect_right(self._places, (begin, self._size, self._size)) - 1
-        if at >= 0:
-            _, block, number = self._places[at]
-            start, stop = self._blocks[block][number]
-            if end <= stop:
-                self._move_to(block)
-                return self._fetched[block].result()[number][begin - start : end - start]
-        return super()._read(begin, end)
+    def read(self, file: str, begin: int, end: int) -> memoryview | None:
+        """Returns bytes of a file; None if they are in no block that is next."""
+        found: list[memoryview] = []
+        while begin < end:
+            piece = self._piece(file, begin, end)
+            if piece is None:
+                return None
+            found.append(piece)
+            begin += len(piece)
+        return found[0] if len(found) == 1 else memoryview(b"".join(found))
 
-    def _move_to(self, block: int) -> None:
-        """Fetches a block and those after it, and drops those before."""
-        for old in [each for each in self._fetched if each < block - 1]:
-            del self._fetched[old]
-        waiting = 0
-        for i in range(block, len(self._blocks)):
-            if i > block:
-                waiting += sum(end - start for start, end in self._blocks[i])
-                if waiting > self._ahead:
-                    return
-            if i not in self._fetched:
-                self._fetched[i] = _pool().submit(self._fetch, self._blocks[i])
+    def _piece(self, file: str, begin: int, end: int) -> memoryview | None:
+        """Returns some of these bytes, up to the end of their range."""
+        with self._lock:
+            number = self._go_to(file, begin)
+            if number is None:
+                return None
+            block, future = self._fetched[0]
+            self._fetch_next()
+        start = block.ranges[number][0]
+        return future.result()[number][begin - start : end - start]
+
+    def _go_to(self, file: str, position: int) -> int | None:
+        """Drops the blocks before the one that has a byte, and returns the number of its range."""
+        for i, (block, _) in enumerate(self._fetched):
+            if (number := block.number_of(file, position)) is not None:
+                for _ in range(i):
+                    self._fetched.popleft()[1].cancel()
+                return number
+        if (following := self._following()) is None:
+            return None
+        number = following.number_of(file, position)
+        if number is not None:
+            self._drop()
+            self._submit(following)
+        return number
+
+    def _fetch_next(self) -> None:
+        """Fetches blocks after the one that is read, as many as there is room for."""
+        room = self._ahead - sum(block.size for block, _ in itertools.islice(self._fetched, 1, None))
+        while len(self._fetched) <= _MOST_BLOCKS and (following := self._following()) is not None:
+            room -= following.size
+            if room < 0:
+                return
+            self._submit(following)
+
+    def _following(self) -> Block | None:
+        """Returns the first block that is not fetched."""
+        if self._next is None:
+            try:
+                self._next = next(self._blocks, None)
+            except ExtensorError:  # whoever reads on there gets it
+                self._blocks = iter(())
+        return self._next
+
+    def _submit(self, block: Block) -> None:
+        self._next = None
+        self._fetched.append((block, _submit(block.fetch, block.ranges)))
+
+    def _drop(self) -> None:
+        for _, future in self._fetched:
+            future.cancel()
+        self._fetched.clear()
 
     def close(self) -> None:
         """Drops all blocks; those that are not fetched yet will not be."""
-        for future in self._fetched.values():
-            future.cancel()
-        self._fetched.clear()
-        super().close()
+        with self._lock:
+            self._blocks, self._next = iter(()), None
+            self._drop()
+
+
+def _submit(fetch: Fetch, ranges: Sequence[Range]) -> Future[Sequence[memoryview]]:
+    try:
+        return _pool().submit(fetch, ranges)
+    except RuntimeError:  # Python is exiting
+        future: Future[Sequence[memoryview]] = Future()
+        future.set_result(fetch(ranges))
+        return future
 
 
 @functools.cache
@@ -152,3 +231,28 @@ def few_ranges(ranges: Sequence[Range]) -> list[Range]:
     if width <= _GAP:
         return [(ordered[0][0], ends[-1])]
     return [(ordered[0][0], ends[at - 1]), (ordered[at][0], ends[-1])]
+
+
+def pieces_of(size: int) -> Iterator[Range]:
+    """Yields the ranges of a file of this size that are fetched one after another."""
+    for start in range(0, size, _PIECE):
+        yield start, min(start + _PIECE, size)
+
+
+def joined_ranges(ranges: Iterable[Range]) -> Iterator[Range]:
+    """Yields ranges in order; those that lie together are one, up to 8 MB.
+
+    >>> from extensor._files.ranges import joined_ranges
+    >>> list(joined_ranges([(0, 10), (10, 20), (30, 40)]))
+    [(0, 20), (30, 40)]
+    """
+    begin = stop = 0
+    for start, end in ranges:
+        if start == stop and end - begin <= _PIECE:
+            stop = end
+            continue
+        if stop > begin:
+            yield begin, stop
+        begin, stop = start, end
+    if stop > begin:
+        yield begin, stop

@@ -9,9 +9,8 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from extensor._files.compression import compression_of_name
 from extensor._files.files import FilePath, atomic_output
-
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 
 @contextlib.contextmanager
@@ -28,8 +27,7 @@ def text_output(path: FilePath | IO[Any]) -> Generator[Any]:
         yield _Encoded(path) if hasattr(path, "encoding") else path
         return
     with atomic_output(path) as stream:
-        name = os.fsdecode(path)
-        compression = next((c for end, c in _COMPRESSIONS.items() if name.endswith(end)), None)
+        compression = compression_of_name(os.fsdecode(path))
         if compression is None:
             yield stream
             return

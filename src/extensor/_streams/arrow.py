@@ -9,6 +9,7 @@ import pyarrow as pa
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at
+from extensor._files.ranges import Range, joined_ranges, pieces_of
 from extensor._formats.arrow import (
     SUFFIXES,
     batches_in,
@@ -17,6 +18,7 @@ from extensor._formats.arrow import (
     reader_of_wanted,
     seekable,
 )
+from extensor._streams.arrow_blocks import FileBlocks, file_blocks
 from extensor._streams.source import Group, Source, with_columns_of
 from extensor.errors import StructureError
 
@@ -37,16 +39,22 @@ class ArrowSource(Source):
         super().__init__(files_at(paths, SUFFIXES))
         schemas: list[pa.Schema] = []
         self.groups = []
+        self._rest: dict[str, Sequence[Range]] = {}  # of files in object stores
         for file in self.files:
             with readable(file.path), seekable(file) as stream:
                 with reader_of(file.path, stream) as reader:
                     found: pa.Schema = reader.schema
                 leaf_paths(found)  # raises for a name that is not UTF-8
                 schemas.append(found if wanted.schema is not None else wanted.pruned(found))
-                if is_counted:
-                    self.groups += _groups(file, stream, found)
-                else:
+                stored = None if file.store is None else file_blocks(file)
+                if stored is not None:
+                    self._rest[file.path] = stored.rest
+                if not is_counted:
                     self.groups.append(Group(file, "its record batches", None, stream.size()))
+                elif stored is not None:
+                    self.groups += _stored_groups(file, stored)
+                else:
+                    self.groups += _groups(file, stream, found)
         given = wanted.schema
         self.schema = given if given is not None else _common(self.files, schemas)
 
@@ -58,10 +66,35 @@ class ArrowSource(Source):
             seekable(file) as stream,
             reader_of_wanted(file.path, stream, wanted) as reader,
         ):
-            numbers = None if groups[0].at is None else [group.at for group in groups]
+            numbers = None if groups[0].at is None else [group.at[0] for group in groups]
             for batch in batches_in(file.path, stream, reader, numbers):
                 batch.validate(full=True)
                 yield with_columns_of(batch, self.schema)
+
+
+    def ranges(self, groups: Sequence[Group]) -> Iterator[Sequence[Range]]:
+        """Yields where record batches are; with the first one, all else that is read.
+
+        See `Source`.
+        """
+        if groups[0].at is None:
+            found = pieces_of(groups[0].file.size)
+        else:
+            found = joined_ranges(group.at[1] for group in groups)
+        first = next(found, None)
+        if first is not None:
+            rest = self._rest.get(groups[0].file.path, ())
+            outside = [each for each in rest if not first[0] <= each[0] <= each[1] <= first[1]]
+            yield list(joined_ranges(sorted([first, *outside])))
+        yield from ([each] for each in found)
+
+
+def _stored_groups(file: File, stored: FileBlocks) -> list[Group]:
+    share = file.size / max(1, sum(stored.rows))
+    return [
+        Group(file, f"record batch {i}", n, n * share, (i, at))
+        for i, (n, at) in enumerate(zip(stored.rows, stored.ranges, strict=True))
+    ]
 
 
 def _groups(file: File, stream: pa.NativeFile, schema: pa.Schema) -> list[Group]:
@@ -78,7 +111,7 @@ def _groups(file: File, stream: pa.NativeFile, schema: pa.Schema) -> list[Group]
     share = size / max(1, sum(rows))
     if is_stream:
         return [Group(file, "its record batches", sum(rows), size)]
-    return [Group(file, f"record batch {i}", n, n * share, i) for i, n in enumerate(rows)]
+    return [Group(file, f"record batch {i}", n, n * share, (i,)) for i, n in enumerate(rows)]
 
 
 def _shortest(schema: pa.Schema) -> list[int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import FilePath, files_at
+from extensor._files.files import FilePath, fetched_ahead, files_at
 from extensor._formats.csv.dialect import dialect_of
 from extensor._formats.csv.lines import Block, blocks_of_file
 from extensor._formats.csv.read import SUFFIXES, SchemaOfText, table_with
@@ -42,14 +42,15 @@ class CsvSource(Source):
         self._block = block or BLOCK
         text = SchemaOfText(wanted, self._dialect)
         self.groups = []
-        for file in self.files:
-            found: list[Group] = []
-            for each in blocks_of_file(file, self._dialect, self._block):
-                at = None if each.start is None else (each.start, each.record, each.names)
-                name = f"records from {each.record} on" if at else "its records"
-                count = text.add(file.path, each)
-                found.append(Group(file, name, count, len(each.data), at))
-            self.groups += found if found[0].at else joined_group(found)
+        with fetched_ahead(self.files) as files:
+            for file, opened in zip(self.files, files, strict=True):
+                found: list[Group] = []
+                for each in blocks_of_file(opened, self._dialect, self._block):
+                    at = None if each.start is None else (each.start, each.record, each.names)
+                    name = f"records from {each.record} on" if at else "its records"
+                    count = text.add(file.path, each)
+                    found.append(Group(file, name, count, len(each.data), at))
+                self.groups += found if found[0].at else joined_group(found)
         self.schema = text.schema
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, files_at
+from extensor._files.files import File, FilePath, fetched_ahead, files_at
 from extensor._formats.json.source import SUFFIXES, Text
 from extensor._formats.json.stream import (
     Block,
@@ -35,20 +35,21 @@ class JsonSource(Source):
         self._block = block or BLOCK
         record: pa.DataType = pa.struct([])
         self.groups = []
-        for file in self.files:
-            found: list[Group] = []
-            for each in blocks(file, self._block):
-                text = _text(file, each)
-                if wanted.schema is None:
-                    table = table_of(text, each.line)
-                    record = with_types_of(record, table.schema, text, each.line)
-                    rows = table.num_rows
-                else:
-                    rows = num_records(text, each.line)
-                at = None if each.start is None else (each.start, each.line)
-                name = f"lines from {each.line + 1} on" if at else "its records"
-                found.append(Group(file, name, rows, len(each.data), at))
-            self.groups += found if found and found[0].at else joined_group(found)
+        with fetched_ahead(self.files) as files:
+            for file, opened in zip(self.files, files, strict=True):
+                found: list[Group] = []
+                for each in blocks(opened, self._block):
+                    text = _text(file, each)
+                    if wanted.schema is None:
+                        table = table_of(text, each.line)
+                        record = with_types_of(record, table.schema, text, each.line)
+                        rows = table.num_rows
+                    else:
+                        rows = num_records(text, each.line)
+                    at = None if each.start is None else (each.start, each.line)
+                    name = f"lines from {each.line + 1} on" if at else "its records"
+                    found.append(Group(file, name, rows, len(each.data), at))
+                self.groups += found if found and found[0].at else joined_group(found)
         given = wanted.schema
         self.schema = given if given is not None else wanted.pruned(pa.schema(record.fields))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,9 @@ from extensor._arrow.found_nulls import FoundNulls
 from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
+from extensor._files.ranges import Range
 from extensor._formats.parquet.null_counts import nulls_of_footers
+from extensor._formats.parquet.opened import ranges_of_row_groups
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.read import batches_of, counts_of
 from extensor._formats.parquet.smallest import smallest_columns
@@ -73,7 +76,15 @@ class ParquetSource(Source):
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of row groups of a file; see `Source`."""
         row_groups = [group.at[1] for group in groups]
-        return batches_of(self._plan, groups[0].at[0], row_groups, rows)
+        file = replace(groups[0].at[0], file=groups[0].file)
+        return batches_of(self._plan, file, row_groups, rows)
+
+    def ranges(self, groups: Sequence[Group]) -> Iterator[Sequence[Range]]:
+        """Yields where the columns of each row group are; see `Source`."""
+        file = groups[0].at[0]
+        for group in groups:
+            numbers = [group.at[1].number]
+            yield from ranges_of_row_groups(file.file, file.footer, numbers, file.columns)
 
     def smallest(self, fields: FieldsUsed) -> Sequence[str]:
         """Returns the paths to read for fields; see `Source`."""

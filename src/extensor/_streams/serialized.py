@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.fs as pafs
 import tensorflow as tf
 
-from extensor._files.files import File, local_path
+from extensor._files.files import File, fetched_ahead, local_path
 from extensor._formats.protobuf.delimited import ends_of_messages, messages_in
 from extensor._formats.tfrecord.files import (
     ends_of_records,
@@ -23,8 +25,8 @@ from extensor._streams.source import BLOCK, Group
 class _Place(NamedTuple):
     """Where the messages of a group begin in their file."""
 
+    start: int  # in bytes
     first: int  # the number of the first message
-    start: int  # its place in bytes
     is_tfrecord: bool
 
 
@@ -36,32 +38,38 @@ def groups_of_records(files: Sequence[File], block: int | None = None) -> list[G
         block: The approximate size in bytes of a group.
     """
     groups: list[Group] = []
-    for file in files:
-        ends = ends_of_records(file)
-        if ends is None:
-            sizes = [int(tf.size(each)) for each in serialized_batches(file)]
-            size = file.system.get_file_info(file.inner).size
-            groups.append(Group(file, "its records", sum(sizes), size))
-        else:
-            groups += _cut(file, ends, True, block or BLOCK)
+    for file, local in _copied(files):
+        groups += _of_records(file, local, block or BLOCK)
     return groups
+
+
+def _of_records(file: File, local: File, block: int) -> Iterable[Group]:
+    ends = ends_of_records(local)
+    if ends is not None:
+        return _cut(file, ends, True, block)
+    sizes = [int(tf.size(each)) for each in serialized_batches(local)]
+    return [Group(file, "its records", sum(sizes), os.path.getsize(local.inner))]
+
+
+def _copied(files: Sequence[File]) -> Iterator[tuple[File, File]]:
+    """Yields files, each with a local one of the same content."""
+    with fetched_ahead(files) as opened:
+        for file, each in zip(files, opened, strict=True):
+            with local_path(each) as path:
+                yield file, File(file.path, pafs.LocalFileSystem(), path)
 
 
 def groups_of_messages(files: Sequence[File]) -> list[Group]:
     """Returns the messages of TFRecord files and of files of messages after their lengths."""
     groups: list[Group] = []
-    for file in files:
-        with file.open() as stream:
-            start: Any = stream.read(12)
-        if is_tfrecord(start):
-            groups += groups_of_records([file])
-        elif start:
-            with (
-                local_path(file) as path,
-                open(path, "rb") as opened,
-                mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
-            ):
-                groups += _cut(file, ends_of_messages(data, file.path), False, BLOCK)
+    for file, local in _copied(files):
+        with open(local.inner, "rb") as opened:
+            start = opened.read(12)
+            if is_tfrecord(start):
+                groups += _of_records(file, local, BLOCK)
+            elif start:
+                with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                    groups += _cut(file, ends_of_messages(data, file.path), False, BLOCK)
     return groups
 
 
@@ -70,7 +78,7 @@ def _cut(file: File, ends: np.ndarray[Any, Any], is_record: bool, block: int) ->
     while first < len(ends):
         stop = max(int(np.searchsorted(ends, start + block, "right")), first + 1)
         end = int(ends[stop - 1])
-        place = _Place(first, start, is_record)
+        place = _Place(start, first, is_record)
         yield Group(file, f"records from {first} on", stop - first, end - start, place)
         first, start = stop, end
 
@@ -85,7 +93,7 @@ def serialized(groups: Sequence[Group]) -> Iterator[tuple[Callable[[int], str], 
         return
     with file.open() as stream:
         for group in groups:
-            first, start, is_record = group.at
+            start, first, is_record = group.at
             stream.seek(start)
             data: Any = stream.read(int(group.nbytes))
             if is_record:

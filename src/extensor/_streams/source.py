@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import copy
 import functools
 import itertools
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from extensor._arrow.read import nulls_in_table
 from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, replaced_error
+from extensor._files.ranges import Block, FetchAhead, Range, joined_ranges, pieces_of
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor._typing import NullsLike
@@ -42,7 +45,8 @@ class Group(NamedTuple):
         name: Where the group is in the file, for errors.
         rows: The number of records; None if they were not counted.
         nbytes: The approximate size in bytes.
-        at: What finds the group in the file. None if it is the whole file.
+        at: What finds the group in the file. None if it is the whole file. Of most formats it is a
+            tuple, whose first value is the first byte.
     """
 
     file: File
@@ -124,29 +128,95 @@ class Source(abc.ABC):
         counts = [group.rows for group in self.groups]
         return None if None in counts else int(self.rows.sum())
 
-    def read(self, numbers: Iterable[int], rows: int) -> Generator[pa.RecordBatch]:
+    def ranges(self, groups: Sequence[Group]) -> Iterator[Sequence[Range]]:
+        """Yields where groups of one file are, each time the ranges that are fetched together.
+
+        Args:
+            groups: Groups of one file of an object store; only one if it is the whole file.
+        """
+        if groups[0].at is None:
+            found = pieces_of(groups[0].file.size)
+        else:
+            found = joined_ranges((g.at[0], g.at[0] + int(g.nbytes)) for g in groups)
+        yield from ([each] for each in found)
+
+    def ahead(self, numbers: Iterable[int], reads_ahead: bool = True) -> FetchAhead | None:
+        """Returns what fetches groups before they are read; None if no file is in a store.
+
+        Args:
+            numbers: The numbers of the groups, in the order in which they are read.
+            reads_ahead: Whether to do so, rather than when a group is read.
+        """
+        if self._room is None:
+            return None
+        return FetchAhead(self._to_fetch(numbers), self._room if reads_ahead else 0)
+
+    @functools.cached_property
+    def _room(self) -> int | None:
+        """How many bytes are fetched ahead; None if no file is in a store."""
+        return next((file.store.read_ahead for file in self.files if file.store is not None), None)
+
+    def _to_fetch(self, numbers: Iterable[int]) -> Iterator[Block]:
+        found = ((number, self.groups[number]) for number in numbers)
+        for _, run in itertools.groupby(found, _run):
+            groups = [group for _, group in run]
+            file = groups[0].file
+            if file.store is not None:
+                yield from file.blocks(self.ranges(groups))
+
+    def in_order(
+        self, numbers: Iterable[int], ahead: FetchAhead | None = None
+    ) -> Generator[tuple[int, Group]]:
+        """Yields groups with their numbers, whose files are fetched while they are read.
+
+        Args:
+            numbers: The numbers of the groups.
+            ahead: What fetches these groups. Default: a new one, as `ahead` returns it.
+        """
+        found = list(numbers)
+        own = self.ahead(found) if ahead is None else None
+        try:
+            for number in found:
+                group = self.groups[number]
+                if group.file.store is not None:
+                    group = group._replace(file=replace(group.file, ahead=ahead or own))
+                yield number, group
+        finally:
+            if own is not None:
+                own.close()
+
+    def read(
+        self, numbers: Iterable[int], rows: int, ahead: FetchAhead | None = None
+    ) -> Generator[pa.RecordBatch]:
         """Yields the records of groups, in pieces of at most so many records; each group once.
+
+        Args:
+            numbers: The numbers of the groups.
+            rows: The maximal number of records in a piece.
+            ahead: As in `in_order`.
 
         Raises:
             FormatError: If a file was replaced or written to.
         """
-        found = [(number, self.groups[number]) for number in numbers]
-        for _, run in itertools.groupby(found, _run):
-            groups = [group for _, group in run]
-            count = 0
-            for batch in self._unchanged(groups, rows):
-                count += batch.num_rows
-                yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
-            expected = sum(group.rows or 0 for group in groups)
-            if count != expected and groups[0].rows is not None:
-                received = f"{count} records: the file was written to"
-                fix = "Make the dataset again."
-                raise FormatError(
-                    _place(groups[0]),
-                    f"{expected} records, as when the dataset was made",
-                    received,
-                    fix,
-                )
+        with contextlib.closing(self.in_order(numbers, ahead)) as found:
+            for _, run in itertools.groupby(found, _run):
+                yield from self._of_file([group for _, group in run], rows)
+
+    def _of_file(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
+        count = 0
+        for batch in self._unchanged(groups, rows):
+            count += batch.num_rows
+            yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
+        expected = sum(group.rows or 0 for group in groups)
+        if count != expected and groups[0].rows is not None:
+            received = f"{count} records: the file was written to"
+            fix = "Make the dataset again."
+            raise FormatError(
+                _place(groups[0]),
+                f"{expected} records, as when the dataset was made",
+                received,
+                fix,
+            )
 
     def _unchanged(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         file = groups[0].file

@@ -52,8 +52,9 @@ class TFRecordSource(Source):
             fix = "TFRecord files have no schema: write records, or give schema=."
             raise StructureError(", ".join(file.path for file in self.files), expected, "none", fix)
         if message is None:
-            message = _message(self.groups if wanted.schema is None else self.groups[:1])
-        records = _Records(self.groups)
+            chosen = range(len(self.groups) if wanted.schema is None else min(1, len(self.groups)))
+            message = _message(self.in_order(chosen))
+        records = _Records(self)
         self.schema, context = wanted_features(
             wanted, records, message, records.name, keys, context, find_text
         )
@@ -79,19 +80,19 @@ class TFRecordSource(Source):
             yield to_arrow(self._parser.records(messages, name_of), self.schema)
 
 
-def _message(groups: Sequence[Group]) -> str:
-    found = [message_of(each, name)[0] for group in groups for name, each in serialized([group])]
+def _message(groups: Iterable[tuple[int, Group]]) -> str:
+    found = [message_of(each, name)[0] for _, group in groups for name, each in serialized([group])]
     return SEQUENCE if SEQUENCE in found else EXAMPLE
 
 
 class _Records:
-    """The messages of groups, one by one, and the name of the last one."""
+    """The messages of a source, one by one, and the name of the last one."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self._groups = groups
+    def __init__(self, source: Source) -> None:
+        self._source = source
 
     def __iter__(self) -> Iterator[bytes]:
-        for group in self._groups:
+        for _, group in self._source.in_order(range(len(self._source.groups))):
             for name_of, each in serialized([group]):
                 for number, one in enumerate(each.numpy()):
                     self._last = name_of, number

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._files.files import File, pyarrow_errors
-from extensor._files.ranges import Range, RangesFile, ReadAheadFile, few_ranges
+from extensor._files.ranges import FetchAhead, Range, RangesFile, few_ranges
 from extensor.errors import FormatError
 
 # Options that keep memory small. By default pyarrow keeps all data that it has read until the file
@@ -20,9 +21,6 @@ READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
 
 # So many bytes at the end of a file have the footers of most.
 _TAIL = 1 << 16
-
-# How many bytes of the next row groups of a remote file are fetched in the background.
-READ_AHEAD = 1 << 25
 
 _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)
 
@@ -63,11 +61,30 @@ def open_row_groups(
     Raises:
         FormatError: If the footer is damaged, or the file was replaced.
     """
+    ranges = ranges_of_row_groups(file, metadata, numbers, columns)
+    assert file.store is not None
+    ahead = file.ahead or FetchAhead(file.blocks(ranges), file.store.read_ahead)
+    try:
+        with (
+            replace(file, ahead=ahead).open() as stream,
+            parquet_file(file, stream, metadata) as found,
+        ):
+            yield found
+    finally:
+        if file.ahead is None:
+            ahead.close()
+
+
+def ranges_of_row_groups(
+    file: File, metadata: pq.FileMetaData, numbers: Sequence[int], columns: Sequence[str] | None
+) -> list[list[Range]]:
+    """Returns where the columns of each row group are, as one or two ranges.
+
+    Raises:
+        FormatError: If the footer is damaged.
+    """
     with readable(file.path):
-        blocks = [few_ranges(_ranges_of(metadata, each, columns, file.size)) for each in numbers]
-    ahead = ReadAheadFile(file.size, file.fetch, blocks, READ_AHEAD)
-    with pa.PythonFile(ahead, mode="r") as stream, parquet_file(file, stream, metadata) as found:
-        yield found
+        return [few_ranges(_ranges_of(metadata, each, columns, file.size)) for each in numbers]
 
 
 def _ranges_of(
