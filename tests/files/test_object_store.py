@@ -1,8 +1,7 @@
 """Files of an HTTP server are those of the disk, by few requests, or an error that says why not."""
 
-import bisect
-import io
 import sys
+import time
 from datetime import timedelta
 
 import numpy as np
@@ -15,13 +14,14 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor._files import object_store
 from extensor._files.files import file_at
-from extensor._files.ranges import ReadAheadFile, few_ranges
+from extensor._files.ranges import Block, FetchAhead, few_ranges, joined_ranges
 from extensor.errors import (
     AccessError,
     FormatError,
     MissingDependencyError,
     MissingFileError,
     StoreError,
+    StructureError,
 )
 from tests.files.range_server import RangeServer
 
@@ -118,32 +118,126 @@ def test_few_ranges_contain_all_and_leave_out_the_widest_gap(found):
 
 
 @given(
-    sizes=st.lists(st.integers(1, 50), min_size=1, max_size=8),
+    files=st.lists(st.lists(st.integers(1, 50), min_size=1, max_size=6), min_size=1, max_size=4),
     ahead=st.integers(0, 100),
-    steps=st.lists(st.floats(0, 1, exclude_max=True), max_size=30),
+    steps=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 60)), max_size=20),
 )
-def test_blocks_are_read_ahead_within_bounds(sizes, ahead, steps):
-    data = bytes(range(256)) * 4
-    ends = np.cumsum(sizes).tolist()
-    blocks = [[(end - size, end)] for size, end in zip(sizes, ends, strict=True)]
+def test_blocks_of_files_are_fetched_once_in_order_and_within_bounds(files, ahead, steps):
+    data = {str(i): np.random.default_rng(i).bytes(sum(sizes)) for i, sizes in enumerate(files)}
+    fetched = []
+    places = []  # of all bytes, in the order of the blocks
 
-    def fetch(ranges):
-        return [memoryview(data)[start:end] for start, end in ranges]
+    def block(name, start, end):
+        def fetch(ranges):
+            fetched.append((name, *ranges[0]))
+            return [memoryview(data[name])[a:z] for a, z in ranges]
 
-    file = ReadAheadFile(len(data), fetch, blocks, ahead)
-    for at in sorted(int(step * ends[-1]) for step in steps):
-        block = bisect.bisect_right(ends, at)
-        file.seek(at)
-        assert bytes(file.read(1)) == data[at : at + 1]
-        held = [blocks[i][0] for i in file._fetched]
-        before = sum(sizes[max(0, block - 1) : block + 1])
-        assert sum(end - start for start, end in held) <= before + ahead
-    file.seek(0, io.SEEK_END)
-    assert file.read() == b""
-    file.seek(1000)
-    assert bytes(file.read(8)) == data[1000:1008]
-    file.close()
-    assert not file._fetched
+        places.extend((name, at) for at in range(start, end))
+        return Block(name, fetch, [(start, end)])
+
+    blocks = []
+    for name, sizes in zip(data, files, strict=True):
+        ends = np.cumsum(sizes).tolist()
+        blocks += [block(name, z - size, z) for size, z in zip(sizes, ends, strict=True)]
+    found = FetchAhead(blocks, ahead)
+    reads = sorted((int(at * len(places)), count) for at, count in steps)
+    for at, count in reads:
+        name, begin = places[at]
+        end = min(begin + count, len(data[name]))
+        got = found.read(name, begin, end)
+        # What is behind the last block that was read, or far from it, is not known.
+        assert got is None or bytes(got) == data[name][begin:end]
+        held = [each for each, _ in found._fetched]
+        assert sum(each.size for each in held[1:]) <= ahead
+    found.close()
+    assert not found._fetched
+    assert found.read("0", 0, 1) is None
+    for future in list(fetched):
+        assert fetched.count(future) == 1
+    every = FetchAhead(blocks, ahead)
+    whole = [bytes(every.read(b.file, *b.ranges[0])) for b in blocks]
+    assert b"".join(whole) == b"".join(data.values())
+    every.close()
+
+
+def test_an_error_of_a_block_is_raised_where_it_is_read():
+    def fail(_):
+        raise StoreError("b", "an answer", "none", "Read again.")
+
+    blocks = [Block("a", lambda _: [memoryview(b"abc")], [(0, 3)]), Block("b", fail, [(0, 3)])]
+    found = FetchAhead(blocks, 100)
+    assert bytes(found.read("a", 0, 3)) == b"abc"
+    with pytest.raises(StoreError):
+        found.read("b", 0, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1 << 24)), max_size=9))
+def test_ranges_that_lie_together_are_joined_up_to_a_bound(found):
+    ranges, at = [], 0
+    for gap, size in found:
+        ranges.append((at + gap, at + gap + size))
+        at += gap + size
+    joined = list(joined_ranges(ranges))
+    assert sum(z - a for a, z in joined) == sum(z - a for a, z in ranges)
+    assert {a for a, _ in joined} <= {a for a, _ in ranges}
+    assert all((a, z) in ranges or z - a <= 1 << 23 for a, z in joined)
+
+
+# How many requests the streams of two files take: to be made, and for each pass.
+REQUESTS = {
+    "parquet": (4, 8),
+    "jsonl": (4, 2),
+    "jsonl.gz": (4, 2),
+    "arrow": (8, 2),
+    "arrows": (6, 2),
+    "csv": (4, 2),
+    "tfrecord": (8, 2),
+}
+
+
+@pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(3, 100)])
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_a_stream_takes_one_request_for_a_part(kind, shuffle, server, folder):
+    xt.write_arrow(xt.from_arrow(TABLE.slice(0, 300)), folder / "it.arrows")
+    local = folder / f"it.{kind}"
+    server.files |= {f"{i}.{kind}": local.read_bytes() for i in range(2)}
+    urls = [f"{server.url}/{i}.{kind}" for i in range(2)]
+    stream = STREAMS.get(f"it.{kind}", xt.data.arrow)
+    dataset = stream(urls, 100, columns=None, shuffle=shuffle)
+    assert len(server.requests) == REQUESTS[kind][0]
+    server.requests.clear()
+    batches = [xt.to_arrow(batch) for batch in dataset]
+    assert len(server.requests) == REQUESTS[kind][1]
+    same = [xt.to_arrow(batch) for batch in stream([local, local], 100, None, shuffle=shuffle)]
+    assert pa.Table.from_batches(batches).equals(pa.Table.from_batches(same))
+
+
+@pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(3, 1000)])
+@pytest.mark.parametrize("read_ahead", [0, 30_000, 1 << 25])
+def test_so_many_bytes_are_fetched_before_they_are_read(read_ahead, shuffle, server, folder):
+    small = TABLE.slice(0, 8000).select(["c0"])
+    pq.write_table(small, folder / "s.parquet", row_group_size=1000, use_dictionary=False)
+    server.files |= {f"{i}.parquet": (folder / "s.parquet").read_bytes() for i in range(4)}
+    urls = [f"{server.url}/{i}.parquet" for i in range(4)]
+    dataset = xt.data.parquet(urls, 1000, shuffle=shuffle, read_ahead=read_ahead)
+    server.requests.clear()
+    iterator = iter(dataset)
+    next(iterator)
+    time.sleep(0.3)
+    before = len(server.requests)
+    # A part is 8 MB without shuffling, so that all files are in one.
+    if shuffle is not None:
+        expected = {0: (1, 3), 30_000: (3, 7), 1 << 25: (32, 32)}[read_ahead]
+        assert expected[0] <= before <= expected[1]
+    for _ in iterator:
+        pass
+    assert len(server.requests) == 32
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, "8 MB", None])
+def test_a_wrong_read_ahead_is_named(wrong, folder):
+    with pytest.raises(StructureError, match="read_ahead: expected a number of bytes"):
+        xt.data.parquet(folder / "it.parquet", 10, read_ahead=wrong)
 
 
 def test_a_stream_hides_the_latency_of_a_store(server, folder):

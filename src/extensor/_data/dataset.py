@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -15,8 +16,8 @@ from extensor._data.serialize import feed_of_files
 from extensor._data.stream import stream
 from extensor._files.files import FilePath
 from extensor._path import PathLike
-from extensor._streams.read import SOURCES
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
+from extensor.errors import StructureError
 
 
 class Wanted(WantedTable):
@@ -46,6 +47,7 @@ def dataset_of_files(
     paths: FilePath | Iterable[FilePath],
     wanted: Wanted,
     passes: Passes,
+    read_ahead: int,
     **own: Any,
 ) -> tf.data.Dataset:
     """Returns a dataset of the records of files.
@@ -55,10 +57,18 @@ def dataset_of_files(
         paths: The files.
         wanted: Which records it yields.
         passes: Which batches its passes have.
+        read_ahead: How many bytes of object stores are fetched before they are read.
         **own: The arguments that only this format has.
+
+    Raises:
+        StructureError: If `read_ahead` is no number of bytes (also a ValueError).
     """
-    source = SOURCES[format](paths, wanted, **own)
-    return dataset_of_feed(feed_of_files(format, source, wanted, passes, own), wanted, passes)
+    is_number = isinstance(read_ahead, numbers.Integral) and not isinstance(read_ahead, bool)
+    if not is_number or read_ahead < 0:
+        fix = "Give read_ahead=0 to fetch what is read only."
+        raise StructureError("xt.data: read_ahead", "a number of bytes", repr(read_ahead)[:60], fix)
+    feed = feed_of_files(format, paths, wanted, passes, int(read_ahead), own)
+    return dataset_of_feed(feed, wanted, passes)
 
 
 def dataset_of_feed(feed: Feed, wanted: Wanted, passes: Passes) -> tf.data.Dataset:

@@ -11,6 +11,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._data.dataset import Wanted, dataset_of_files
 from extensor._data.position import Passes, Shuffle
 from extensor._files.files import FilePath
+from extensor._files.object_store import READ_AHEAD
 from extensor._formats.csv.dialect import dialect_of
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
@@ -39,6 +40,8 @@ def arrow(
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
     state: dict[str, Any] | None = None,
+    *,
+    read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Arrow IPC and Feather files in batches.
 
@@ -69,6 +72,9 @@ def arrow(
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
+        read_ahead: How many bytes of an object store are fetched before they are read. What is read
+            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+            not affected.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -90,7 +96,7 @@ def arrow(
     """
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("arrow", paths, wanted, passes)
+    return dataset_of_files("arrow", paths, wanted, passes, read_ahead)
 
 
 def csv(
@@ -110,6 +116,7 @@ def csv(
     names: Iterable[str] | None = None,
     null_values: Iterable[str] = ("",),
     encoding: str = "utf-8",
+    read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
     r"""Returns a dataset that streams the records of CSV files in structured batches.
 
@@ -145,6 +152,9 @@ def csv(
         null_values: The texts without quotes that are nulls, such as `["", "NA"]`. Default: only
             the empty one.
         encoding: The encoding of the text, as Python names it, such as "latin-1".
+        read_ahead: How many bytes of an object store are fetched before they are read. What is read
+            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+            not affected.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -168,7 +178,7 @@ def csv(
     own = dialect_of(delimiter, names, null_values, encoding)._asdict()
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("csv", paths, wanted, passes, **own)
+    return dataset_of_files("csv", paths, wanted, passes, read_ahead, **own)
 
 
 def json(
@@ -183,6 +193,8 @@ def json(
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
     state: dict[str, Any] | None = None,
+    *,
+    read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
     r"""Returns a dataset that streams the records of JSON files in structured batches.
 
@@ -213,6 +225,9 @@ def json(
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
+        read_ahead: How many bytes of an object store are fetched before they are read. What is read
+            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+            not affected.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -235,7 +250,7 @@ def json(
     """
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("json", paths, wanted, passes)
+    return dataset_of_files("json", paths, wanted, passes, read_ahead)
 
 
 def parquet(
@@ -252,6 +267,7 @@ def parquet(
     state: dict[str, Any] | None = None,
     *,
     filters: pc.Expression | list[Any] | None = None,
+    read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Parquet files in structured batches.
 
@@ -284,6 +300,9 @@ def parquet(
         filters: The condition for records, as in `read_parquet`. Row groups that cannot have such
             records are not read. The columns of the condition are read once more first, to count
             the records.
+        read_ahead: How many bytes of an object store are fetched before they are read. What is read
+            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+            not affected.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its spec depends only on the files'
@@ -309,7 +328,7 @@ def parquet(
         columns = smallest_columns(ParquetPlan(paths), columns)
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("parquet", paths, wanted, passes, filters=filters)
+    return dataset_of_files("parquet", paths, wanted, passes, read_ahead, filters=filters)
 
 
 def proto(
@@ -326,6 +345,8 @@ def proto(
     epochs: int = 1,
     state: dict[str, Any] | None = None,
     max_depth: int | None = None,
+    *,
+    read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the messages of files in structured batches.
 
@@ -358,6 +379,9 @@ def proto(
         state: Where the first pass begins, from `xt.data.state`.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
             is an error. Needed for recursive types without `columns`.
+        read_ahead: How many bytes of an object store are fetched before they are read. What is read
+            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+            not affected.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -394,7 +418,7 @@ def proto(
         "policies": nulls,
         "max_depth": max_depth,
     }
-    return dataset_of_files("proto", paths, wanted, passes, **own)
+    return dataset_of_files("proto", paths, wanted, passes, read_ahead, **own)
 
 
 def tfrecord(
@@ -412,6 +436,8 @@ def tfrecord(
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
     message: str | None = None,
+    *,
+    read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of TFRecord files in structured batches.
 
@@ -445,6 +471,9 @@ def tfrecord(
             Without a schema, they are found out.
         message: "Example" or "SequenceExample". Default: SequenceExample if a record (with a
             schema: one of the first) has feature lists. For other messages, see `proto`.
+        read_ahead: How many bytes of an object store are fetched before they are read. What is read
+            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+            not affected.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -467,4 +496,4 @@ def tfrecord(
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     own = {"message": message, "keys": keys, "context": list(context)}
-    return dataset_of_files("tfrecord", paths, wanted, passes, **own)
+    return dataset_of_files("tfrecord", paths, wanted, passes, read_ahead, **own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -20,42 +21,51 @@ from extensor._data.conversion import Conversion
 from extensor._data.feed import FileFeed
 from extensor._data.plan import Plan
 from extensor._data.position import Passes, Shuffle
+from extensor._files.file_path import FilePath
+from extensor._files.object_store import reading_ahead
 from extensor._formats.protobuf.descriptors import has_extensions
 from extensor._path import Path
 from extensor._streams.read import SOURCES
-from extensor._streams.source import Source
 
 
 def feed_of_files(
-    format: str, source: Source, wanted: WantedTable, passes: Passes, own: dict[str, Any]
+    format: str,
+    paths: FilePath | Iterable[FilePath],
+    wanted: WantedTable,
+    passes: Passes,
+    read_ahead: int,
+    own: dict[str, Any],
 ) -> FileFeed:
     """Returns the feed of the records of files.
 
     Args:
         format: The format, one of `SOURCES`.
-        source: The records.
+        paths: The files.
         wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
         passes: What the passes have.
+        read_ahead: How many bytes of object stores are fetched before they are read.
         own: The arguments that only this format has.
     """
+    with reading_ahead(read_ahead):
+        source = SOURCES[format](paths, wanted, **own)
     nulls = wanted.nulls
     if has_auto(nulls):
         nulls = with_masks_for_auto(nulls, source.nulls(nulls))
     plan = Plan(source, passes)
-    paths = [file.inner if file.is_local else file.path for file in source.files]
+    found = [file.inner if file.is_local else file.path for file in source.files]
     arguments = [wanted.columns, wanted.schema, nulls, wanted.row_splits_dtype]
-    serialized = _serialize([format, paths, arguments, plan.passes, own])
+    serialized = _serialize([format, found, arguments, plan.passes, read_ahead, own])
     conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)
     return FileFeed(plan, conversion, serialized)
 
 
 def from_serialized(text: str) -> FileFeed:
     """Returns the feed of a serialized form."""
-    format, paths, arguments, passes, own = json.loads(text, object_hook=_from_json)
+    format, paths, arguments, passes, read_ahead, own = json.loads(text, object_hook=_from_json)
     wanted, passes = WantedTable(*arguments), Passes(*passes)
     if passes.shuffle is not None:  # a list in JSON
         passes = passes._replace(shuffle=Shuffle(*passes.shuffle))
-    return feed_of_files(format, SOURCES[format](paths, wanted, **own), wanted, passes, own)
+    return feed_of_files(format, paths, wanted, passes, read_ahead, own)
 
 
 def _serialize(arguments: list[Any]) -> str:
