@@ -195,6 +195,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.whole("streams of all formats, each twice")
 @pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(3, 100)])
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_a_stream_takes_one_request_for_a_part(kind, shuffle, server, folder):
@@ -212,6 +213,7 @@ def test_a_stream_takes_one_request_for_a_part(kind, shuffle, server, folder):
     assert pa.Table.from_batches(batches).equals(pa.Table.from_batches(same))
 
 
+@pytest.mark.whole("six streams, and time for requests that should not come")
 @pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(3, 1000)])
 @pytest.mark.parametrize("read_ahead", [0, 30_000, 1 << 25])
 def test_so_many_bytes_are_fetched_before_they_are_read(read_ahead, shuffle, server, folder):

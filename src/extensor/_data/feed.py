@@ -201,7 +201,6 @@ class Pass(ReadAhead):
             self._tail = epoch, end, take_rows(rest, np.arange(rest.num_rows))
         return table.slice(0, end - begin)
 
-
     def _window(self, epoch: int, window: int) -> pa.Table:
         """Returns the records of a window, and fetches those after it meanwhile."""
         if self._windows is None or self._windows[:2] != (epoch, window):
@@ -222,7 +221,7 @@ class _Rows:
     def __init__(self, plan: Plan, epoch: int, position: int) -> None:
         groups, skipped = plan.rows_from(position)
         self._ahead = plan.ahead(groups)
-        self._pieces = plan.source.read(groups, plan.piece_rows, self._ahead)
+        self._pieces = plan.read(groups, plan.piece_rows, self._ahead)
         self._pending: list[pa.RecordBatch] = []
         self._epoch = epoch
         self._position = position - skipped

@@ -7,7 +7,7 @@ and any part can be loaded without the parts before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,14 @@ class Plan(Positioned):
         # Of the parts of a service, other workers read the next ones.
         return self.source.ahead(groups, not self.by_service)
 
+    def read(
+        self, groups: Iterable[int], rows: int, ahead: FetchAhead | None
+    ) -> Generator[pa.RecordBatch]:
+        """Yields the records of groups, in pieces of at most so many records."""
+        if ahead is None:
+            return self.source.read(groups, rows)
+        return self.source.read_fetched(groups, rows, ahead)
+
     def groups_from(self, epoch: int, part: int) -> Iterator[int]:
         """Yields the groups of shuffled parts of an epoch, from one on, as they are read."""
         for number in range(part, self.parts):
@@ -101,7 +109,7 @@ class Plan(Positioned):
             ahead: What fetches the groups. Default: a new one.
         """
         groups, order = self._window(epoch, part)
-        pieces = self.source.read(groups, PART_ROWS, ahead)
+        pieces = self.read(groups, PART_ROWS, ahead)
         return take_rows(pa.Table.from_batches(pieces, self.source.schema), order)
 
     def _groups(self, epoch: int, part: int) -> list[int]:

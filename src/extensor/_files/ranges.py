@@ -160,7 +160,8 @@ class FetchAhead:
 
     def _fetch_next(self) -> None:
         """Fetches blocks after the one that is read, as many as there is room for."""
-        room = self._ahead - sum(block.size for block, _ in itertools.islice(self._fetched, 1, None))
+        waiting = itertools.islice(self._fetched, 1, None)
+        room = self._ahead - sum(block.size for block, _ in waiting)
         while len(self._fetched) <= _MOST_BLOCKS and (following := self._following()) is not None:
             room -= following.size
             if room < 0:

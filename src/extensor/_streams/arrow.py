@@ -71,7 +71,6 @@ class ArrowSource(Source):
                 batch.validate(full=True)
                 yield with_columns_of(batch, self.schema)
 
-
     def ranges(self, groups: Sequence[Group]) -> Iterator[Sequence[Range]]:
         """Yields where record batches are; with the first one, all else that is read.
 
