@@ -54,14 +54,16 @@ def file_blocks(file: File) -> FileBlocks | None:
         if edges != sorted(edges):
             return None
         rows = _rows(file, [(start, start + metadata) for start, metadata, _ in found])
-    except (struct.error, IndexError):
+    except struct.error:
+        return None
+    if rows is None:
         return None
     first, last = (ranges[0][0], ranges[-1][1]) if ranges else (begin, begin)
     return FileBlocks(ranges, rows, [(0, first), (last, size)])
 
 
-def _rows(file: File, ranges: Sequence[Range]) -> list[int]:
-    """Returns the numbers of records, of the messages at some ranges."""
+def _rows(file: File, ranges: Sequence[Range]) -> list[int] | None:
+    """Returns the numbers of records, of the messages at some ranges; None if one is damaged."""
     near: list[list[Range]] = []
     for each in ranges:
         if near and each[0] - near[-1][-1][1] <= _GAP:
@@ -72,7 +74,10 @@ def _rows(file: File, ranges: Sequence[Range]) -> list[int]:
     fetched = file.fetch([(some[0][0], some[-1][1]) for some in near])
     for some, data in zip(near, fetched, strict=True):
         for start, end in some:
-            rows.append(_num_rows(bytes(data[start - some[0][0] : end - some[0][0]])))
+            count = _num_rows(bytes(data[start - some[0][0] : end - some[0][0]]))
+            if count is None:
+                return None
+            rows.append(count)
     return rows
 
 
@@ -87,12 +92,12 @@ def _record_batches(footer: bytes) -> list[tuple[int, int, int]]:
     return [(start, metadata, body) for start, metadata, body in places]
 
 
-def _num_rows(message: bytes) -> int:
+def _num_rows(message: bytes) -> int | None:
     # Before version 0.15, a message began with its size. Now four bytes are before that.
     root = _root(message, 8 if message.startswith(b"\xff\xff\xff\xff") else 4)
     header = _field(message, root, _HEADER)
     if header is None:
-        raise IndexError
+        return None
     length = _field(message, header + _uint32(message, header), _LENGTH)
     return 0 if length is None else struct.unpack_from("<q", message, length)[0]
 
