@@ -23,6 +23,7 @@ OLDEST := .venv-oldest
 NIGHTLY := .venv-nightly
 ENGINES := .venv-engines
 BEAM := .venv-beam
+BACKENDS := .venv-backends
 RUN := $(VENV)/bin/python -m
 
 # Packages only for tests that require `tensorflow` itself, which would be installed next to
@@ -37,7 +38,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all durations quick-tests test-oldest test-nightly engines-test lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
+.PHONY: help setup demo test test-rest test-all durations quick-tests test-oldest test-nightly engines-test backends-test lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -98,6 +99,11 @@ engines-test: $(ENGINES)/.ready-$(TAG) $(BEAM)/.ready-$(TAG)  ## Run arrow_funct
 	@$(BEAM)/bin/python -m pytest engines/test_beam.py $(PYTEST_ARGS)
 	@echo "[engines-test] passed"
 
+backends-test: $(BACKENDS)/.ready-$(TAG)  ## Train with Keras on TensorFlow, JAX and PyTorch from xt.data.arrays
+	@echo "[backends-test] Keras on TensorFlow, JAX, PyTorch and NumPy"
+	@$(BACKENDS)/bin/python -m pytest backends $(PYTEST_ARGS)
+	@echo "[backends-test] passed"
+
 lint: $(STAMP)  ## Check style, types and imports
 	@echo "[lint] ruff check"
 	@$(RUN) ruff check --quiet .
@@ -150,18 +156,21 @@ pin:  ## Pin the newest releases for this Python in constraints/
 	} > constraints/$(TAG).txt
 	@echo "[pin] wrote constraints/$(TAG).txt"
 
-pin-engines:  ## Pin the newest releases of the engines for this Python in constraints/
+pin-engines:  ## Pin the newest releases of the engines and backends for this Python in constraints/
 	$(call pin_engine,engines,$(IN_ENGINES))
 	$(call pin_engine,beam,$(IN_BEAM))
+	$(call pin_engine,backends,$(IN_BACKENDS))
 
 clean:  ## Remove the environments and everything that was built
 	@echo "[clean] removing environments, builds and caches"
-	@rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(ENGINES) $(BEAM) build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(ENGINES) $(BEAM) $(BACKENDS) build dist .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The engines are no extras: extensor does not import them. Beam pins pyarrow and protobuf.
 IN_ENGINES := "ray[data,train]" "pyspark>=4" "pandas<3" daft cloudpickle pytest hypothesis
 IN_BEAM := apache-beam cloudpickle pytest hypothesis
+# PyTorch's build for Linux on PyPI brings CUDA, 5 GB; its own index of builds for CPUs does not.
+IN_BACKENDS := jax torch pytest hypothesis
 
 # $(call pin_engine,name of the constraints,packages)
 define pin_engine
@@ -170,7 +179,8 @@ define pin_engine
 	$(PYTHON) -m venv "$$scratch"; \
 	"$$scratch/bin/python" -m pip install --quiet -e ".[tf-cpu,keras]" $(2); \
 	{ echo "# Written by \`make pin-engines\`."; \
-	  "$$scratch/bin/python" -m pip freeze --all --exclude pip --exclude-editable | sort -f; \
+	  "$$scratch/bin/python" -m pip freeze --all --exclude pip --exclude-editable \
+	  | grep -v '^nvidia-' | sed 's/+cpu$$//' | sort -f; \
 	} > constraints/$(1)-$(TAG).txt
 	@echo "[pin-engines] wrote constraints/$(1)-$(TAG).txt"
 endef
@@ -209,8 +219,11 @@ $(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
 $(BEAM)/.ready-$(TAG): pyproject.toml constraints/beam-$(TAG).txt
 	$(call install_engine,$(BEAM),constraints/beam-$(TAG).txt,$(IN_BEAM))
 
-constraints/engines-%.txt constraints/beam-%.txt:
-	@echo "[setup] the engines are not pinned for '$*'. Try: make engines-test PYTHON=python3.11, or make pin-engines"
+$(BACKENDS)/.ready-$(TAG): pyproject.toml constraints/backends-$(TAG).txt
+	$(call install_engine,$(BACKENDS),constraints/backends-$(TAG).txt,$(IN_BACKENDS))
+
+constraints/engines-%.txt constraints/beam-%.txt constraints/backends-%.txt:
+	@echo "[setup] these packages are not pinned for '$*'. Try PYTHON=python3.11, or make pin-engines"
 	@exit 1
 
 constraints/%.txt:

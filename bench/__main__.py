@@ -25,6 +25,7 @@ import tensorflow as tf
 from bench import (
     arrow_rows,
     auto_rows,
+    backend_rows,
     command_rows,
     data_rows,
     database_rows,
@@ -122,6 +123,7 @@ def main() -> int:
             *proto_rows.rows(),
             *keras_rows.rows(),
             *layer_rows.rows(),
+            *backend_rows.rows(),
         )
         if _is_chosen(row.name, options.filter)
     ]

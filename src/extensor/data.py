@@ -1,5 +1,6 @@
 """tf.data datasets of structured batches, the fields that a model uses, and statistics."""
 
+from extensor._data.arrays import arrays
 from extensor._data.batches import batches
 from extensor._data.databases import database, firestore, spanner
 from extensor._data.fields_used import fields_used
@@ -20,6 +21,7 @@ __all__ = [
     "PathStatistics",
     "Shuffle",
     "Words",
+    "arrays",
     "arrow",
     "batches",
     "csv",

@@ -141,6 +141,7 @@ reveal_type(xt.authoring.unstacked_spec(spec, "Recipe"))  # TypeSpec[Unknown]
 reveal_type(xt.authoring.with_rows_of(records, records, 1, lambda text: xt.errors.StructureError("Recipe", text)))  # StructuredTensor
 
 # extensor.data
+reveal_type(xt.data.arrays(xt.data.parquet("recipes.parquet", 2)))  # Dataset[Unknown]
 reveal_type(xt.data.arrow("recipes.arrow", 2, nulls="mask", shard="service"))  # Dataset[Unknown]
 reveal_type(xt.data.batches([pa.RecordBatch.from_pylist([{"x": 1}])], schema, 2))  # Dataset[Unknown]
 reveal_type(xt.data.database("SELECT 1 AS x", duckdb.connect(), 2, params=[1]))  # Dataset[Unknown]

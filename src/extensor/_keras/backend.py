@@ -58,6 +58,6 @@ def _wrong_backend(received: str, fix: str = "Set") -> MissingDependencyError:
         "extensor.keras",
         "the TensorFlow backend of Keras",
         received,
-        f"{fix} KERAS_BACKEND=tensorflow before the first import of Keras. "
-        "The rest of extensor works with any backend.",
+        f"{fix} KERAS_BACKEND=tensorflow before the first import of Keras; or give "
+        "xt.data.arrays(dataset) to a keras.Model. The rest of extensor works with any backend.",
     )
