@@ -24,7 +24,7 @@ RowError = tuple[ExtensorError, Callable[[Any, Any, Any], list[Any]]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SizeComparison:
     """The comparisons of one call.
 
     Attributes:
@@ -39,15 +39,15 @@ class Comparison:
     _checks: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
 
     @classmethod
-    def in_graph(cls, validate: bool) -> Comparison | None:
+    def in_graph(cls, validate: bool) -> SizeComparison | None:
         """Returns a comparison in a graph; None where all sizes are known, or if not wanted."""
         return cls() if validate and not tf.executing_eagerly() else None
 
-    def for_fields(self, names: Container[str] | None) -> Comparison:
+    def for_fields(self, names: Container[str] | None) -> SizeComparison:
         """Returns the comparison of the fields with these names only."""
         return replace(self, names=names)
 
-    def inside_rows(self) -> Comparison:
+    def inside_rows(self) -> SizeComparison:
         """Returns the comparison of the items of values whose rows were compared."""
         return replace(self, known=1)
 
@@ -55,7 +55,7 @@ class Comparison:
         """Returns whether a field is compared."""
         return self.names is None or name in self.names
 
-    def for_field(self, name: str) -> Comparison | None:
+    def for_field(self, name: str) -> SizeComparison | None:
         """Returns the comparison of one field, or None if it is not compared."""
         return self if self.has(name) else None
 

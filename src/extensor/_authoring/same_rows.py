@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison, equal_splits, with_checks
+from extensor._authoring.comparison import SizeComparison, equal_splits, with_checks
 from extensor._authoring.extents import known_sizes, size_at
 from extensor._authoring.rows import uncut_rows
 from extensor._protocol.run_time_check import LATER, asserted
@@ -48,7 +48,7 @@ def with_rows_of(
     ...     "weights: expected one for each x, got ] [1] [ instead of ] [2]" in str(error)
     True
     """
-    comparison = Comparison.in_graph(True)
+    comparison = SizeComparison.in_graph(True)
     if comparison is None:
         return value
     checks = _checks(value, like, rank, error, outer, comparison, make=False)
@@ -64,7 +64,7 @@ def _checks(
     rank: int,
     error: Callable[[str], ExtensorError],
     outer: int,
-    comparison: Comparison,
+    comparison: SizeComparison,
     make: bool,
 ) -> list[Any] | None:
     """Returns the ops that compare rows; see `with_rows_of`.

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.lossless import is_tensor_like
-from extensor._protocol.tree import Comparison, Static, with_items
+from extensor._protocol.tree import Static, TreeComparison, with_items
 from extensor._tf._tf_symbol import public_name
 from extensor._typing import Nest
 from extensor.errors import DTypeError, FormatError, ImmutableError, RegistrationError
@@ -223,7 +223,7 @@ def key(frozen: Part) -> Hashable:
     return type(frozen), frozen
 
 
-FROZEN = Comparison(lambda a, b: type(a) is type(b), lambda a, b: key(a) == key(b))
+FROZEN = TreeComparison(lambda a, b: type(a) is type(b), lambda a, b: key(a) == key(b))
 """Compares frozen data by content and types."""
 
 _SCALARS = (bool, int, float, str, bytes)

@@ -43,7 +43,7 @@ class _Handler(NamedTuple):
         return function(op, *args, **kwargs) if self.wants_op else function(*args, **kwargs)
 
 
-class _Table:
+class _ClassHandlers:
     """The handlers of a class, for single operations and for kinds of operations."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class _HandlerInBody:
 def _register(cls: type, function: Function, ops: tuple[Function, ...]) -> None:
     table = vars(cls).get(_TABLE)
     if table is None:
-        table = _Table()
+        table = _ClassHandlers()
         setattr(cls, _TABLE, table)
     parameters = [*inspect.signature(getattr(function, "__func__", function)).parameters]
     first = parameters[isinstance(function, classmethod) :][:1]

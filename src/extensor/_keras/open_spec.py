@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.stackable_spec import StackableTypeSpec
-from extensor._protocol.tree import Comparison, map_shapes, merge
+from extensor._protocol.tree import TreeComparison, map_shapes, merge
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
 from extensor.errors import ExtensorError
@@ -69,7 +69,7 @@ def _any_batch_size(spec: Any, order: Hashable) -> tf.TypeSpec:
 
 
 # All other data is that of the first spec.
-_OF_FIRST = Comparison(same_kind=lambda a, b: True, equal=lambda a, b: True)
+_OF_FIRST = TreeComparison(same_kind=lambda a, b: True, equal=lambda a, b: True)
 
 
 def _with_common_sizes(spec: Any, other: Any) -> tf.TypeSpec:

@@ -91,7 +91,7 @@ def map_shapes(
     return map_leaves(change, tree)
 
 
-class Comparison(NamedTuple):
+class TreeComparison(NamedTuple):
     """Functions that compare the containers and the leaves of two trees.
 
     Attributes:
@@ -126,7 +126,7 @@ def _equal(a: Leaf, b: Leaf) -> bool:
     return bool(a == b)
 
 
-SERIALIZED = Comparison(_same_saved_kind, _equal)
+SERIALIZED = TreeComparison(_same_saved_kind, _equal)
 """Compares serializations, one of which may come from a SavedModel. NaN equals NaN."""
 
 
@@ -162,7 +162,7 @@ def _common_shape(a: tf.TensorShape, b: tf.TensorShape) -> tf.TensorShape:
     return a.most_specific_compatible_shape(b)
 
 
-def are_compatible(a: Tree, b: Tree, by: Comparison = SERIALIZED) -> bool:
+def are_compatible(a: Tree, b: Tree, by: TreeComparison = SERIALIZED) -> bool:
     """Returns whether two trees are compatible.
 
     Shapes, dtypes and specs are compared by their own `is_compatible_with`.
@@ -204,7 +204,7 @@ def merge(
     a: Tree,
     b: Tree,
     merge_specs: Callable[[tf.TypeSpec, tf.TypeSpec], tf.TypeSpec | None] = supertype,
-    by: Comparison = SERIALIZED,
+    by: TreeComparison = SERIALIZED,
 ) -> Tree | None:
     """Returns a tree with the merged shapes and specs of two trees, or None.
 
@@ -238,7 +238,7 @@ def _merge(
     a: Tree,
     b: Tree,
     merge_specs: Callable[[tf.TypeSpec, tf.TypeSpec], tf.TypeSpec | None],
-    by: Comparison,
+    by: TreeComparison,
 ) -> Tree:
     if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
         spec = merge_specs(a, b)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath, fetched_ahead, files_at
 from extensor._formats.csv.dialect import dialect_of
-from extensor._formats.csv.lines import Block, blocks_of_file
+from extensor._formats.csv.lines import CsvBlock, blocks_of_file
 from extensor._formats.csv.read import SUFFIXES, SchemaOfText, table_with
 from extensor._streams.source import BLOCK, Group, Source, joined_group
 
@@ -59,7 +59,7 @@ class CsvSource(Source):
         for block in self._blocks(groups):
             yield from table_with(block, path, self._dialect, self.schema).to_batches()
 
-    def _blocks(self, groups: Sequence[Group]) -> Iterator[Block]:
+    def _blocks(self, groups: Sequence[Group]) -> Iterator[CsvBlock]:
         file = groups[0].file
         if groups[0].at is None:
             yield from blocks_of_file(file, self._dialect, self._block)
@@ -68,4 +68,4 @@ class CsvSource(Source):
             for group in groups:
                 start, record, names = group.at
                 stream.seek(start)
-                yield Block(stream.read(int(group.nbytes)), start, record, names)
+                yield CsvBlock(stream.read(int(group.nbytes)), start, record, names)

@@ -10,7 +10,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, fetched_ahead, files_at
 from extensor._formats.json.source import SUFFIXES, Text
 from extensor._formats.json.stream import (
-    Block,
+    JsonBlock,
     blocks,
     num_records,
     table_of,
@@ -74,5 +74,5 @@ class JsonSource(Source):
                 yield Text(file.path, stream.read_buffer(int(group.nbytes))), line
 
 
-def _text(file: File, block: Block) -> Text:
+def _text(file: File, block: JsonBlock) -> Text:
     return Text(file.path, pa.py_buffer(block.data))

@@ -22,7 +22,7 @@ from extensor._formats.tfrecord.files import (
 from extensor._streams.source import BLOCK, Group
 
 
-class _Place(NamedTuple):
+class _FirstMessage(NamedTuple):
     """Where the messages of a group begin in their file."""
 
     start: int  # in bytes
@@ -78,7 +78,7 @@ def _cut(file: File, ends: np.ndarray[Any, Any], is_record: bool, block: int) ->
     while first < len(ends):
         stop = max(int(np.searchsorted(ends, start + block, "right")), first + 1)
         end = int(ends[stop - 1])
-        place = _Place(start, first, is_record)
+        place = _FirstMessage(start, first, is_record)
         yield Group(file, f"records from {first} on", stop - first, end - start, place)
         first, start = stop, end
 

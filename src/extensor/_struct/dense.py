@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison
+from extensor._authoring.comparison import SizeComparison
 from extensor._authoring.extents import remember
 from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
@@ -96,7 +96,7 @@ class DenseStructuredTensor(StructuredTensor):
             name: value if isinstance(value, tf.Tensor) else as_field(value, Path(name))
             for name, value in fields.items()
         }
-        kept, static = _of_one_shape(static, kept, Comparison.in_graph(validate))
+        kept, static = _of_one_shape(static, kept, SizeComparison.in_graph(validate))
         rank = static.rank
         counter = None
         if not kept:
@@ -315,7 +315,7 @@ class DenseStructuredTensor(StructuredTensor):
             raise no_such_field(at, self.field_names()) from None
 
     def _update(
-        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+        self, updates: Mapping[str, Any], at: Path, comparison: SizeComparison | None = None
     ) -> DenseStructuredTensor:
         if not updates:
             return self
@@ -441,7 +441,7 @@ class DenseStructuredTensor(StructuredTensor):
 
 
 def dense_of_fields(
-    fields: dict[str, Any], rank: int, comparison: Comparison | None
+    fields: dict[str, Any], rank: int, comparison: SizeComparison | None
 ) -> DenseStructuredTensor:
     """Returns records of the given rank with the given values as their fields."""
     fields, shape = _of_one_shape(tf.TensorShape([None] * rank), fields, comparison)
@@ -449,7 +449,7 @@ def dense_of_fields(
 
 
 def _of_one_shape(
-    shape: tf.TensorShape, fields: dict[str, Any], comparison: Comparison | None
+    shape: tf.TensorShape, fields: dict[str, Any], comparison: SizeComparison | None
 ) -> tuple[dict[str, Any], tf.TensorShape]:
     """Returns fields whose outer dimensions are one shape, and this shape.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison
+from extensor._authoring.comparison import SizeComparison
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
@@ -317,7 +317,7 @@ class RaggedStructuredTensor(StructuredTensor):
         return self._values._uncut_field(name, at)
 
     def _update(
-        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+        self, updates: Mapping[str, Any], at: Path, comparison: SizeComparison | None = None
     ) -> RaggedStructuredTensor:
         if not updates:
             return self
@@ -328,13 +328,13 @@ class RaggedStructuredTensor(StructuredTensor):
         values = self._values._update(inner, at, comparison and comparison.inside_rows())
         return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
 
-    def _uncut(self, value: FieldValue, at: Path, comparison: Comparison | None) -> FieldValue:
+    def _uncut(self, value: FieldValue, at: Path, comparison: SizeComparison | None) -> FieldValue:
         return uncut(value, self._row_splits, at, comparison)
 
     # The rows are taken off once, not again for each level of the path.
 
     def _with_updates(
-        self, updates: Mapping[Any, Any], at: Path, comparison: Comparison | None
+        self, updates: Mapping[Any, Any], at: Path, comparison: SizeComparison | None
     ) -> RaggedStructuredTensor:
         inner: dict[Any, Any] = {}
         for path, value in updates.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison, equal_splits, with_checks
+from extensor._authoring.comparison import SizeComparison, equal_splits, with_checks
 from extensor._authoring.extents import known_sizes, learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
@@ -163,7 +163,7 @@ def cut(values: FieldValue, row_splits: tf.Tensor, at: object) -> FieldValue:
 
 
 def uncut(
-    value: FieldValue, row_splits: tf.Tensor, at: Path, comparison: Comparison | None = None
+    value: FieldValue, row_splits: tf.Tensor, at: Path, comparison: SizeComparison | None = None
 ) -> FieldValue:
     """Returns the `values` of a ragged value whose rows are those of a collection of records.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison, equal_splits, with_checks
+from extensor._authoring.comparison import SizeComparison, equal_splits, with_checks
 from extensor._authoring.extents import extents, known_sizes, learn, size_at
 from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
@@ -51,7 +51,7 @@ def with_size_checks(
     kept: Mapping[str, Any],
     added: Mapping[str, Any],
     at: Path,
-    comparison: Comparison,
+    comparison: SizeComparison,
 ) -> dict[str, Any]:
     """Returns the added fields of records, which fail in a run where their sizes differ.
 
@@ -91,7 +91,7 @@ def with_size_checks(
 
 
 def with_count_check(
-    value: FieldValue, like: FieldValue, error: StructureError, comparison: Comparison
+    value: FieldValue, like: FieldValue, error: StructureError, comparison: SizeComparison
 ) -> FieldValue:
     """Returns a value, which fails in a run where it has other than the rows of another value.
 
@@ -114,7 +114,7 @@ def _differing(
     shape: tf.TensorShape,
     old: list[tuple[str, Any]],
     news: Mapping[str, Any],
-    comparison: Comparison,
+    comparison: SizeComparison,
 ) -> Iterator[tuple[str, Any, dict[int, set[Size]], dict[int, _Reference]]]:
     """Yields each new field, its sizes that may differ by axis, and those of the fields before."""
     references: dict[int, _Reference] = {}
@@ -147,7 +147,7 @@ def _is_comparable(value: FieldValue) -> bool:
 
 
 def _reference(
-    axis: int, shape: tf.TensorShape, old: list[tuple[str, Any]], comparison: Comparison
+    axis: int, shape: tf.TensorShape, old: list[tuple[str, Any]], comparison: SizeComparison
 ) -> _Reference | None:
     found = rows = None
     if shape[axis] is not None:
@@ -162,7 +162,7 @@ def _reference(
     return found or rows
 
 
-def _sizes(value: FieldValue, axis: int, comparison: Comparison) -> set[Size]:
+def _sizes(value: FieldValue, axis: int, comparison: SizeComparison) -> set[Size]:
     """Returns the size of an axis of a value, as each of its tensors says it."""
     shape = shape_of(value)
     if shape.rank is not None and shape.rank > axis and shape[axis] is not None:
@@ -243,7 +243,7 @@ def _compare_rows(
     news: Mapping[str, Any],
     references: dict[int, _Reference],
     at: Path,
-    comparison: Comparison,
+    comparison: SizeComparison,
     checks: dict[str, list[Any]],
 ) -> None:
     """Compares the lengths of rows of ragged fields along an axis of dense records.

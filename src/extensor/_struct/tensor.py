@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison
+from extensor._authoring.comparison import SizeComparison
 from extensor._path import Path, PathLike
 from extensor._struct import dense_rows, index, masked
 from extensor._struct.conversion import Conversions
@@ -144,7 +144,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     @abc.abstractmethod
     def _update(
-        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+        self, updates: Mapping[str, Any], at: Path, comparison: SizeComparison | None = None
     ) -> StructuredTensor:
         """Returns a copy with fields replaced or added; `at` is the path of the records.
 
@@ -239,11 +239,11 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
                 fix = 'Put a field of this name into the mapping: {"validate": values}.'
                 raise DTypeError("with_updates: validate", expected, type(validate).__name__, fix)
         return self._with_updates(
-            {**(updates or {}), **fields}, Path(), Comparison.in_graph(validate)
+            {**(updates or {}), **fields}, Path(), SizeComparison.in_graph(validate)
         )
 
     def _with_updates(
-        self, updates: Mapping[Any, Any], at: Path, comparison: Comparison | None
+        self, updates: Mapping[Any, Any], at: Path, comparison: SizeComparison | None
     ) -> StructuredTensor:
         """Returns `with_updates`, for records at the path `at` of the outermost records."""
         by_name: dict[str, Any] = {}

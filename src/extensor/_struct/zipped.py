@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from extensor._authoring.comparison import Comparison
+from extensor._authoring.comparison import SizeComparison
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.dense import dense_of_fields
@@ -64,11 +64,11 @@ def zip_(
             received = f"shape {shape_of(value)}"
             fix = "Give a smaller depth."
             raise StructureError(f"xt.struct.zip: {Path(name)}", expected, received, fix)
-    return zip_fields(parts, depth, Comparison.in_graph(validate))
+    return zip_fields(parts, depth, SizeComparison.in_graph(validate))
 
 
 def zip_fields(
-    parts: dict[str, Any], depth: int, comparison: Comparison | None = None
+    parts: dict[str, Any], depth: int, comparison: SizeComparison | None = None
 ) -> StructuredTensor:
     """Returns `zip_` of values of fields. Without a comparison, a graph compares no rows."""
     ragged = [rows for value in parts.values() if (rows := uncut_rows(value))]

@@ -20,7 +20,7 @@ from extensor.errors import FormatError
 _BREAK = re.compile(rb"\r\n?|\n")
 
 
-class Block(NamedTuple):
+class CsvBlock(NamedTuple):
     """Some records of a file.
 
     Attributes:
@@ -36,7 +36,7 @@ class Block(NamedTuple):
     names: tuple[str, ...]
 
 
-def blocks_of_file(file: File, dialect: Dialect, size: int) -> Iterator[Block]:
+def blocks_of_file(file: File, dialect: Dialect, size: int) -> Iterator[CsvBlock]:
     """Yields the records of a file, of about `size` bytes at a time; at least one block.
 
     Raises:
@@ -52,7 +52,7 @@ def blocks_of_file(file: File, dialect: Dialect, size: int) -> Iterator[Block]:
 
 def blocks(
     stream: Any, path: str, dialect: Dialect, size: int, is_packed: bool = False
-) -> Iterator[Block]:
+) -> Iterator[CsvBlock]:
     """Yields the records of a stream of bytes; see `blocks_of_file`."""
     is_seekable = dialect.is_utf8 and not is_packed
     if not dialect.is_utf8:
@@ -80,7 +80,7 @@ def blocks(
                 raise _unfinished(path, record + _num_lines(block[:end]))
             end = len(block)
         if end or (is_first and not more):
-            yield Block(block[:end], start if is_seekable else None, record, names)
+            yield CsvBlock(block[:end], start if is_seekable else None, record, names)
             is_first = False
             start, record = start + end, record + _num_lines(block[:end])
         block, is_last = block[end:] + more, not more

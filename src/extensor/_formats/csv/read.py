@@ -11,7 +11,7 @@ import pyarrow as pa
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath, files_at
 from extensor._formats.csv.dialect import Dialect, dialect_of
-from extensor._formats.csv.lines import Block, blocks, blocks_of_file
+from extensor._formats.csv.lines import CsvBlock, blocks, blocks_of_file
 from extensor._formats.csv.table import final_types, joined_types, parsed_type, table_of, types_of
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
@@ -118,7 +118,7 @@ class SchemaOfText:
         self._first: tuple[str, tuple[str, ...]] | None = None
         self._types: dict[str, pa.DataType] = {}
 
-    def add(self, path: str, block: Block) -> int:
+    def add(self, path: str, block: CsvBlock) -> int:
         """Looks at a block of the file at a path, and returns the number of its records.
 
         Raises:
@@ -146,7 +146,7 @@ class SchemaOfText:
         return self._wanted.pruned(pa.schema(final_types(self._types)))
 
 
-def table_with(block: Block, path: str, dialect: Dialect, schema: pa.Schema) -> pa.Table:
+def table_with(block: CsvBlock, path: str, dialect: Dialect, schema: pa.Schema) -> pa.Table:
     """Returns the records of a block with the fields of a schema.
 
     Raises:
@@ -168,7 +168,7 @@ def table_with(block: Block, path: str, dialect: Dialect, schema: pa.Schema) -> 
     return WantedTable(schema=schema).table(table)
 
 
-def _parts(source: Any, dialect: Dialect) -> list[tuple[str, Block]]:
+def _parts(source: Any, dialect: Dialect) -> list[tuple[str, CsvBlock]]:
     if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer)):
         return _in_memory(pa.py_buffer(source), "CSV", dialect)
     if hasattr(source, "read"):
@@ -185,7 +185,7 @@ def _parts(source: Any, dialect: Dialect) -> list[tuple[str, Block]]:
     return [(f.path, block) for f in files for block in blocks_of_file(f, dialect, _BLOCK)]
 
 
-def _in_memory(buffer: pa.Buffer, name: str, dialect: Dialect) -> list[tuple[str, Block]]:
+def _in_memory(buffer: pa.Buffer, name: str, dialect: Dialect) -> list[tuple[str, CsvBlock]]:
     with pa.BufferReader(buffer) as stream:
         return [(name, block) for block in blocks(stream, name, dialect, max(1, buffer.size))]
 

@@ -11,7 +11,7 @@ import pyarrow.compute
 import pyarrow.csv as pacsv
 
 from extensor._formats.csv.dialect import Dialect
-from extensor._formats.csv.lines import Block
+from extensor._formats.csv.lines import CsvBlock
 from extensor._path import Path
 from extensor.errors import DTypeError, ExtensorError, FormatError, UnsupportedTypeError
 
@@ -30,7 +30,7 @@ _VALUE = re.compile(
 
 
 def table_of(
-    block: Block, path: str, dialect: Dialect, types: Mapping[str, pa.DataType]
+    block: CsvBlock, path: str, dialect: Dialect, types: Mapping[str, pa.DataType]
 ) -> pa.Table:
     """Returns the records of a block.
 
@@ -56,7 +56,7 @@ def table_of(
         raise _bad_text(block, path, dialect, str(error)) from error
 
 
-def types_of(block: Block, path: str, dialect: Dialect) -> tuple[dict[str, pa.DataType], int]:
+def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa.DataType], int]:
     """Returns the types of the columns of a block, and the number of its records.
 
     The types are null, int64, bool, float64, string and binary. Integers that are all 0 or 1 are
@@ -116,7 +116,7 @@ def expect_scalars(path: Path, arrow: pa.DataType) -> None:
 
 
 def _parsed(
-    block: Block, path: str, dialect: Dialect, types: Mapping[str, pa.DataType], is_serial: bool
+    block: CsvBlock, path: str, dialect: Dialect, types: Mapping[str, pa.DataType], is_serial: bool
 ) -> pa.Table:
     read = pacsv.ReadOptions(
         column_names=list(block.names),
@@ -140,7 +140,7 @@ def _parsed(
     return pacsv.read_csv(pa.BufferReader(block.data), read, parse, convert)
 
 
-def _parsed_again(block: Block, path: str, dialect: Dialect) -> pa.Table:
+def _parsed_again(block: CsvBlock, path: str, dialect: Dialect) -> pa.Table:
     try:
         return _parsed(block, path, dialect, {}, is_serial=True)
     except pa.ArrowInvalid as error:
@@ -187,7 +187,7 @@ def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.binary() in both else pa.string()
 
 
-def _bad_text(block: Block, path: str, dialect: Dialect, text: str) -> ExtensorError:
+def _bad_text(block: CsvBlock, path: str, dialect: Dialect, text: str) -> ExtensorError:
     """Returns the error for a text that pyarrow refuses."""
     row = _ROW.search(text)
     place = "" if row is None else f" in record {block.record + int(row[1]) - 1}"

@@ -24,7 +24,7 @@ from extensor.errors import DTypeError, ExtensorError
 _BETWEEN_RECORDS = re.compile(rb"\}[ \t\r]*\n(?=\s*\{)")
 
 
-class Block(NamedTuple):
+class JsonBlock(NamedTuple):
     """Some lines of a file, or all of a file that is not one object a line.
 
     Attributes:
@@ -38,7 +38,7 @@ class Block(NamedTuple):
     line: int
 
 
-def blocks(file: File, size: int) -> Iterator[Block]:
+def blocks(file: File, size: int) -> Iterator[JsonBlock]:
     """Yields the text of a file, of about `size` bytes at a time where each line is a record.
 
     Raises:
@@ -51,7 +51,7 @@ def blocks(file: File, size: int) -> Iterator[Block]:
         block = first.removeprefix(codecs.BOM_UTF8)
         if not _is_lines(block):
             [text] = texts_of(file.path)
-            yield Block(bytes(text.buffer), None, 0)
+            yield JsonBlock(bytes(text.buffer), None, 0)
             return
         start, line = len(first) - len(block), 0
         while block:
@@ -62,7 +62,7 @@ def blocks(file: File, size: int) -> Iterator[Block]:
                 end = len(block)
             if end:
                 lines = block[:end]
-                yield Block(lines, start if compression is None else None, line)
+                yield JsonBlock(lines, start if compression is None else None, line)
                 start, line = start + end, line + lines.count(b"\n")
             block = block[end:] + more
 

@@ -9,7 +9,7 @@ from extensor._arrow.chosen_columns import leaf_paths, prefixes
 from extensor._formats.parquet.unions import with_unions, without_unions
 
 
-class Layout:
+class FileLayout:
     """The columns that a file stores. Files that store the same columns share one layout.
 
     Args:

@@ -23,7 +23,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, Version, file_at, files_at, look_up
 from extensor._files.object_store import CONNECTIONS
 from extensor._formats.parquet.filters import filter_expression
-from extensor._formats.parquet.layout import Layout
+from extensor._formats.parquet.layout import FileLayout
 from extensor._formats.parquet.opened import check_count, open_parquet, readable
 from extensor._formats.parquet.partitions import partition_fields, partition_of
 from extensor._formats.parquet.unions import without_unions
@@ -76,7 +76,7 @@ class PlannedFile:
 
     file: File
     partition: dict[str, str | None]
-    layout: Layout
+    layout: FileLayout
     num_rows: int
     num_row_groups: int
     row_groups: tuple[RowGroup, ...]
@@ -285,7 +285,7 @@ class _Footers:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._layout: Layout | None = None
+        self._layout: FileLayout | None = None
 
     def read_all(self, found: Sequence[_Found]) -> list[PlannedFile]:
         """Returns files with all of their row groups; those of object stores, many at a time."""
@@ -320,7 +320,7 @@ class _Footers:
                 groups.append(RowGroup(i, group.num_rows, group.total_byte_size))
             check_count(file.path, metadata.num_rows, sum(group.num_rows for group in groups))
             if self._layout is None or not self._layout.is_of(source):
-                self._layout = Layout(source)
+                self._layout = FileLayout(source)
             layout, count = self._layout, metadata.num_rows
             self._room -= metadata.serialized_size
             kept = metadata if self._room >= 0 or file.store is not None else None

@@ -19,10 +19,10 @@ from extensor._formats.protobuf.fields import (
     ChosenKeys,
     Count,
     Cut,
-    Field,
-    Leaf,
+    MessageField,
     Oneof,
     Record,
+    Scalar,
     Time,
     Type,
     Wrapper,
@@ -112,9 +112,9 @@ def _with_packed(kind: Record) -> Record:
                 fields.append(dataclasses.replace(field, type=inner))
             continue
         leaf = field.type
-        if field.count is Count.MANY and isinstance(leaf, Leaf) and leaf.wire in _FIXED:
+        if field.count is Count.MANY and isinstance(leaf, Scalar) and leaf.wire in _FIXED:
             zero = bytes(leaf.arrow.bit_width // 8)
-            fields.append(dataclasses.replace(field, type=Leaf(Proto.TYPE_BYTES, zero)))
+            fields.append(dataclasses.replace(field, type=Scalar(Proto.TYPE_BYTES, zero)))
     return Record(kind.name, tuple(fields))
 
 
@@ -124,7 +124,7 @@ def _expect_whole(packed: Record, messages: pa.StructArray) -> None:
         if isinstance(field.type, Record):
             _expect_whole(field.type, values)
             continue
-        assert isinstance(field.type, Leaf)
+        assert isinstance(field.type, Scalar)
         width = len(field.type.default)
         if (np.asarray(pc.binary_length(values)) % width).any():
             expected = f"packed values of {width} bytes each"
@@ -177,7 +177,7 @@ def _columns(
     return columns
 
 
-def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) -> pa.Array:
+def _column(field: MessageField, kind: Type, array: pa.Array, rows: pa.Array | None) -> pa.Array:
     if field.count is Count.NULLABLE:
         return _values(field, kind, array, True)
     if field.count is Count.REQUIRED and array.null_count:
@@ -187,7 +187,7 @@ def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) ->
             fix = "The program that wrote the message left it out."
             raise BadMessageError(field.path, expected, "a message without the field", fix)
     if field.count in (Count.ONE, Count.REQUIRED):
-        if isinstance(kind, Leaf):
+        if isinstance(kind, Scalar):
             return array.fill_null(pa.scalar(kind.default, array.type))
         return _values(field, kind, array, False)
     if field.count is Count.OPTIONAL:
@@ -222,7 +222,7 @@ def _of_keys(kind: ChosenKeys, array: pa.Array) -> pa.Array:
     """Returns some keys of maps as records."""
     keys, values = _children(array.values)
     value = kind.value
-    if isinstance(value, Leaf):  # an entry without a value has the default value
+    if isinstance(value, Scalar):  # an entry without a value has the default value
         values = values.fill_null(pa.scalar(value.default, values.type))
     else:
         children = _children(values)
@@ -238,7 +238,7 @@ def _of_keys(kind: ChosenKeys, array: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays(columns, fields=_arrow_fields(kind, columns))
 
 
-def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Array:
+def _values(field: MessageField, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Array:
     """Returns the values of a field.
 
     Args:
@@ -248,7 +248,7 @@ def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Ar
         has_nulls: Whether nulls of the array are nulls of the values; else they are messages
             without fields.
     """
-    if isinstance(kind, Leaf):
+    if isinstance(kind, Scalar):
         return array
     children = _children(array)
     bitmap = array.buffers()[0] if has_nulls and array.null_count else None
@@ -267,7 +267,7 @@ def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Ar
     return pc.if_else(array.is_valid(), values, pa.scalar(None, values.type))
 
 
-def _nanoseconds(field: Field, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
+def _nanoseconds(field: MessageField, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
     numbers, rest = np.asarray(seconds), np.asarray(nanos)
     outside = (numbers < -_SECONDS) | (numbers > _SECONDS)
     if outside.any():
@@ -302,7 +302,7 @@ def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:
     return union if field.count is Count.NULLABLE else _lists(field, union, present)
 
 
-def _expect_none(field: Field, array: pa.Array) -> None:
+def _expect_none(field: MessageField, array: pa.Array) -> None:
     if len(array.values):
         expected = "messages nested at most as deep as max_depth says"
         fix = "Increase max_depth."

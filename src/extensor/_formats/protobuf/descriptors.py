@@ -30,11 +30,11 @@ from extensor._formats.protobuf.fields import (
     ChosenKeys,
     Count,
     Cut,
-    Field,
     Key,
-    Leaf,
+    MessageField,
     Oneof,
     Record,
+    Scalar,
     Time,
     Type,
     Wrapper,
@@ -102,12 +102,14 @@ def record_of(
     else:
         chosen = None if schema is None else chosen_by(schema)
     arrow = None if schema is None else pa.struct(list(schema))
-    record = _FieldMaker(absent, max_depth).record(descriptor, _Place(Path(), chosen, arrow, {}))
+    record = _FieldMaker(absent, max_depth).record(
+        descriptor, _MessagePlace(Path(), chosen, arrow, {})
+    )
     absent.expect_all_used()
     return record
 
 
-class _Place(NamedTuple):
+class _MessagePlace(NamedTuple):
     """Where records or a field are, and what is asked for there.
 
     Attributes:
@@ -122,12 +124,12 @@ class _Place(NamedTuple):
     arrow: pa.DataType | None
     around: Mapping[str, int]
 
-    def item(self) -> _Place:
+    def item(self) -> _MessagePlace:
         """Returns the same place of the items of a list."""
         return self if self.arrow is None else self._replace(arrow=item_of(self.arrow))
 
 
-_Policied = TypeVar("_Policied", Field, Oneof)
+_Policied = TypeVar("_Policied", MessageField, Oneof)
 
 
 class _FieldMaker:
@@ -142,7 +144,7 @@ class _FieldMaker:
         self._absent = absent
         self._max_depth = max_depth
 
-    def record(self, descriptor: Descriptor, at: _Place) -> Record:
+    def record(self, descriptor: Descriptor, at: _MessagePlace) -> Record:
         """Returns a message type as a record."""
         around = {**at.around, descriptor.full_name: at.around.get(descriptor.full_name, 0) + 1}
         known = _known(descriptor)
@@ -155,7 +157,7 @@ class _FieldMaker:
                 raise no_field(at.path / name, list(known))
             chosen = None if at.chosen is None else at.chosen[name]
             arrow = None if at.arrow is None else at.arrow.field(name).type
-            place = _Place(at.path / name, chosen, arrow, around)
+            place = _MessagePlace(at.path / name, chosen, arrow, around)
             found = known[name]
             if isinstance(found, OneofDescriptor):
                 fields += self._oneof(found, place)
@@ -164,8 +166,8 @@ class _FieldMaker:
         return Record(descriptor.full_name, tuple(fields))
 
     def _field(
-        self, found: FieldDescriptor, name: str, at: _Place, is_member: bool = False
-    ) -> Field:
+        self, found: FieldDescriptor, name: str, at: _MessagePlace, is_member: bool = False
+    ) -> MessageField:
         entry = found.message_type
         is_map = entry is not None and entry.GetOptions().map_entry
         if is_map and at.arrow is not None and pa.types.is_struct(at.arrow):  # the schema has keys
@@ -175,7 +177,7 @@ class _FieldMaker:
             return self._keys_of(found, is_map, name, at)
         kind = self._type(found, at.item())
         count = Count.NULLABLE if is_member else _count(found)
-        made = Field(
+        made = MessageField(
             name,
             at.path,
             found.number,
@@ -189,7 +191,9 @@ class _FieldMaker:
             return made
         return self._with_policy(made, kind.arrow, at.arrow)
 
-    def _keys_of(self, found: FieldDescriptor, is_map: bool, name: str, at: _Place) -> Field:
+    def _keys_of(
+        self, found: FieldDescriptor, is_map: bool, name: str, at: _MessagePlace
+    ) -> MessageField:
         """Returns a field that has some keys of a map."""
         path, chosen = at.path, at.chosen or {}
         keys = [key for key in chosen if isinstance(key, MapKey)]
@@ -204,19 +208,19 @@ class _FieldMaker:
             fix = "Choose these fields for each key."
             raise StructureError(path, expected, f"others for {keys[0]} than for {keys[-1]}", fix)
         of_key, of_value = entry.fields_by_name["key"], entry.fields_by_name["value"]
-        fields: list[Field] = []
+        fields: list[MessageField] = []
         for key in keys:
             arrow = None if at.arrow is None else at.arrow.field(key.text).type
-            place = _Place(path / key.text, chosen[key], arrow, at.around)
+            place = _MessagePlace(path / key.text, chosen[key], arrow, at.around)
             kind = self._type(of_value, place.item())
             if isinstance(kind, Cut):
                 raise no_field(place.path, [])
-            made = Field(key.text, place.path, of_value.number, Count.OPTIONAL, kind)
+            made = MessageField(key.text, place.path, of_value.number, Count.OPTIONAL, kind)
             fields.append(self._with_policy(made, kind.arrow, arrow))
         leaf = _leaf(of_key)
         values = tuple(_key_of(key.text, leaf, path) for key in keys)
         kind = ChosenKeys(entry.full_name, tuple(fields), leaf, fields[0].type, values)
-        return Field(name, path, found.number, Count.MANY, kind, is_map=True)
+        return MessageField(name, path, found.number, Count.MANY, kind, is_map=True)
 
     def _with_policy(
         self, made: _Policied, arrow: pa.DataType, wanted: pa.DataType | None
@@ -231,7 +235,7 @@ class _FieldMaker:
             return made if isinstance(made, Oneof) else dataclasses.replace(made, count=Count.ONE)
         return dataclasses.replace(made, count=Count.NULLABLE, policy=policy)
 
-    def _oneof(self, found: OneofDescriptor, at: _Place) -> list[AnyField]:
+    def _oneof(self, found: OneofDescriptor, at: _MessagePlace) -> list[AnyField]:
         if at.chosen:
             name = next(iter(at.chosen))
             expected = f"the oneof {at.path}, or one of its fields"
@@ -239,13 +243,13 @@ class _FieldMaker:
             raise FieldError(at.path / name, expected, str(at.path / name), fix)
         union = at.item().arrow
         variants = {} if union is None else {each.name: each.type for each in inner_fields(union)}
-        members: list[Field] = []
+        members: list[MessageField] = []
         for member in found.fields:
             name, arrow = member.name, variants.get(member.name)
             if union is None or arrow is not None:
                 chosen = None if arrow is None else chosen_inside(arrow)
                 self._absent.is_known(at.path / name)
-                place = _Place(at.path / name, chosen, arrow, at.around)
+                place = _MessagePlace(at.path / name, chosen, arrow, at.around)
                 members.append(self._field(member, name, place, is_member=True))
         cut = [member for member in members if isinstance(member.type, Cut)]
         members = [member for member in members if member not in cut]
@@ -254,7 +258,7 @@ class _FieldMaker:
         made = Oneof(found.name, at.path, Count.OPTIONAL, tuple(members))
         return [self._with_policy(made, item_of(made.arrow.type), at.arrow), *cut]
 
-    def _type(self, found: FieldDescriptor, at: _Place) -> Type:
+    def _type(self, found: FieldDescriptor, at: _MessagePlace) -> Type:
         message = found.message_type
         name = "" if message is None else message.full_name
         is_value = message is None or name in _TIMES or name in _WRAPPERS
@@ -281,7 +285,7 @@ class _FieldMaker:
         return self.record(message, at)
 
 
-def _key_of(text: str, leaf: Leaf, path: Path) -> Key:
+def _key_of(text: str, leaf: Scalar, path: Path) -> Key:
     """Returns a key of a map.
 
     Raises:
@@ -330,13 +334,13 @@ def _is_packed(found: Any) -> bool:
     return file.syntax == "proto3"
 
 
-def _leaf(found: FieldDescriptor) -> Leaf:
+def _leaf(found: FieldDescriptor) -> Scalar:
     if found.type == Proto.TYPE_ENUM:
         default = int(found.default_value or 0)
-        return Leaf(Proto.TYPE_INT32, 0 if _is_repeated(found) else default)
+        return Scalar(Proto.TYPE_INT32, 0 if _is_repeated(found) else default)
     if _is_repeated(found):
-        return Leaf(found.type, _ZEROS.get(found.type, 0))
-    return Leaf(found.type, found.default_value)
+        return Scalar(found.type, _ZEROS.get(found.type, 0))
+    return Scalar(found.type, found.default_value)
 
 
 def _oneof_of(found: FieldDescriptor) -> OneofDescriptor | None:

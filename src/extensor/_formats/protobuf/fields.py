@@ -28,7 +28,7 @@ class Count(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Leaf:
+class Scalar:
     """A number, a bool, a text or bytes.
 
     Attributes:
@@ -59,7 +59,7 @@ class Leaf:
 class Wrapper:
     """A message of one field that stands for its value, such as google.protobuf.Int32Value."""
 
-    value: Leaf
+    value: Scalar
 
     @property
     def arrow(self) -> pa.DataType:
@@ -110,7 +110,7 @@ class Record:
         """The Arrow type."""
         return pa.struct([field.arrow for field in self.shown])
 
-    def on_wire(self) -> list[Field]:
+    def on_wire(self) -> list[MessageField]:
         """Returns the fields as messages have them: the members of a oneof one by one."""
         return [
             member
@@ -129,16 +129,16 @@ class ChosenKeys(Record):
         keys: The keys, one for each field.
     """
 
-    key: Leaf
+    key: Scalar
     value: Type
     keys: tuple[Key, ...]
 
 
-Type = Leaf | Wrapper | Time | Record | Cut
+Type = Scalar | Wrapper | Time | Record | Cut
 
 
 @dataclass(frozen=True)
-class Field:
+class MessageField:
     """A field of a message.
 
     Attributes:
@@ -190,7 +190,7 @@ class Oneof:
     name: str
     path: Path
     count: Count
-    members: tuple[Field, ...]
+    members: tuple[MessageField, ...]
     policy: Any = field(default=None, compare=False)
 
     @property
@@ -200,7 +200,7 @@ class Oneof:
         return _arrow_field(self.name, pa.dense_union(variants), self.count)
 
 
-AnyField = Field | Oneof
+AnyField = MessageField | Oneof
 
 
 def _arrow(kind: Type) -> pa.DataType:

@@ -16,10 +16,10 @@ from extensor._formats.protobuf.fields import (
     ChosenKeys,
     Count,
     Cut,
-    Field,
-    Leaf,
+    MessageField,
     Oneof,
     Record,
+    Scalar,
     Time,
     Type,
     Wrapper,
@@ -75,7 +75,7 @@ class GraphReader:
         return _with_types(record, fields, rows)
 
     def _field(
-        self, field: Field, counts: tf.Tensor, values: tf.Tensor, exists: tf.Tensor | None
+        self, field: MessageField, counts: tf.Tensor, values: tf.Tensor, exists: tf.Tensor | None
     ) -> Any:
         """Returns the value of a field.
 
@@ -98,7 +98,7 @@ class GraphReader:
             has = present if exists is None else tf.logical_or(present, tf.logical_not(exists))
             _assert(tf.reduce_all(has), f"{field.path}: a message lacks a required field.")
         if field.count in (Count.REQUIRED, Count.ONE):
-            if isinstance(kind, Leaf) and kind.has_own_default:
+            if isinstance(kind, Scalar) and kind.has_own_default:
                 return tf.where(present, values, tf.constant(kind.default, kind.dtype))
             return self._values(field, kind, values, present)
         return _without_nulls(field, self._values(field, kind, values, present), present)
@@ -109,7 +109,7 @@ class GraphReader:
         """Returns some keys of maps as records. The other values are not decoded further."""
         (_, keys), (has_value, values) = _decoded(entries, inner_fields(kind))
         value = kind.value
-        if isinstance(value, Leaf) and value.has_own_default:
+        if isinstance(value, Scalar) and value.has_own_default:
             values = tf.where(has_value > 0, values, tf.constant(value.default, value.dtype))
         count, total = tf.size(counts), tf.size(entries)
         values = tf.concat([values, tf.zeros([1], values.dtype)], 0)
@@ -135,7 +135,7 @@ class GraphReader:
         return cut(values, splits, path)
 
     def _values(
-        self, field: Field, kind: Type, values: tf.Tensor, exists: tf.Tensor | None = None
+        self, field: MessageField, kind: Type, values: tf.Tensor, exists: tf.Tensor | None = None
     ) -> Any:
         """Returns values of a type, from numbers, or from serialized messages.
 
@@ -145,7 +145,7 @@ class GraphReader:
             values: The numbers, or the messages.
             exists: Whether each of them exists; None if all are.
         """
-        if isinstance(kind, Leaf):
+        if isinstance(kind, Scalar):
             return values
         if isinstance(kind, Record):
             return self.records(kind, values, exists)
@@ -200,7 +200,7 @@ def _with_types(
     return DenseStructuredTensor._of_parts(1, fields, rows, None, Metadata(types))
 
 
-def _without_nulls(field: Field, values: Any, valid: tf.Tensor) -> Any:
+def _without_nulls(field: MessageField, values: Any, valid: tf.Tensor) -> Any:
     """Returns values with what `nulls` says where they are not valid."""
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.masked.value import MaskedTensor
@@ -216,7 +216,7 @@ def _assert(condition: tf.Tensor, message: str) -> None:
     tf.debugging.Assert(condition, [message])
 
 
-def _decoded(serialized: tf.Tensor, fields: list[Field]) -> list[Decoded]:
+def _decoded(serialized: tf.Tensor, fields: list[MessageField]) -> list[Decoded]:
     """Returns the counts and the values of fields.
 
     The values are all values of a list, one after another, or one value of each message. The
@@ -225,7 +225,7 @@ def _decoded(serialized: tf.Tensor, fields: list[Field]) -> list[Decoded]:
     if not fields:
         return []
     names = [f"f{i}" for i in range(len(fields))]
-    dtypes = [f.type.dtype if isinstance(f.type, Leaf) else tf.string for f in fields]
+    dtypes = [f.type.dtype if isinstance(f.type, Scalar) else tf.string for f in fields]
     source = b"bytes://" + flat_type(fields)
 
     def decode(messages: tf.Tensor) -> list[tf.Tensor]:
@@ -267,13 +267,13 @@ def _decoded(serialized: tf.Tensor, fields: list[Field]) -> list[Decoded]:
     return found
 
 
-def _unpadded(field: Field, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+def _unpadded(field: MessageField, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """Returns the values of a field without padding."""
     if field.is_group:
         values = _without_tags(field, values)
     if field.count is Count.MANY:
         return tf.boolean_mask(values, tf.sequence_mask(counts, tf.shape(values)[1]))
-    if isinstance(field.type, Leaf):
+    if isinstance(field.type, Scalar):
         return values[:, 0]
     return tf.cond(
         tf.shape(values)[1] > 1,
@@ -282,7 +282,7 @@ def _unpadded(field: Field, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     )
 
 
-def _without_tags(field: Field, values: tf.Tensor) -> tf.Tensor:
+def _without_tags(field: MessageField, values: tf.Tensor) -> tf.Tensor:
     """Returns groups without the tags before and after them."""
     size = len(varint(field.number << 3 | 3))
     lengths = tf.maximum(tf.strings.length(values) - 2 * size, 0)

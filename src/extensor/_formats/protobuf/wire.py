@@ -20,9 +20,9 @@ from extensor._formats.protobuf.fields import (
     ChosenKeys,
     Count,
     Cut,
-    Field,
-    Leaf,
+    MessageField,
     Record,
+    Scalar,
     Time,
     Type,
     Wrapper,
@@ -46,7 +46,7 @@ def file_of(record: Record) -> FileDescriptorProto:
     return file
 
 
-def inner_fields(kind: Type) -> list[Field]:
+def inner_fields(kind: Type) -> list[MessageField]:
     """Returns the fields of a message that the wire has for a value."""
     if isinstance(kind, ChosenKeys):
         return [_field("key", 1, kind.key), _field("value", 2, kind.value)]
@@ -56,22 +56,22 @@ def inner_fields(kind: Type) -> list[Field]:
         return [_field("value", 1, kind.value)]
     assert isinstance(kind, Time)
     return [
-        _field("seconds", 1, Leaf(Proto.TYPE_INT64, 0)),
-        _field("nanos", 2, Leaf(Proto.TYPE_INT32, 0)),
+        _field("seconds", 1, Scalar(Proto.TYPE_INT64, 0)),
+        _field("nanos", 2, Scalar(Proto.TYPE_INT32, 0)),
     ]
 
 
-def _field(name: str, number: int, kind: Type) -> Field:
-    return Field(name, Path(name), number, Count.ONE, kind)
+def _field(name: str, number: int, kind: Type) -> MessageField:
+    return MessageField(name, Path(name), number, Count.ONE, kind)
 
 
-def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> None:
+def _add_message(message: DescriptorProto, name: str, fields: list[MessageField]) -> None:
     """Adds fields to a message type, which has the full name `name`."""
     optional: list[Proto] = []
     for i, field in enumerate(fields):
         is_list = field.count is Count.MANY
         proto = _add_field(message, i, field, is_list)
-        if isinstance(field.type, Leaf):
+        if isinstance(field.type, Scalar):
             is_zero = field.count is Count.ONE and not field.type.has_own_default
             if not is_list and not is_zero:
                 proto.proto3_optional = True
@@ -86,12 +86,12 @@ def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> No
         message.oneof_decl.add(name=f"_{proto.name}")
 
 
-def _add_field(message: DescriptorProto, i: int, field: Field, is_list: bool) -> Proto:
+def _add_field(message: DescriptorProto, i: int, field: MessageField, is_list: bool) -> Proto:
     """Adds a field to a message type; a message inside is bytes."""
     proto = message.field.add(name=f"f{i}", json_name=f"f{i}", number=field.number)
     proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
     proto.type = Proto.TYPE_BYTES
-    if isinstance(field.type, Leaf):
+    if isinstance(field.type, Scalar):
         wire: Any = field.type.wire  # an int at run time, and a type of its own for type checkers
         proto.type = wire
         if is_list and wire not in _NEVER_PACKED:
@@ -99,7 +99,7 @@ def _add_field(message: DescriptorProto, i: int, field: Field, is_list: bool) ->
     return proto
 
 
-def flat_type(fields: list[Field]) -> bytes:
+def flat_type(fields: list[MessageField]) -> bytes:
     """Returns a serialized set of files with one message type, for tf.io.decode_proto.
 
     A message inside is a repeated field of bytes. A group has an empty type.
@@ -107,7 +107,7 @@ def flat_type(fields: list[Field]) -> bytes:
     file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto2")
     message = file.message_type.add(name="M")
     for i, field in enumerate(fields):
-        is_list = field.count is Count.MANY or not isinstance(field.type, Leaf)
+        is_list = field.count is Count.MANY or not isinstance(field.type, Scalar)
         proto = _add_field(message, i, field, is_list)
         if field.is_group:
             proto.type = Proto.TYPE_GROUP

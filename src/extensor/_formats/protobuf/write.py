@@ -13,10 +13,10 @@ from extensor._authoring.rows import uncut_rows
 from extensor._formats.protobuf.descriptors import descriptor_of, record_of
 from extensor._formats.protobuf.fields import (
     Count,
-    Field,
-    Leaf,
+    MessageField,
     Oneof,
     Record,
+    Scalar,
     Time,
     Type,
     Wrapper,
@@ -120,7 +120,7 @@ def _encoded(records: StructuredTensor, record: Record) -> tf.Tensor:
     return _messages(fields, coded)
 
 
-def _column(field: Field, value: Any) -> Column:
+def _column(field: MessageField, value: Any) -> Column:
     if field.count in (Count.MANY, Count.OPTIONAL):
         values, counts = _lists(field.path, value)
         if field.count is Count.OPTIONAL:
@@ -135,7 +135,7 @@ def _column(field: Field, value: Any) -> Column:
     if uncut_rows(value) is not None:
         raise _wrong_form(field.path, "one value for each record", value)
     kind = field.type
-    if field.count is Count.ONE and isinstance(kind, Leaf):
+    if field.count is Count.ONE and isinstance(kind, Scalar):
         return _not_default(value)
     return value, tf.ones(_count_of(value), tf.int32)
 
@@ -193,9 +193,9 @@ def _members(field: Oneof, value: Any) -> list[Column]:
     return columns
 
 
-def _coded(field: Field, kind: Type, values: Any) -> tf.Tensor:
+def _coded(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
     """Returns values as they are in a message: numbers, text, or serialized messages."""
-    if isinstance(kind, Leaf):
+    if isinstance(kind, Scalar):
         dtype = getattr(values, "dtype", None)
         if dtype != kind.dtype:
             if dtype is None or not _widens(dtype, kind.dtype):
@@ -226,7 +226,7 @@ def _widens(given: tf.DType, wanted: tf.DType) -> bool:
     return given.is_floating and wanted.is_floating and given.size <= wanted.size
 
 
-def _seconds(field: Field, kind: Time, values: tf.Tensor) -> list[tf.Tensor]:
+def _seconds(field: MessageField, kind: Time, values: tf.Tensor) -> list[tf.Tensor]:
     if values.dtype != tf.int64:
         raise _wrong_form(field.path, "int64 nanoseconds", values)
     billion = tf.constant(10**9, tf.int64)
@@ -240,7 +240,7 @@ def _seconds(field: Field, kind: Time, values: tf.Tensor) -> list[tf.Tensor]:
     return [seconds, tf.cast(nanos, tf.int32)]
 
 
-def _messages(fields: list[Field], columns: list[Column]) -> tf.Tensor:
+def _messages(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
     """Returns messages of columns."""
     plain = [i for i, field in enumerate(fields) if not field.is_group]
     nrows = tf.shape(columns[0][1])[0]
@@ -254,7 +254,7 @@ def _messages(fields: list[Field], columns: list[Column]) -> tf.Tensor:
     return parts[0] if len(parts) == 1 else tf.strings.join(parts)
 
 
-def _of_columns(fields: list[Field], columns: list[Column]) -> tf.Tensor:
+def _of_columns(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
     source = b"bytes://" + flat_type(fields)
     counts = [tf.cast(count, tf.int32) for _, count in columns]
     nrows = tf.shape(counts[0])[0]

@@ -19,7 +19,7 @@ from extensor._formats.python.columns import offsets_of
 from extensor._formats.python.objects import as_dict
 from extensor._formats.python.place import Place
 from extensor._formats.python.variants import NULL
-from extensor._formats.python.wanted import Fields, Leaf, Lists, Wanted
+from extensor._formats.python.wanted import Fields, Leaf, Wanted, WantedLists
 from extensor._path import Path
 from extensor._typing import NullsLike
 from extensor.errors import ExtensorError, NullError
@@ -102,14 +102,14 @@ def _nulls_in(
         for name, each in wanted.fields.items():
             column = [record[name] for record in records if name in record]
             yield from _nulls_in(column, each, place.field(name), policies)
-    elif isinstance(wanted, Lists):
+    elif isinstance(wanted, WantedLists):
         items = list(itertools.chain.from_iterable(present))
         yield from _nulls_in(items, wanted.items, place.items(offsets_of(present)), policies)
 
 
 def _filler(wanted: Wanted) -> Fill | str | None:
     """Returns a policy that gives nulls the zero of their type; None if there is no zero."""
-    if isinstance(wanted, Lists) and not wanted.dense:
+    if isinstance(wanted, WantedLists) and not wanted.dense:
         return "empty"
     zero = _zero(wanted)
     return None if zero is None else Fill(zero)
@@ -118,7 +118,7 @@ def _filler(wanted: Wanted) -> Fill | str | None:
 def _zero(wanted: Wanted) -> object:
     if isinstance(wanted, Leaf):
         return {tf.string: "", tf.bool: False}.get(wanted.dtype, 0)
-    if isinstance(wanted, Lists):
+    if isinstance(wanted, WantedLists):
         if not wanted.dense:
             return []
         item = _zero(wanted.items)

@@ -32,7 +32,7 @@ from extensor._formats.python.unfit import (
     null_error,
 )
 from extensor._formats.python.variants import NULL, variant_names, variant_of
-from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, Wanted
+from extensor._formats.python.wanted import Cast, Fields, Leaf, Variants, Wanted, WantedLists
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
 from extensor._struct.cast_request import STRICT, CastRequest
@@ -55,7 +55,7 @@ It gets the number of fields, of records, of values of all records, and the path
 """
 
 
-class Columns:
+class ColumnConverter:
     """Converts columns to Arrow arrays.
 
     Args:
@@ -89,9 +89,9 @@ class Columns:
         self.values: dict[tuple[str, ...], Any] = {}
         """The same for the fields of a single record, which keep tensors as they are."""
 
-    def with_nulls(self, nulls: NullsLike) -> Columns:
+    def with_nulls(self, nulls: NullsLike) -> ColumnConverter:
         """Returns the same conversion with another argument `nulls`."""
-        return Columns(self._dtypes, nulls, self._unions, self._expect_few)
+        return ColumnConverter(self._dtypes, nulls, self._unions, self._expect_few)
 
     def array(self, values: Values, wanted: Wanted | None, place: Place) -> pa.Array:
         """Returns a column as an Arrow array.
@@ -149,7 +149,7 @@ class Columns:
         self,
         by_kind: dict[Kind, set[type]],
         values: Values,
-        wanted: Fields | Lists | Leaf | None,
+        wanted: Fields | WantedLists | Leaf | None,
         place: Place,
     ) -> Kind | None:
         """Returns the kind of a column; None for a union."""
@@ -169,7 +169,7 @@ class Columns:
         return next(iter(by_kind), expected)
 
     def _expect_no_null(
-        self, values: Values, wanted: Fields | Lists | Leaf | None, place: Place
+        self, values: Values, wanted: Fields | WantedLists | Leaf | None, place: Place
     ) -> None:
         if wanted is None and not self._policies.are_errors:
             return
@@ -278,8 +278,8 @@ class Columns:
         lists = values if mask is None else [() if v is None else v for v in values]
         offsets = offsets_of(lists)
         items = list(itertools.chain.from_iterable(lists))
-        inner = wanted.items if isinstance(wanted, Lists) else None
-        if isinstance(wanted, Lists) and wanted.dense and mask is None:
+        inner = wanted.items if isinstance(wanted, WantedLists) else None
+        if isinstance(wanted, WantedLists) and wanted.dense and mask is None:
             size = expect_size(offsets, wanted.size, place)
             column = self.array(items, inner, place.items(offsets))
             arrow, buffers = pa.list_(column.type, size), [None]
@@ -455,10 +455,10 @@ def _by_kind(types: set[type], values: Values) -> dict[Kind, set[type]]:
     return by_kind
 
 
-def _wanted_kind(wanted: Fields | Lists | Leaf, found: Mapping[Kind, object]) -> Kind:
+def _wanted_kind(wanted: Fields | WantedLists | Leaf, found: Mapping[Kind, object]) -> Kind:
     if isinstance(wanted, Fields):
         return Kind.RECORD
-    if isinstance(wanted, Lists):
+    if isinstance(wanted, WantedLists):
         return Kind.LIST
     own = kind_of_arrow(wanted.arrow)
     if own is not None and own in found:  # a time or a UUID as an object
@@ -469,7 +469,7 @@ def _wanted_kind(wanted: Fields | Lists | Leaf, found: Mapping[Kind, object]) ->
 def _is_map(wanted: Wanted | None) -> bool:
     """Returns whether lists of records of a key and a value are wanted, as of a map."""
     return (
-        isinstance(wanted, Lists)
+        isinstance(wanted, WantedLists)
         and isinstance(wanted.items, Fields)
         and set(wanted.items.fields) == {"key", "value"}
     )

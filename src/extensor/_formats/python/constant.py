@@ -18,14 +18,14 @@ from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
 from extensor._choice import expect_one_of
 from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
-from extensor._formats.python.columns import Columns, ExpectFew, expect_size, offsets_of
+from extensor._formats.python.columns import ColumnConverter, ExpectFew, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.fast import inferred, typed
 from extensor._formats.python.kinds import Kind, kind_of, kind_of_value
 from extensor._formats.python.objects import names_of
 from extensor._formats.python.place import Offsets, Place, shown
 from extensor._formats.python.unfit import fields_error
-from extensor._formats.python.wanted import Lists, Wanted, wanted_records
+from extensor._formats.python.wanted import Wanted, WantedLists, wanted_records
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
 from extensor._struct.cast_request import STRICT, CastRequest
@@ -113,7 +113,7 @@ def constant(
     splits = splits_dtype(row_splits_dtype)
     chosen = Dtypes(dtype)
     levels, place, flat = _levels(pyval)
-    columns = Columns(chosen, nulls, conflicts == "union")
+    columns = ColumnConverter(chosen, nulls, conflicts == "union")
     array = inferred(flat) if dtype is None and set(map(type, flat)) == {dict} else None
     if array is None:
         array = _array(columns, flat, place, nulls) if flat else pa.array([], pa.struct([]))
@@ -157,14 +157,16 @@ def arrow_of(
         nulls: As in `constant`. A null is a null of the array if `nulls` lets it be one.
         conflicts: As in `constant`.
         name_of: Returns the name of a record from its number, for errors.
-        expect_few: As in `Columns`.
+        expect_few: As in `ColumnConverter`.
     """
-    columns = Columns(Dtypes(None, wide=True), nulls, conflicts == "union", expect_few)
+    columns = ColumnConverter(Dtypes(None, wide=True), nulls, conflicts == "union", expect_few)
     place = Place(name_of=name_of).records(np.array([0, len(records)]))
     return _array(columns, records, place, nulls) if records else pa.array([], pa.struct([]))
 
 
-def _array(columns: Columns, records: list[Any], place: Place, nulls: NullsLike | None) -> pa.Array:
+def _array(
+    columns: ColumnConverter, records: list[Any], place: Place, nulls: NullsLike | None
+) -> pa.Array:
     """Returns records as an Arrow array. An error for a null lists all fields with nulls."""
     try:
         return columns.array(records, None, place)
@@ -205,10 +207,10 @@ def of_spec(
     place = Place(path, outer, name_of=name_of)
     wanted: Wanted = wanted_records(spec)
     dtypes = Dtypes(None, rounds=name_of is not None)
-    columns = Columns(dtypes, nulls, unions=False, request=request.inside(*outer))
+    columns = ColumnConverter(dtypes, nulls, unions=False, request=request.inside(*outer))
     flat: list[Any] = [pyval]
     levels: list[_Level] = []
-    while isinstance(wanted, Lists):
+    while isinstance(wanted, WantedLists):
         _expect_lists(flat, place)
         offsets = offsets_of(flat)
         outer, place = place, place.records(offsets)
@@ -248,7 +250,7 @@ def _with_metadata(value: Any, spec: Any) -> Any:
     return typed if value._hint is None else typed._with_hint(value._hint)
 
 
-def _policy(columns: Columns, nulls: NullsLike | None) -> NullsLike | None:
+def _policy(columns: ColumnConverter, nulls: NullsLike | None) -> NullsLike | None:
     """Returns the policies of spec and values together with the argument `nulls`."""
     if not columns.policies:
         return nulls
@@ -340,7 +342,7 @@ def _dense_below(levels: list[Offsets]) -> list[_Level]:
 def _built(
     array: pa.Array,
     levels: list[_Level],
-    columns: Columns,
+    columns: ColumnConverter,
     splits: tf.DType,
     nulls: NullsLike | None,
 ) -> StructuredTensor:

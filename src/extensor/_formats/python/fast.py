@@ -2,7 +2,7 @@
 
 Arrow reads each value once, which Python cannot. But it ignores keys that are not in the type,
 makes lists of sets and of named tuples, numbers of bools, and integers of floats, and does not
-distinguish Python's numbers from NumPy's. So these are checked, and nothing else. `Columns`
+distinguish Python's numbers from NumPy's. So these are checked, and nothing else. `ColumnConverter`
 converts what Arrow refuses or might change, and names the place in its errors.
 """
 
@@ -20,7 +20,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import contains_type, map_types
 from extensor._arrow.natural_type import NATURAL_NUMBERS
 from extensor._formats.python.place import Place
-from extensor._formats.python.wanted import Fields, Leaf, Lists, Wanted
+from extensor._formats.python.wanted import Fields, Leaf, Wanted, WantedLists
 
 _ARROW = {tf.bool: pa.bool_(), **NATURAL_NUMBERS}
 del _ARROW[tf.float16]
@@ -43,7 +43,7 @@ def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
         records: Dicts, at least one.
 
     Returns:
-        None if Arrow might not convert them as `Columns` does.
+        None if Arrow might not convert them as `ColumnConverter` does.
     """
     sample = records[:_SAMPLE]
     if not _is_shallow(sample):
@@ -66,7 +66,7 @@ def typed(
         place: Their place.
 
     Returns:
-        None if Arrow might not convert them as `Columns` does.
+        None if Arrow might not convert them as `ColumnConverter` does.
     """
     if not isinstance(wanted, Fields):
         return None
@@ -97,7 +97,7 @@ def _is_shallow(values: list[Any]) -> bool:
 
 
 def _is_odd(arrow: pa.DataType) -> bool:
-    """Returns whether `Columns` must convert values of an inferred type."""
+    """Returns whether `ColumnConverter` must convert values of an inferred type."""
     is_nested = pa.types.is_struct(arrow) or pa.types.is_list(arrow)
     return not is_nested and arrow not in _INFERRED
 
@@ -105,7 +105,7 @@ def _is_odd(arrow: pa.DataType) -> bool:
 def _type(
     wanted: Wanted, place: Place, values: Callable[[], Iterator[Any]], policies: dict[str, str]
 ) -> pa.DataType | None:
-    """Returns the Arrow type of a column, or None if `Columns` must convert it.
+    """Returns the Arrow type of a column, or None if `ColumnConverter` must convert it.
 
     Args:
         wanted: What is wanted of the column.
@@ -120,7 +120,7 @@ def _type(
             return _ARROW.get(wanted.dtype)
         first = next((value for value in values() if value is not None), "")
         return pa.string() if isinstance(first, str) else pa.binary()
-    if isinstance(wanted, Lists) and not wanted.nullable:
+    if isinstance(wanted, WantedLists) and not wanted.nullable:
         items = lambda: itertools.chain.from_iterable(values())  # noqa: E731
         inner = _type(wanted.items, place.items(None), items, policies)
         if inner is None or (wanted.dense and wanted.size is None):
@@ -159,7 +159,7 @@ def _array(records: list[Any], arrow: pa.DataType, wanted: Wanted | None) -> pa.
 
 
 def _is_right(array: pa.Array, values: Callable[[], Iterable[Any]], wanted: Wanted | None) -> bool:
-    """Returns whether Arrow made an array of all of the values as `Columns` would.
+    """Returns whether Arrow made an array of all of the values as `ColumnConverter` would.
 
     Args:
         array: What Arrow made of the values.
@@ -189,7 +189,7 @@ def _is_right(array: pa.Array, values: Callable[[], Iterable[Any]], wanted: Want
             )
         )
     if pa.types.is_list(arrow) or pa.types.is_fixed_size_list(arrow):
-        items = wanted.items if isinstance(wanted, Lists) else None
+        items = wanted.items if isinstance(wanted, WantedLists) else None
         inner_values = lambda: itertools.chain.from_iterable(values())  # noqa: E731
         are_lists = set(map(type, values())) <= {list, tuple}
         return are_lists and _is_right(array.values, inner_values, items)

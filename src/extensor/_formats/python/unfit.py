@@ -12,7 +12,7 @@ import pyarrow as pa
 from extensor._arrow.found_nulls import choice_text
 from extensor._formats.python.kinds import Kind, kind_of_value
 from extensor._formats.python.place import Place, shown
-from extensor._formats.python.wanted import Fields, Leaf, Lists
+from extensor._formats.python.wanted import Fields, Leaf, WantedLists
 from extensor.errors import DTypeError, ExtensorError, FieldError, NullError, StructureError
 
 
@@ -109,7 +109,7 @@ def _listed(names: Sequence[str], count: int) -> str:
     return ", ".join(names[:count]) + more
 
 
-def kind_error(value: object, wanted: Fields | Lists | Leaf, at: str) -> ExtensorError:
+def kind_error(value: object, wanted: Fields | WantedLists | Leaf, at: str) -> ExtensorError:
     """Returns the error for a value of another kind than the spec wants."""
     if isinstance(wanted, Leaf) and kind_of_value(value) not in (Kind.LIST, Kind.RECORD):
         fix = f"Give values that convert to {wanted.text}, or change the spec."

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor._formats.python.kinds import Kind, kind_of_arrow, kind_of_value
 from extensor._formats.python.objects import as_dict
-from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, Wanted
+from extensor._formats.python.wanted import Cast, Fields, Leaf, Variants, Wanted, WantedLists
 
 NULL = "null"
 """The name of the variant of None."""
@@ -104,7 +104,7 @@ def _misfit(value: object, name: str, wanted: Wanted) -> int | None:
     kind = kind_of_value(value)
     if isinstance(wanted, Fields):
         return None if kind is not Kind.RECORD else 0 if _has_fields(value, wanted) else 1
-    if isinstance(wanted, Lists):
+    if isinstance(wanted, WantedLists):
         if kind is not Kind.LIST:
             return None
         depth = _depth(value)
@@ -133,4 +133,4 @@ def _has_fields(value: object, wanted: Fields) -> bool:
 
 
 def _wanted_depth(wanted: Wanted) -> int:
-    return 1 + _wanted_depth(wanted.items) if isinstance(wanted, Lists) else 0
+    return 1 + _wanted_depth(wanted.items) if isinstance(wanted, WantedLists) else 0

@@ -20,12 +20,12 @@ from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import unstacked
 
-Wanted = Union["Fields", "Lists", "Leaf", "Variants", "Cast"]
+Wanted = Union["Fields", "WantedLists", "Leaf", "Variants", "Cast"]
 """What is wanted of a column."""
 
 
 @dataclass(frozen=True)
-class Lists:
+class WantedLists:
     """Lists of one length if `dense`, and of this size unless it is None.
 
     Attributes:
@@ -106,7 +106,7 @@ class Cast:
 
 
 def wanted_records(spec: StructuredTensorSpec, outer: int = 0) -> Wanted:
-    """Returns what is wanted of records: Fields, in Lists for the dimensions from `outer` on."""
+    """Returns what is wanted of records: Fields, in lists for the dimensions from `outer` on."""
     record = spec._record
     types: Mapping[str, pa.DataType] = getattr(record, "arrow_types", {})
     fields = {n: _wanted(s, record.rank, types.get(n)) for n, s in record.field_specs.items()}
@@ -149,13 +149,13 @@ def _in_lists(wanted: Wanted, spec: tf.TypeSpec, outer: int, rank: int) -> Wante
     """Returns what is wanted, in lists for the dimensions of a spec from `outer` to `rank`."""
     cuts = ragged_dimensions(spec)
     for axis in reversed(range(outer, rank)):
-        wanted = Lists(wanted, not 0 < axis <= cuts, spec.shape[axis])
+        wanted = WantedLists(wanted, not 0 < axis <= cuts, spec.shape[axis])
     return wanted
 
 
 def _with_nulls(wanted: Wanted, depth: int) -> Wanted | None:
     """Returns what is wanted with nulls below some lists; None for values of a union."""
-    if depth > 0 and isinstance(wanted, Lists):
+    if depth > 0 and isinstance(wanted, WantedLists):
         items = _with_nulls(wanted.items, depth - 1)
         return None if items is None else replace(wanted, items=items)
     return None if isinstance(wanted, Variants) else replace(wanted, nullable=True)

@@ -63,7 +63,7 @@ def unparsed(
 
 
 @dataclass(frozen=True)
-class Leaf:
+class Feature:
     """A field that is not records, and the feature that stores it.
 
     Attributes:
@@ -98,7 +98,7 @@ class Leaf:
 class Column:
     """The values of a field: without lists, the splits of the lists, and which are not null."""
 
-    leaf: Leaf
+    leaf: Feature
     values: Any
     splits: list[tf.Tensor]
     mask: tf.Tensor | None
@@ -109,7 +109,7 @@ def layout(
     message: str,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
-) -> dict[Path, Leaf]:
+) -> dict[Path, Feature]:
     """Returns where each leaf of the records of a spec is stored.
 
     Args:
@@ -135,7 +135,7 @@ def layout(
         raise StructureError("schema", expected, f"shape {spec.shape}", fix)
     named = {Path.of(path): key for path, key in (keys or {}).items()}
     in_context = {Path.of(path) for path in context}
-    leaves: dict[Path, Leaf] = {}
+    leaves: dict[Path, Feature] = {}
     paths_of_keys: dict[str, Path] = {}
     for path, leaf_spec, splits in _leaves(spec, Path(), None):
         key = named.pop(path, ".".join(path.names))
@@ -186,7 +186,7 @@ def _leaf(
     outer: tf.DType | None,
     message: str,
     is_in_context: bool,
-) -> Leaf:
+) -> Feature:
     values, is_null = spec, False
     while is_masked(values):
         is_null = is_null or values.mask.shape.rank == 1
@@ -224,7 +224,7 @@ def _leaf(
         if limit == 1 and lists == 2:
             fix = "Use xt.to_tf_sequence_example and xt.from_tf_sequence_example."
         raise StructureError(path, expected, f"{lists} lists", fix)
-    return Leaf(
+    return Feature(
         path=path,
         key=key,
         dtype=values.dtype,

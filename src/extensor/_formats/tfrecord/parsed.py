@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from extensor._arrow.null_policy import Fill, Nulls
 from extensor._arrow.wanted_table import WantedTable
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Leaf, layout, unparsed
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Feature, layout, unparsed
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -211,7 +211,7 @@ class Parser:
                 return number
         return None
 
-    def _parsed(self, serialized: tf.Tensor, leaves: list[Leaf]) -> dict[str, tf.Tensor]:
+    def _parsed(self, serialized: tf.Tensor, leaves: list[Feature]) -> dict[str, tf.Tensor]:
         if self._message == EXAMPLE:
             return tf.io.parse_example(
                 serialized, {leaf.key: self._feature(leaf) for leaf in leaves}
@@ -224,13 +224,13 @@ class Parser:
         )
         return {**context, **lists}
 
-    def _feature(self, leaf: Leaf) -> Any:
+    def _feature(self, leaf: Feature) -> Any:
         if leaf.lists or leaf.is_masked:
             return _ragged(leaf)
         return tf.io.FixedLenFeature(leaf.dims, leaf.stored, self._defaults.get(leaf.path))
 
     def _column(
-        self, leaf: Leaf, parsed: tf.Tensor | tf.RaggedTensor, name_of: Callable[[int], str]
+        self, leaf: Feature, parsed: tf.Tensor | tf.RaggedTensor, name_of: Callable[[int], str]
     ) -> Column:
         """Returns the values of a field, of the feature that was parsed."""
         splits: list[tf.Tensor] = []
@@ -250,7 +250,7 @@ class Parser:
         return Column(leaf, _converted(leaf, parsed), splits, mask)
 
     def _single(
-        self, leaf: Leaf, values: tf.Tensor, splits: tf.Tensor, name_of: Callable[[int], str]
+        self, leaf: Feature, values: tf.Tensor, splits: tf.Tensor, name_of: Callable[[int], str]
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Returns the values of a feature that has one, or none if it may be null, in each row."""
         lengths = splits[1:] - splits[:-1]
@@ -333,7 +333,7 @@ class Parser:
             return _wrong_size(leaf, str(leaf.size), received)
         return unparsed(record, self._message)
 
-    def _error(self, serialized: tf.Tensor, leaves: list[Leaf]) -> str | None:
+    def _error(self, serialized: tf.Tensor, leaves: list[Feature]) -> str | None:
         try:
             self._parsed(serialized, leaves)
         except UnicodeDecodeError as error:
@@ -360,11 +360,11 @@ def _strings(serialized: TensorLike) -> tf.Tensor:
     return strings
 
 
-def _ragged(leaf: Leaf) -> Any:
+def _ragged(leaf: Feature) -> Any:
     return tf.io.RaggedFeature(leaf.stored, row_splits_dtype=leaf.splits)
 
 
-def _arrow_type(leaf: Leaf) -> pa.DataType:
+def _arrow_type(leaf: Feature) -> pa.DataType:
     if leaf.dtype == tf.string:
         arrow = pa.large_binary()
     elif leaf.dtype == tf.bfloat16:
@@ -376,7 +376,7 @@ def _arrow_type(leaf: Leaf) -> pa.DataType:
     return pa.list_(arrow) if leaf.lists else arrow
 
 
-def _defaults(leaves: Mapping[Path, Leaf], nulls: NullsLike) -> dict[Path, np.ndarray[Any, Any]]:
+def _defaults(leaves: Mapping[Path, Feature], nulls: NullsLike) -> dict[Path, np.ndarray[Any, Any]]:
     """Returns the values in place of features that are missing."""
     policies = Nulls(nulls)
     defaults: dict[Path, np.ndarray[Any, Any]] = {}
@@ -396,7 +396,7 @@ def _defaults(leaves: Mapping[Path, Leaf], nulls: NullsLike) -> dict[Path, np.nd
     return defaults
 
 
-def _converted(leaf: Leaf, values: tf.Tensor) -> tf.Tensor:
+def _converted(leaf: Feature, values: tf.Tensor) -> tf.Tensor:
     """Returns values of the dtype of the field, which must be able to hold them."""
     if leaf.dtype == leaf.stored:
         return values
@@ -439,13 +439,13 @@ def _mask(values: Any, spec: tf.TypeSpec, mask: tf.Tensor | None) -> tf.Tensor |
     return tf.ones(tf.shape(values)[: spec.shape.rank], tf.bool)
 
 
-def _missing(leaf: Leaf, record: str) -> NullError:
+def _missing(leaf: Feature, record: str) -> NullError:
     expected = f"the feature {leaf.key!r} in every record"
     fix = f'Give nulls={{"{leaf.path}": xt.fill(value)}} or a MaskedTensor in the schema.'
     return NullError(leaf.path, expected, f"none in {record}", fix)
 
 
-def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> StructureError:
+def _wrong_size(leaf: Feature, expected: str, received: str = "another number") -> StructureError:
     noun = "value" if expected == "1" else "values"
     step = "a step of " if leaf.is_sequence else ""
     expected = f"{expected} {noun} in {step}the feature {leaf.key!r}"
@@ -454,7 +454,7 @@ def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> 
 
 
 def _single_error(
-    leaf: Leaf, lengths: np.ndarray[Any, Any], name_of: Callable[[int], str]
+    leaf: Feature, lengths: np.ndarray[Any, Any], name_of: Callable[[int], str]
 ) -> ExtensorError:
     wrong = lengths != leaf.size
     if not wrong.any():

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Leaf, layout
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Feature, layout
 from extensor._formats.tfrecord.parsed import checked, wanted_spec
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -175,7 +175,7 @@ def _leaves(
         yield path, value, splits
 
 
-def _column(leaf: Leaf, value: Any, splits: list[tf.Tensor]) -> Column:
+def _column(leaf: Feature, value: Any, splits: list[tf.Tensor]) -> Column:
     mask = None
     while is_masked(value):
         if leaf.is_masked and value.mask.shape.rank == 1:
@@ -194,7 +194,7 @@ def _column(leaf: Leaf, value: Any, splits: list[tf.Tensor]) -> Column:
     return Column(leaf, value, splits, mask)
 
 
-def _without_nulls(leaf: Leaf, value: Any) -> Any:
+def _without_nulls(leaf: Feature, value: Any) -> Any:
     """Returns the values of a mask that must be True everywhere."""
     mask = value.mask
     holds = tf.reduce_all(mask.flat_values if isinstance(mask, tf.RaggedTensor) else mask)
@@ -249,7 +249,7 @@ def _entry(message: str, entry: str, key: str, value: tf.Tensor) -> tf.Tensor:
     return tf.io.encode_proto(sizes, [keys, value], ["key", "value"], f"{message}.{entry}")
 
 
-def _feature(leaf: Leaf, values: tf.Tensor, splits: tf.Tensor | None) -> tf.Tensor:
+def _feature(leaf: Feature, values: tf.Tensor, splits: tf.Tensor | None) -> tf.Tensor:
     """Returns a serialized `Feature` for each row of values."""
     message, field = _LISTS[leaf.stored]
     size = leaf.size

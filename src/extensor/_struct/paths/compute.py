@@ -11,7 +11,7 @@ from typing import cast as typed
 
 import tensorflow as tf
 
-from extensor._authoring.comparison import Comparison
+from extensor._authoring.comparison import SizeComparison
 from extensor._path import Path, PathLike
 from extensor._protocol.run_time_check import LATER
 from extensor._struct.field import expect_mapping
@@ -92,12 +92,12 @@ def map_values(
     """
     names = names_of(st, source)
     new = names if target is None else new_field(st, target)
-    comparison = Comparison.in_graph(validate)
+    comparison = SizeComparison.in_graph(validate)
     return put(st, new, _mapped(function, value_at(st, names), Path(*names), comparison))
 
 
 def _mapped(
-    function: Callable[[Any], Any], value: FieldValue, path: Path, comparison: Comparison | None
+    function: Callable[[Any], Any], value: FieldValue, path: Path, comparison: SizeComparison | None
 ) -> FieldValue:
     if hasattr(value, "row_splits"):
         values = _mapped(function, value.values, path, comparison)
