@@ -11,6 +11,7 @@ from extensor._struct.other_names import no_attribute as _no_attribute
 from extensor._struct.paths.compute import apply, cast, map_values, rename
 from extensor._struct.paths.earlier_names import INSTEAD as _EARLIER
 from extensor._struct.paths.earlier_names import function_of as _function_of
+from extensor._struct.paths.from_static import from_static
 from extensor._struct.paths.group import cartesian, combinations, group_by, unflatten
 from extensor._struct.paths.lists import (
     explode,
@@ -31,6 +32,7 @@ from extensor._struct.paths.nulls import (
     singletons,
 )
 from extensor._struct.paths.order import argmax, argmin, argsort, sort, unique
+from extensor._struct.paths.to_static import num_cut
 from extensor._struct.zipped import zip_ as _zip
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "filter_by",
     "firsts",
     "flatten",
+    "from_static",
     "from_tf",
     "group_by",
     "has",
@@ -57,6 +60,7 @@ __all__ = [
     "local_index",
     "map_values",
     "num",
+    "num_cut",
     "pad",
     "promote",
     "promote_and_broadcast",

@@ -434,6 +434,53 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
         return dense_rows.to_dense(self, default_values, masked)
 
+    def to_static(
+        self,
+        padded: Mapping[Any, int | Sequence[int]] | None = None,
+        packed: Mapping[Any, int | Sequence[int]] | None = None,
+        overflow: str = "error",
+    ) -> Any:
+        """Returns the records with static shapes: each list gets a capacity, by its path.
+
+        Its free places are null. XLA, GPUs and other backends of Keras need static shapes.
+
+        Args:
+            padded: The size of each list at a path. The field becomes a masked tensor, or masked
+                records, of shape `[batch, size, ...]`, whose mask is True for the items.
+            packed: The size of all lists of the batch at a path together. The field stays ragged;
+                its last list has the free places, which are null.
+            overflow: "error" if a list must not have more items, or "cut" to leave out those at its
+                end; `xt.struct.num_cut` counts them.
+
+        Lists of lists get a tuple, the size of the outermost lists first. Lists in records in lists
+        have a path of their own; each list needs a capacity.
+
+        Returns:
+            Records of the same fields. For ragged records, whose path is `()`, a MaskedTensor of
+            records. `xt.struct.from_static` returns the lists.
+
+        Raises:
+            FieldError: If a path does not exist (also a KeyError).
+            StructureError: If a list has no capacity, a capacity is of no list or less than 1, or
+                the items do not fit (also a ValueError). Running a graph raises an
+                InvalidArgumentError instead if they do not fit.
+            UnsupportedTypeError: If a field has no static shapes, such as a union (also a
+                TypeError).
+
+        >>> import extensor as xt
+        >>> records = xt.struct.constant(
+        ...     [{"items": [{"price": 5.0}, {"price": 2.0}]}, {"items": []}])
+        >>> static = records.to_static({"items": 3})
+        >>> static["items.price"].values.numpy().tolist(), static["items"].mask.numpy().tolist()
+        ([[5.0, 2.0, 0.0], [0.0, 0.0, 0.0]], [[True, True, False], [False, False, False]])
+        >>> records.to_static(packed={"items": 3})["items.price"].to_py()
+        [[5.0, 2.0], [None]]
+        """
+        # Imported here, because the functions of paths are above the records.
+        from extensor._struct.paths.to_static import to_static
+
+        return to_static(self, padded, packed, overflow)[0]
+
     def with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensor:
         """Returns the records with one dtype for all row splits, also those of the fields.
 
