@@ -212,6 +212,7 @@ reveal_type(xt.struct.fill_null(records, "minutes", 0))  # StructuredTensor
 reveal_type(xt.struct.filter_by(records, "minutes", tensor > 1))  # StructuredTensor
 reveal_type(xt.struct.firsts(records, "minutes"))  # Any: records, masked ones for the path ()
 reveal_type(xt.struct.flatten(records, "minutes"))  # StructuredTensor
+reveal_type(xt.struct.from_static(records, spec))  # Any: records, masked ones for the path ()
 reveal_type(xt.struct.from_tf(tf.experimental.StructuredTensor.from_pyval({"x": 1})))  # StructuredTensor
 reveal_type(xt.struct.group_by(records, (), "title"))  # StructuredTensor
 reveal_type(xt.struct.has(records, "minutes"))  # Any: the value of a field, or records with it
@@ -220,6 +221,7 @@ reveal_type(xt.struct.local_index(records, "minutes"))  # Any: the value of a fi
 reveal_type(xt.struct.map_values(records, lambda x: x, "minutes"))  # StructuredTensor
 reveal_type(xt.struct.num(records, "minutes"))  # Any: the value of a field, or records with it
 reveal_type(xt.struct.num(records, "minutes", "count"))  # Any: the value of a field, or records with it
+reveal_type(xt.struct.num_cut(records, {"minutes": 1}))  # dict[str, Unknown]: a number for each path
 reveal_type(xt.struct.pad(records, "minutes", 3, value=0))  # Any: records, masked ones for the path ()
 reveal_type(xt.struct.promote(records, "steps.minutes", "minutes"))  # StructuredTensor
 reveal_type(xt.struct.promote_and_broadcast(records, {"m": "minutes"}))  # StructuredTensor
