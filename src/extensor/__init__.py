@@ -222,6 +222,7 @@ register_converters(
         "extensor._struct.difference": "mismatch mismatch_of_records without_extra",
         "extensor._struct.display.html": "spec_html",
         "extensor._struct.display.text": "tree",
+        "extensor._struct.paths.to_static": "to_static",
     }
 )
 install()

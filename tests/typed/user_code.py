@@ -221,7 +221,7 @@ reveal_type(xt.struct.local_index(records, "minutes"))  # Any: the value of a fi
 reveal_type(xt.struct.map_values(records, lambda x: x, "minutes"))  # StructuredTensor
 reveal_type(xt.struct.num(records, "minutes"))  # Any: the value of a field, or records with it
 reveal_type(xt.struct.num(records, "minutes", "count"))  # Any: the value of a field, or records with it
-reveal_type(xt.struct.num_cut(records, {"minutes": 1}))  # dict[str, Unknown]: a number for each path
+reveal_type(xt.struct.num_cut(records, {"minutes": 1}))  # dict[str, Any]: a number for each path
 reveal_type(xt.struct.pad(records, "minutes", 3, value=0))  # Any: records, masked ones for the path ()
 reveal_type(xt.struct.promote(records, "steps.minutes", "minutes"))  # StructuredTensor
 reveal_type(xt.struct.promote_and_broadcast(records, {"m": "minutes"}))  # StructuredTensor

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import tensorflow as tf
 
 from extensor._authoring.comparison import SizeComparison
+from extensor._converter import converter
 from extensor._path import Path, PathLike
 from extensor._struct import dense_rows, index, masked
 from extensor._struct.conversion import Conversions
@@ -476,10 +477,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         >>> records.to_static(packed={"items": 3})["items.price"].to_py()
         [[5.0, 2.0], [None]]
         """
-        # Imported here, because the functions of paths are above the records.
-        from extensor._struct.paths.to_static import to_static
-
-        return to_static(self, padded, packed, overflow)[0]
+        return converter("to_static")(self, padded, packed, overflow)
 
     def with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensor:
         """Returns the records with one dtype for all row splits, also those of the fields.

@@ -47,11 +47,15 @@ Sizes = Mapping[Any, "int | Sequence[int]"]
 
 def to_static(
     records: StructuredTensor, padded: Sizes | None, packed: Sizes | None, overflow: str
-) -> tuple[FieldValue, dict[str, tf.Tensor]]:
-    """Returns records of static shapes, and how many items were cut at each path.
+) -> FieldValue:
+    """Returns records of static shapes; see `StructuredTensor.to_static`."""
+    return static_and_cut(records, padded, packed, overflow)[0]
 
-    See `StructuredTensor.to_static`.
-    """
+
+def static_and_cut(
+    records: StructuredTensor, padded: Sizes | None, packed: Sizes | None, overflow: str
+) -> tuple[FieldValue, dict[str, tf.Tensor]]:
+    """Returns records of static shapes, and how many items were cut at each path."""
     fix = 'Give "error", or "cut" to leave out the items that do not fit.'
     expect_one_of(("error", "cut"), overflow, "to_static: overflow", fix)
     capacities = _capacities(records, padded, packed)
@@ -92,7 +96,7 @@ def num_cut(
     >>> {path: int(count) for path, count in xt.struct.num_cut(records, {"items": 2}).items()}
     {'items': 1}
     """
-    return to_static(st, padded, packed, "cut")[1]
+    return static_and_cut(st, padded, packed, "cut")[1]
 
 
 @dataclass
