@@ -483,6 +483,21 @@ def restructured_datasets():
     )
 
 
+def records_of_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        with tf.io.TFRecordWriter(f"{folder}/all") as writer:
+            writer.write(b"a" * 8)
+            writer.write(b"")
+        whole = (Path(folder) / "all").read_bytes()
+        assert list(_tf_data.records_of_file(f"{folder}/all")) == [b"a" * 8, b""], (
+            "_pywrap_record_io: RecordIterator does not yield the records"
+        )
+        for part in (whole[:-1], whole.replace(b"aaaa", b"aaab")):
+            (Path(folder) / "part").write_bytes(part)
+            with pytest.raises(tf.errors.DataLossError):
+                list(_tf_data.records_of_file(f"{folder}/part"))
+
+
 def devices():
     copied = tf.data.Dataset.from_tensors(fresh_masked()).apply(
         tf.data.experimental.copy_to_device("/cpu:0")
@@ -819,6 +834,7 @@ PROBES = {
     "TypeSpec._to_components": jobs_of_a_spec,
     "trace_type.InternalCastContext": cast_context,
     "dataset_ops": restructured_datasets,
+    "_pywrap_record_io": records_of_a_file,
     "convert_variables_to_tensors": variables_in_loops,
     "func_graph": scratch_graphs,
     "eager_branches": eager_branches,

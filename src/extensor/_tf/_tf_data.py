@@ -5,19 +5,21 @@
 | `data.util.nest` | The nest of tf.data, in which a list is a leaf. |
 | `structure` | The conversion of elements to tensors and specs in tf.data. |
 | `dataset_ops` | `_RestructuredDataset` presents the tensors of a dataset as elements of another spec, without an op. |
+| `_pywrap_record_io` | `RecordIterator` reads a file of TFRecords. A dataset traces a function for each file, which takes longer than to read the hundreds of kilobytes of a group of records. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.data.util import nest, structure
+from tensorflow.python.lib.io import _pywrap_record_io
 
 from extensor._tf._tf_protocol import Extension, describes_extension
 from extensor._typing import Nest, Value
@@ -34,6 +36,16 @@ def with_element_spec(dataset: tf.data.Dataset, element_spec: Nest) -> tf.data.D
         element_spec: A nest of specs whose boxes are the boxes of the dataset's elements.
     """
     return dataset_ops._RestructuredDataset(dataset, element_spec)
+
+
+def records_of_file(path: str) -> Iterator[bytes]:
+    """Yields the records of a TFRecord file that is not compressed.
+
+    Raises:
+        tf.errors.DataLossError: If a record is damaged or truncated.
+    """
+    reader: Any = _pywrap_record_io
+    return reader.RecordIterator(path, "")
 
 
 def has_extension(dataset: tf.data.Dataset) -> bool:

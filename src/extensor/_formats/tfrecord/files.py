@@ -9,6 +9,7 @@ import array
 import bisect
 import contextlib
 import gzip
+import itertools
 import mmap
 import os
 import struct
@@ -33,6 +34,7 @@ from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_data import records_of_file
 from extensor._tf._tf_eager import read_eagerly
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FormatError, StructureError
@@ -362,7 +364,7 @@ def records_in(part: bytes, name: str) -> Iterator[tf.Tensor]:
         copy.write(part)
         copy.flush()
         try:
-            yield from tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK).batch(_BATCH)
+            yield from _batches(copy.name)
         except tf.errors.DataLossError as error:
             expected = "complete records of a TFRecord file"
             fix = "Write the file again."
@@ -399,7 +401,7 @@ def _is_plain(path: str) -> bool:
         return True
     # The length of the first record may look like this too. Then its checksum is right.
     try:
-        next(iter(tf.data.TFRecordDataset(path)), None)
+        next(records_of_file(path), None)
     except (tf.errors.DataLossError, tf.errors.OutOfRangeError):
         return False
     return True
@@ -430,7 +432,7 @@ def _decompressed(source: BufferedReader, path: str) -> Iterator[bytes]:
 def _frames(path: str, name: str) -> Iterator[tf.Tensor]:
     size = 0
     try:
-        for batch in tf.data.TFRecordDataset(path, buffer_size=_CHUNK).batch(_BATCH):
+        for batch in _batches(path):
             size += int(tf.reduce_sum(tf.strings.length(batch))) + _FRAME * int(tf.size(batch))
             yield batch
     except tf.errors.DataLossError as error:
@@ -440,10 +442,16 @@ def _frames(path: str, name: str) -> Iterator[tf.Tensor]:
         raise _damaged(name, path, "the file ends in the header of a record")
 
 
+def _batches(path: str) -> Iterator[tf.Tensor]:
+    records = records_of_file(path)
+    while batch := list(itertools.islice(records, _BATCH)):
+        yield tf.constant(batch, tf.string)
+
+
 def _damaged(name: str, path: str, reason: str) -> FormatError:
     count = 0
     try:
-        for _ in tf.data.TFRecordDataset(path):
+        for _ in records_of_file(path):
             count += 1
     except tf.errors.DataLossError:
         pass
