@@ -213,18 +213,15 @@ def _numbers(value: FieldValue) -> Any:
 
 
 def _masked_records(value: FieldValue, records: Any, way: Way, at: Path) -> Any:
-    """Returns masked records, with None for those that are null.
-
-    Each field gets the mask of the records first: what a null hides is not decoded.
-    """
-    names, rank = records.field_names(), records.rank
-    if names:
+    """Returns masked records, with None for those that are null."""
+    try:
+        plain = _records(records, way, at)
+    except _UnfitError:  # perhaps of a value that a null hides: each field gets the mask first
+        names, rank = records.field_names(), records.rank
         columns = [
             _plain(field_of(value, n, at / n), way(records, n), rank, way, at / n) for n in names
         ]
         plain = _merge_columns(_dicts_of(names), columns, rank)
-    else:
-        plain = _records(records, way, at)
     while is_masked(value):
         plain = _with_none(plain, _numbers(value.mask))
         value = value.values
