@@ -43,7 +43,7 @@ class ColumnType(abc.ABC):
         self.arrow = arrow
 
     @classmethod
-    def of(
+    def from_arrow_type(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
     ) -> ColumnType | None:
         """Returns the ColumnType of an Arrow type, or None if this class does not support it.
@@ -216,7 +216,7 @@ class WrapperType(ColumnType):
         self.values = values
 
     @classmethod
-    def of(
+    def from_arrow_type(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
     ) -> ColumnType:
         """Returns the type."""

@@ -56,7 +56,7 @@ class MapType(ListType):
     """Maps, which become lists of records with the fields `key` and `value`."""
 
     @classmethod
-    def of(
+    def from_arrow_type(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
     ) -> ColumnType:
         """Returns the type."""

@@ -38,7 +38,7 @@ class Masks:
     def __init__(self) -> None:
         self._known: dict[Any, tf.Tensor] = {}
 
-    def of(self, valid: np.ndarray[Any, Any] | None, count: int) -> tf.Tensor:
+    def mask(self, valid: np.ndarray[Any, Any] | None, count: int) -> tf.Tensor:
         """Returns a mask as a tensor.
 
         Args:
@@ -67,7 +67,7 @@ class Masks:
         return functools.partial(self._of_bits, own, offset, len(array))
 
     def _of_bits(self, bits: bytes | None, offset: int, count: int) -> tf.Tensor:
-        return self.of(None if bits is None else unpack_bits(bits, offset, count), count)
+        return self.mask(None if bits is None else unpack_bits(bits, offset, count), count)
 
 
 def _all_true(count: int) -> tf.Tensor:

@@ -82,7 +82,7 @@ class StructType(ColumnType):
         return list(map(Path, self.fields))
 
     @classmethod
-    def of(
+    def from_arrow_type(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType], dims: Dims = ()
     ) -> StructType:
         """Returns the type. Raises if two fields have the same name."""

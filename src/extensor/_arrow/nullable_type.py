@@ -86,7 +86,7 @@ class NullableType(ColumnType):
         inside = location if ignores_nulls or valid is None else location.hiding(~valid)
         if self.policy == "mask":
             values = self.values.read_hidden(array, inside)
-            return self._masked_type.of_parts(values, location.masks.of(valid, len(array)))
+            return self._masked_type.of_parts(values, location.masks.mask(valid, len(array)))
         if valid is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
@@ -95,7 +95,7 @@ class NullableType(ColumnType):
             return self.values.read(_filled(array, valid, filling, location.path), location)
         value = self.values.read(filling, location.alone())
         values = self.values.read_hidden(array, inside)
-        mask = location.masks.of(valid, len(array))
+        mask = location.masks.mask(valid, len(array))
         return tf.where(over_rows(mask, values), values, value)
 
     def _ignores_nulls(self, array: pa.Array, location: Location) -> bool:

@@ -123,7 +123,7 @@ def _records_reader(schema: pa.Schema, nulls: NullsLike | None) -> StructType:
     policies = described_nulls(nulls)
     arrow = pa.struct(list(schema))
     dims = to_dims([dim_of(schema)])
-    records = StructType.of(arrow, Path(), inner_types(arrow, Path(), policies), dims)
+    records = StructType.from_arrow_type(arrow, Path(), inner_types(arrow, Path(), policies), dims)
     if policies is not None:
         policies.nulls.expect_all_seen()
     return records

@@ -131,4 +131,4 @@ def _described(
     described = _BY_KEY.get(_key(arrow))
     if described is None and isinstance(arrow, pa.BaseExtensionType):
         described = ExtensionStorageType
-    return None if described is None else described.of(arrow, path, inner_type)
+    return None if described is None else described.from_arrow_type(arrow, path, inner_type)

@@ -51,7 +51,9 @@ class UnionType(ColumnType):
         self._is_dense = arrow.mode == "dense"
 
     @classmethod
-    def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> UnionType:
+    def from_arrow_type(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> UnionType:
         """Returns the type."""
         fields = inner_fields(arrow)
         names = names_of(fields, path)

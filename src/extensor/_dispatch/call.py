@@ -251,7 +251,7 @@ def _declined(
         received = "0 handlers that accept the call"
         raise DTypeError(f"{name}[...]", f"a handler for {operation}", received, " ".join(declined))
     try:
-        with _indexing.of(indexed):
+        with _indexing.during(indexed):
             return plain(*args, **kwargs)
     except Exception as error:
         _add(error, " ".join([f"{operation} was not overridden.", *declined]))
@@ -264,7 +264,7 @@ class _Indexing(threading.local):
     values: tuple[int, ...] = ()
 
     @contextlib.contextmanager
-    def of(self, value: int | None) -> Generator[None, None, None]:
+    def during(self, value: int | None) -> Generator[None, None, None]:
         before = self.values
         if value is not None:
             self.values = (*before, value)

@@ -176,7 +176,7 @@ class Layout:
             StructureError: If the nest has another structure, or a tensor another shape (also a
                 ValueError).
         """
-        request = CastRequest.of(extra, times)
+        request = CastRequest.from_arguments(extra, times)
         structure = self._structure
         if optional:
             structure = {k: s for k, s in structure.items() if k in values or k not in optional}

@@ -23,7 +23,7 @@ class CastRequest:
     reads_times: bool = False
 
     @classmethod
-    def of(cls, extra: object, times: object = None) -> CastRequest:
+    def from_arguments(cls, extra: object, times: object = None) -> CastRequest:
         """Returns the request of the two arguments.
 
         Raises:

@@ -36,7 +36,7 @@ class Cuts(NamedTuple):
     nrows: int | None
     row_splits_dtype: tf.DType
 
-    def of(self, column: tf.TypeSpec) -> tf.TypeSpec:
+    def cut_spec(self, column: tf.TypeSpec) -> tf.TypeSpec:
         """Returns the spec of a column that is cut into these rows."""
         if is_cut_by_type(column):
             for left in reversed(range(self.levels)):
@@ -114,8 +114,9 @@ class _OneColumn(Columns):
     def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
         column = self._spec
         if is_cut_by_type(column):
-            column = unstacked(column.__tf_cut_rows__(None, tf.int64))
-        return [column if rows is None else rows.of(column)]
+            dtype = tf.int64 if rows is None else rows.row_splits_dtype
+            column = unstacked(column.__tf_cut_rows__(None, dtype))
+        return [column if rows is None else rows.cut_spec(column)]
 
     def _to_columns(self, value: FieldValue) -> list[Any]:
         return [value]
@@ -146,7 +147,7 @@ class _Boxes(Columns):
             fix = "Do not stack or unstack lists of records that have a field of this type."
             raise ProtocolError(self._path, expected, type(self._spec).__name__, fix)
         columns = [tf.RaggedTensorSpec(tensor.shape, tensor.dtype, 0) for tensor in boxes]
-        return columns if rows is None else list(map(rows.of, columns))
+        return columns if rows is None else list(map(rows.cut_spec, columns))
 
     def _to_columns(self, value: FieldValue) -> list[Any]:
         return box(self._spec, value, 1)

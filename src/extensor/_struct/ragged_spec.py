@@ -23,7 +23,7 @@ from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._protocol.tree import are_compatible, merge
 from extensor._struct.code import dtype_code, shape_code
-from extensor._struct.columns import Cuts, is_cut_by_type
+from extensor._struct.columns import Cuts
 from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dims import Dims, checked_dims, to_dims
 from extensor._struct.ragged import RaggedStructuredTensor
@@ -35,7 +35,6 @@ from extensor._struct.spec import (
     with_any_count,
     with_row_splits_dtype,
 )
-from extensor._tf import unstacked
 from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
@@ -199,6 +198,11 @@ class ListSpec(StructuredTensorSpec):
 
         return self._from_columns(column(spec, count) for spec, count in self._column_boxes)
 
+    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
+        rows = rows or Cuts(0, self._shape[0], self._row_splits_dtype)
+        levels = rows.levels + self.rank - self._values_spec.rank
+        return self._values_spec._column_specs(rows._replace(levels=levels))
+
     @functools.cached_property
     def _column_boxes(self) -> list[tuple[Any, int]]:
         """The spec of each column, and the number of its boxes."""
@@ -291,13 +295,6 @@ class RaggedRowSpec(ListSpec):
             expect_type(self, value)
             return self._values_spec.to_boxed_tensor(value, minimum_rank)
         return super().to_boxed_tensor(value)
-
-    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
-        dtype = self._row_splits_dtype
-        return [
-            unstacked(c.__tf_cut_rows__(None, dtype)) if is_cut_by_type(c) else c
-            for c in self._values_spec._column_specs(rows)
-        ]
 
     def _to_columns(self, value: FieldValue) -> list[Any]:
         return self._values_spec._to_columns(value)
@@ -464,11 +461,6 @@ class RaggedStructuredTensorSpec(ListSpec):
     def _any_length(self) -> StructuredTensorSpec:
         values = self._values_spec._any_length()
         return self._like(any_length_shape(self._shape), values, self._row_splits_dtype)
-
-    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
-        if rows is None:
-            rows = Cuts(0, self._shape[0], self._row_splits_dtype)
-        return self._values_spec._column_specs(rows._replace(levels=rows.levels + 1))
 
     def _to_columns(self, value: FieldValue) -> list[Any]:
         splits = value.row_splits

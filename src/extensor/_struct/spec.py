@@ -176,7 +176,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
         array([ 5., 20.], dtype=float32)
         """
-        return self._cast_as(value, CastRequest.of(extra, times), casting_context)
+        return self._cast_as(value, CastRequest.from_arguments(extra, times), casting_context)
 
     def _cast_as(
         self, value: Any, request: CastRequest, casting_context: object | None = None
