@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import polars
 import pyarrow.json
 import tensorflow as tf
 
 import extensor as xt
 from bench import recipe
-from bench.measure import Call
+from bench.measure import Call, cpu_medians
 from bench.row import Faster, Row, Within
 
 _COUNT = 50_000
@@ -33,6 +35,15 @@ def rows() -> list[Row]:
             Faster(2),
             _write,
             peer_scale=_COUNT / _PYTHON_COUNT,
+        ),
+        *(
+            Row(
+                f"write_json, {count:,} recipes, CPU, vs polars write_ndjson",
+                Within(1.2),
+                partial(_against_polars, count),
+                statistic=cpu_medians,
+            )
+            for count in (20_000, _COUNT)
         ),
     ]
 
@@ -69,3 +80,14 @@ def _write(folder: Path) -> tuple[Call, Call]:
             file.writelines(json.dumps(row) + "\n" for row in few.to_pylist())
 
     return lambda: xt.write_json(records, folder / "written.jsonl"), dumps
+
+
+def _against_polars(count: int, folder: Path) -> tuple[Call, Call]:
+    table = recipe.recipes(count)
+    records, frame = xt.from_arrow(table), polars.DataFrame(table)
+    ours, peer = folder / "ours.jsonl", folder / "polars.jsonl"
+    xt.write_json(records, ours)
+    frame.write_ndjson(peer)
+    if ours.read_bytes() != peer.read_bytes():
+        raise AssertionError("write_json and polars write different texts.")
+    return lambda: xt.write_json(records, ours), lambda: frame.write_ndjson(peer)

@@ -15,6 +15,8 @@ import tensorflow as tf
 from hypothesis import given
 
 import extensor as xt
+from extensor._formats.json.text import json_text
+from extensor._formats.json.write import write
 from extensor._struct.to_python import undecoded
 from tests.samples import arrow_strategies as samples
 
@@ -194,3 +196,42 @@ def test_real_data_comes_back():
         assert rows == plain
         assert back[:50].to_py() == records[:50].to_py()
         assert xt.to_arrow(back).equals(xt.to_arrow(records))
+
+
+def test_text_of_files_that_is_not_utf8_is_an_error(tmp_path):
+    wrong = pa.StringArray.from_buffers(
+        1, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")
+    )
+    batch = pa.record_batch({"r": pa.StructArray.from_arrays([wrong], ["name"])})
+    with pytest.raises(xt.errors.FormatError, match=r"r\.name: expected text in UTF-8, got bytes"):
+        write([batch], tmp_path / "x.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_character_is_written_as_python_reads_it():
+    words = [chr(code) * 2 for code in [*range(160), 0x2028, 0xE9, 0x1F600]]
+    text = written(xt.from_arrow(pa.table({"x": words, "list": [[word] for word in words]})))
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert [row["x"] for row in rows] == [row["list"][0] for row in rows] == words
+
+
+def test_a_slice_is_written_as_the_rows_that_it_has(tmp_path):
+    rows = [
+        {"n": i, "words": ["\n" * i, None], "pairs": [("k", 1.0)] * (i % 2), "inner": {"x": [[i]]}}
+        for i in range(6)
+    ]
+    pairs = pa.map_(pa.string(), pa.float64())
+    inner = pa.struct({"x": pa.list_(pa.list_(pa.int8(), 1))})
+    schema = {"n": pa.int64(), "words": pa.list_(pa.string()), "pairs": pairs, "inner": inner}
+    batch = pa.RecordBatch.from_pylist(rows, pa.schema(schema)).slice(2, 3)
+    write([batch], tmp_path / "x.jsonl")
+    read = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert read == [{**row, "pairs": dict(row["pairs"])} for row in rows[2:5]]
+
+
+def test_nulls_in_maps_of_maps_are_written():
+    inner = pa.map_(pa.string(), pa.null())
+    maps = [[("a", [("b", None), ("c", None)])], [], [("d", [("e", None)]), ("f", [])]]
+    table = pa.table({"x": pa.array(maps, pa.map_(pa.string(), inner))})
+    texts = json_text(table["x"].combine_chunks(), xt.Path(), False).to_pylist()
+    assert texts == ['{"a":{"b":null,"c":null}}', "{}", '{"d":{"e":null},"f":{}}']

@@ -1,4 +1,9 @@
-"""Arrow arrays as JSON text, column by column: Arrow joins the text of fields and items."""
+"""Arrow arrays as JSON text, column by column.
+
+A text of many values is pieces that repeat, `{"title":"` and `","minutes":[`, and pieces of one
+value each. The values of a column are converted by one Arrow function, and one `take` puts the
+pieces of all rows in their order.
+"""
 
 # pyarrow makes most functions of pyarrow.compute when it is imported.
 # pyright: reportAttributeAccessIssue=false
@@ -7,7 +12,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +31,21 @@ _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED = {**_SHORT, **{chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _SHORT}}
 
 
+class _Text(NamedTuple):
+    """The text of values: what all of them begin with, the rest or null, and what they end with."""
+
+    start: str
+    values: pa.StringArray
+    end: str
+
+
+class _Choice(NamedTuple):
+    """A piece of text for each value, one of two."""
+
+    texts: tuple[str, str]
+    is_second: np.ndarray[Any, Any]
+
+
 def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     """Returns the JSON text of each value; a null is `null`.
 
@@ -34,12 +55,74 @@ def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
         allow_nan: Whether to write `NaN` and `Infinity`, which are not JSON.
 
     Raises:
-        FormatError: If a float is not finite, unless `allow_nan` (also a ValueError).
+        FormatError: If text is not UTF-8, or a float is not finite, unless `allow_nan` (also a
+            ValueError).
         UnsupportedTypeError: If JSON has nothing for a type (also a TypeError).
     """
-    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
-        array = _plain(array)
-    return _text(array, path, allow_nan).fill_null("null")
+    return _without_nulls(_text(array, path, allow_nan), whole=True).values
+
+
+def json_lines(records: pa.StructArray, allow_nan: bool) -> pa.Buffer:
+    """Returns the JSON text of records, which are no nulls, with a line break after each."""
+    *parts, end = _object_parts(records, Path(), allow_nan)
+    text = _interleaved([*parts, f"{end}\n"], len(records))
+    _, offsets, data = text.buffers()
+    ends = np.frombuffer(offsets, np.int32, 1, 4 * (text.offset + len(text)))
+    return pa.py_buffer(b"") if data is None else data.slice(0, int(ends[0]))
+
+
+def _without_nulls(text: _Text, whole: bool = False) -> _Text:
+    """Returns a text in which nulls are `null`.
+
+    Args:
+        text: The text.
+        whole: Whether the values get what all begin and end with.
+    """
+    start, values, end = text
+    if values.null_count:
+        valid = values.is_valid().to_numpy(False)
+        parts = [_Choice(("null", start), valid), values.fill_null(""), _Choice(("", end), valid)]
+    elif whole:
+        parts = [start, values, end]
+    else:
+        return text
+    return _Text("", _interleaved(parts, len(values)), "")
+
+
+def _interleaved(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> pa.StringArray:
+    """Returns the pieces of each row after one another, as one text a row.
+
+    Args:
+        parts: For each column of pieces a text, texts without nulls, or a choice of texts.
+        count: The number of rows.
+    """
+    parts = [part for part in parts if not isinstance(part, str) or part]
+    arrays = [part for part in parts if isinstance(part, pa.Array)]
+    if len(arrays) == len(parts) == 1:
+        return arrays[0]
+    texts: list[str] = []
+    dtype = np.int32 if count * len(parts) < 1 << 31 else np.int64
+    order = np.empty((count, len(parts)), dtype)
+    rows, start = np.arange(count, dtype=dtype), 0
+    for i, part in enumerate(parts):
+        first = len(arrays) * count + len(texts)
+        if isinstance(part, str):
+            order[:, i] = first
+            texts.append(part)
+        elif isinstance(part, _Choice):
+            order[:, i] = np.where(part.is_second, first + 1, first)
+            texts += part.texts
+        else:
+            np.add(rows, start, out=order[:, i])
+            start += count
+    pieces = pa.concat_arrays([*arrays, pa.array(texts, pa.string())])
+    if not parts:
+        return pa.array([""] * count, pa.string())
+    taken = pc.take(pieces, pa.array(order.ravel()))
+    _, offsets, data = taken.buffers()
+    ends = np.frombuffer(offsets, np.int32, taken.offset + len(taken) + 1)[taken.offset :]
+    ends = np.ascontiguousarray(ends[:: len(parts)])
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), data or pa.py_buffer(b""))
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -50,36 +133,44 @@ def _plain(array: pa.Array) -> pa.Array:
     return array.storage
 
 
-def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
+def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
+    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        array = _plain(array)
     arrow, t = array.type, pa.types
     if t.is_struct(arrow):
         return _objects(array, path, allow_nan)
     if t.is_map(arrow):
         return _maps(array, path, allow_nan)
     if is_list(arrow):
-        return _surrounded("[", _joined(array, json_text(_items(array), path, allow_nan)), "]")
+        return _joined("[", array, _text(_items(array), path, allow_nan), "]")
     if t.is_union(arrow):
-        return _variants(array, path, allow_nan)
-    if t.is_null(arrow):
-        return pa.nulls(len(array), pa.string())
-    if t.is_boolean(arrow) or t.is_integer(arrow):
-        return array.cast(pa.string())
-    if t.is_floating(arrow):
-        return _floats(array, path, allow_nan)
+        return _Text("", _variants(array, path, allow_nan), "")
     if is_text(arrow):
-        return _surrounded('"', _escaped(array.cast(pa.string())), '"')
+        return _Text('"', _escaped(array.cast(pa.string()), path), '"')
     if is_bytes(arrow):
         values = [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
-        return _surrounded('"', pa.array(values, pa.string()), '"')
+        return _Text('"', pa.array(values, pa.string()), '"')
+    text, is_quoted = _scalars(array, path, allow_nan)
+    return _Text('"', text, '"') if is_quoted else _Text("", text, "")
+
+
+def _scalars(array: pa.Array, path: Path, allow_nan: bool) -> tuple[pa.StringArray, bool]:
+    """Returns the text of numbers, bools and times, and whether it needs quotes."""
+    arrow, t = array.type, pa.types
+    if t.is_null(arrow):
+        return pa.nulls(len(array), pa.string()), False
+    if t.is_boolean(arrow) or t.is_integer(arrow):
+        return array.cast(pa.string()), False
+    if t.is_floating(arrow):
+        return _floats(array, path, allow_nan), False
     if t.is_duration(arrow):
-        return array.cast(pa.int64()).cast(pa.string())
+        return array.cast(pa.int64()).cast(pa.string()), False
     if t.is_timestamp(arrow) and arrow.tz is not None:
         array = array.cast(pa.timestamp(arrow.unit, "UTC"))
     if t.is_date64(arrow):
         array = array.cast(pa.date32())
     if (t.is_temporal(arrow) and not t.is_interval(arrow)) or t.is_decimal(arrow):
-        text = pc.replace_substring(array.cast(pa.string()), " ", "T")
-        return _surrounded('"', text, '"')
+        return pc.replace_substring(array.cast(pa.string()), " ", "T"), True
     expected = "a type that JSON can express"
     fix = "Convert the field first, or remove it with without."
     raise UnsupportedTypeError(path if path else "write_json", expected, f"Arrow type {arrow}", fix)
@@ -95,51 +186,61 @@ def _items(array: pa.Array) -> pa.Array:
     return array.flatten()
 
 
-def _surrounded(start: str, text: pa.StringArray, end: str) -> pa.StringArray:
-    return pc.binary_join_element_wise(start, text, end, "")
-
-
-def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> pa.StringArray:
+def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> _Text:
     if array.null_count:
         # What is below a null is not written. `flatten` would give it a null, and so abort the
         # process where it is a union, which has no nulls of its own.
         valid = array.is_valid()
         present = valid.to_numpy(False)
         text = _objects(take_places(array, np.flatnonzero(present)), path, allow_nan)
-        return text.take(pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present))
-    parts: list[str | pa.StringArray] = []
+        places = pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present)
+        return text._replace(values=text.values.take(places))
+    start, *parts, end = _object_parts(array, path, allow_nan)
+    return _Text(start, _interleaved(parts, len(array)), end)
+
+
+def _object_parts(array: pa.StructArray, path: Path, allow_nan: bool) -> list[str | pa.StringArray]:
+    """Returns the text of objects, which are no nulls, as pieces: a text first and last."""
+    parts: list[Any] = []
+    before = "{"
     for field, child in zip(array.type.fields, _children(array), strict=True):
         name = json.dumps(field.name, ensure_ascii=False)
-        parts.append(f"{',' if parts else '{'}{name}:")
-        parts.append(json_text(child, path / field.name, allow_nan))
-    if not parts:
-        return pa.array(["{}"] * len(array), pa.string())
-    return pc.binary_join_element_wise(*parts, "}", "")
+        text = _without_nulls(_text(child, path / field.name, allow_nan))
+        parts += [f"{before}{name}:{text.start}", text.values]
+        before = f"{text.end},"
+    return [*parts, f"{before.removesuffix(',')}}}"] if parts else ["{", "}"]
 
 
 def _children(array: pa.StructArray) -> list[pa.Array]:
-    return [array.field(i) for i in range(array.type.num_fields)]
+    return [
+        # A field of nulls may have another length where lists are flattened.
+        pa.nulls(len(array)) if pa.types.is_null(field.type) else array.field(i)
+        for i, field in enumerate(array.type.fields)
+    ]
 
 
-def _with_nulls(text: pa.StringArray, array: pa.Array) -> pa.StringArray:
-    if not array.null_count:
-        return text
-    return pc.if_else(array.is_valid(), text, pa.scalar(None, pa.string()))
-
-
-def _joined(array: pa.Array, items: pa.StringArray) -> pa.StringArray:
-    """Returns the text of the items of each list, with commas between them."""
+def _joined(opening: str, array: pa.Array, items: _Text, closing: str) -> _Text:
+    """Returns the text of the items of each list, in brackets, and with commas between them."""
+    items = _without_nulls(items)
     if pa.types.is_fixed_size_list(array.type):
         lengths = pc.if_else(array.is_valid(), array.type.list_size, 0).to_numpy(False)
     else:
         lengths = pc.list_value_length(array).fill_null(0).to_numpy()
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    text = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), items), ",")
-    return _with_nulls(text, array)
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets), items.values)
+    values = pc.binary_join(lists, f"{items.end},{items.start}")
+    start, end = f"{opening}{items.start}", f"{items.end}{closing}"
+    if (items.start or items.end) and not lengths.all():
+        has_items = lengths > 0
+        parts = [_Choice((opening, start), has_items), values, _Choice((closing, end), has_items)]
+        start, values, end = "", _interleaved(parts, len(array)), ""
+    if array.null_count:
+        values = pc.if_else(array.is_valid(), values, pa.scalar(None, pa.string()))
+    return _Text(start, values, end)
 
 
-def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> pa.StringArray:
+def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
     if not is_text(decoded_type(array.type.key_type)):
         expected = "maps whose keys are text, as those of JSON objects"
         fix = "Give schema= with a list of records of key and value for this field."
@@ -149,10 +250,11 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> pa.StringArray:
     lists = array.cast(pa.list_(pa.field("entries", entries, nullable=False)))
     keys, values = _children(lists.flatten())
     _expect_keys_once(pc.list_parent_indices(lists), keys, path)
-    pairs = pc.binary_join_element_wise(
-        json_text(keys, path / "key", allow_nan), json_text(values, path / "value", allow_nan), ":"
-    )
-    return _surrounded("{", _joined(lists, pairs), "}")
+    key = _without_nulls(_text(keys, path / "key", allow_nan))
+    value = _without_nulls(_text(values, path / "value", allow_nan))
+    pieces = [key.values, f"{key.end}:{value.start}", value.values]
+    pairs = _Text(key.start, _interleaved(pieces, len(keys)), value.end)
+    return _joined("{", lists, pairs, "}")
 
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
@@ -189,16 +291,34 @@ def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
             raise FormatError(path, expected, str(array[number].as_py()), fix)
         text = pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
     # With the point, the number is read as a float again.
-    is_integer = pc.equal(pc.floor(array), array)
+    is_integer = pc.and_(finite, pc.equal(pc.floor(array), array))
     if pc.any(is_integer).as_py():
-        pointed = pc.replace_substring_regex(text, r"^(-?[0-9]+)$", r"\1.0")
-        text = pc.if_else(is_integer, pointed, text)
+        needs_point = pc.and_not(is_integer, pc.match_substring(text, "e"))
+        text = pc.binary_join_element_wise(text, pc.if_else(needs_point, ".0", ""), "")
     return text
 
 
-def _escaped(text: pa.StringArray) -> pa.StringArray:
-    if not pc.any(pc.match_substring_regex(text, r'[\x00-\x1f"\\]')).as_py():
+def _escaped(text: pa.StringArray, path: Path) -> pa.StringArray:
+    _, offsets, data = text.buffers()
+    if data is None:
         return text
+    first, last = np.frombuffer(offsets, np.int32)[[text.offset, text.offset + len(text)]]
+    codes = np.frombuffer(data, np.uint8)[first:last]
+    if not len(codes):
+        return text
+    if codes.max() > 127:
+        _expect_utf8(text, path)
+    has_control = codes.min() < 32
     for character, escaped in _ESCAPED.items():
-        text = pc.replace_substring(text, character, escaped)
+        code = ord(character)
+        if (code >= 32 or has_control) and (codes == code).any():
+            text = pc.replace_substring(text, character, escaped)
     return text
+
+
+def _expect_utf8(text: pa.StringArray, path: Path) -> None:
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        fix = "Write the field as bytes, which become base64."
+        raise FormatError(path, "text in UTF-8", "bytes that are not UTF-8", fix) from error

@@ -11,8 +11,7 @@ from extensor._arrow.batches import batches_of, num_records_of
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath
 from extensor._files.text_output import text_output
-from extensor._formats.json.text import json_text
-from extensor._path import Path
+from extensor._formats.json.text import json_lines
 from extensor._progress import no_bar, progress_bar
 from extensor._struct.tensor import StructuredTensor
 
@@ -104,5 +103,5 @@ def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[tuple
         array = batch.to_struct_array()
         count = max(1, len(array) * _SLICE // max(1, array.get_total_buffer_size()))
         for start in range(0, len(array), count):
-            text = json_text(array.slice(start, count), Path(), allow_nan)
-            yield ("\n".join(text.to_pylist()) + "\n").encode(), len(text)
+            part = array.slice(start, count)
+            yield json_lines(part, allow_nan).to_pybytes(), len(part)
