@@ -79,10 +79,7 @@ if TYPE_CHECKING:
     from extensor._formats.parquet.write import write_parquet
     from extensor._formats.protobuf.read import from_proto, spec_from_proto
     from extensor._formats.protobuf.write import to_proto
-    from extensor._formats.realtime_database import (
-        read_realtime_database,
-        write_realtime_database,
-    )
+    from extensor._formats.realtime_database import read_realtime_database, write_realtime_database
     from extensor._formats.spanner.read import read_spanner
     from extensor._formats.spanner.write import write_spanner
     from extensor._formats.sql import read_database, write_database

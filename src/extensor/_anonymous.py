@@ -26,12 +26,7 @@ from extensor._protocol.tree import with_items
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
 from extensor._tf._tf_saving import import_first
 from extensor._typing import Nest, Value
-from extensor.errors import (
-    FormatError,
-    ImmutableError,
-    MissingTypeError,
-    RegistrationError,
-)
+from extensor.errors import FormatError, ImmutableError, MissingTypeError, RegistrationError
 
 # How datasets store the values of a type: as boxed components, as components without boxing, or in
 # a form that the class defines.

@@ -13,24 +13,9 @@ from extensor._struct.paths.earlier_names import INSTEAD as _EARLIER
 from extensor._struct.paths.earlier_names import function_of as _function_of
 from extensor._struct.paths.from_static import from_static
 from extensor._struct.paths.group import cartesian, combinations, group_by, unflatten
-from extensor._struct.paths.lists import (
-    explode,
-    filter_by,
-    flatten,
-    local_index,
-    num,
-    slice_,
-)
+from extensor._struct.paths.lists import explode, filter_by, flatten, local_index, num, slice_
 from extensor._struct.paths.move import broadcast, promote, promote_and_broadcast, reroot
-from extensor._struct.paths.nulls import (
-    drop_null,
-    fill_null,
-    firsts,
-    has,
-    is_null,
-    pad,
-    singletons,
-)
+from extensor._struct.paths.nulls import drop_null, fill_null, firsts, has, is_null, pad, singletons
 from extensor._struct.paths.order import argmax, argmin, argsort, sort, unique
 from extensor._struct.paths.to_static import num_cut
 from extensor._struct.zipped import zip_ as _zip

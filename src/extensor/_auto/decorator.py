@@ -21,13 +21,7 @@ from extensor import _tf
 from extensor._auto.constructor import Constructor
 from extensor._auto.spec import AutoSpec, not_decorated
 from extensor._lookup import full_name
-from extensor._tf import (
-    CompositeTensor,
-    admit,
-    refuse,
-    registered_spec,
-    replace_registration,
-)
+from extensor._tf import CompositeTensor, admit, refuse, registered_spec, replace_registration
 from extensor._tf._tf_nest import composite_first
 from extensor._tf._tf_probability import is_deferred
 from extensor._typing import Value

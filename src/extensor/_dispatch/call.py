@@ -179,11 +179,7 @@ def _not_overridden(args: Arguments, kwargs: Keywords) -> object:
 
 
 def _answer(
-    operation: Operation,
-    plain: Function,
-    given: Arguments,
-    args: Arguments,
-    kwargs: Keywords,
+    operation: Operation, plain: Function, given: Arguments, args: Arguments, kwargs: Keywords
 ) -> Value:
     """Returns the result of the first type that handles the call.
 
@@ -236,11 +232,7 @@ def _kinds(tensors: Iterable[object]) -> list[type]:
 
 
 def _declined(
-    operation: Operation,
-    plain: Function,
-    declined: list[str],
-    args: Arguments,
-    kwargs: Keywords,
+    operation: Operation, plain: Function, declined: list[str], args: Arguments, kwargs: Keywords
 ) -> Value:
     """Returns the result of the operation itself, after all types declined."""
     indexed = id(args[0]) if args and operation.function is tf.__operators__.getitem else None

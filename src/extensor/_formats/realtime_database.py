@@ -22,13 +22,7 @@ from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-from extensor.errors import (
-    DTypeError,
-    FieldError,
-    NullError,
-    StructureError,
-    UnsupportedTypeError,
-)
+from extensor.errors import DTypeError, FieldError, NullError, StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from firebase_admin import db

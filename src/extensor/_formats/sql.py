@@ -251,9 +251,7 @@ def _read_duckdb(
 
 
 def _read_adbc(
-    query: str,
-    connection: dbapi.Connection,
-    params: Sequence[Any] | Mapping[str, Any] | None,
+    query: str, connection: dbapi.Connection, params: Sequence[Any] | Mapping[str, Any] | None
 ) -> Iterator[Any]:
     with connection.cursor() as cursor:
         arrays: list[str] = []

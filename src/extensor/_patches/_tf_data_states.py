@@ -89,10 +89,7 @@ def convert_legacy_structure(
     probe="windows",
 )
 def window(
-    input_dataset: tf.data.Dataset,
-    *args: Any,
-    plain: Callable[..., tf.data.Dataset],
-    **kwargs: Any,
+    input_dataset: tf.data.Dataset, *args: Any, plain: Callable[..., tf.data.Dataset], **kwargs: Any
 ) -> tf.data.Dataset:
     """Calls TensorFlow's function with each extension value in an Optional."""
     is_ours = tf.nest.map_structure(describes_extension, input_dataset.element_spec)

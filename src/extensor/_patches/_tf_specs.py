@@ -32,10 +32,7 @@ def is_compatible_with(
     probe="stand_in_supertype",
 )
 def most_specific_common_supertype(
-    self: tf.TypeSpec,
-    others: Sequence[tf.TypeSpec],
-    *,
-    plain: Callable[..., tf.TypeSpec | None],
+    self: tf.TypeSpec, others: Sequence[tf.TypeSpec], *, plain: Callable[..., tf.TypeSpec | None]
 ) -> tf.TypeSpec | None:
     """Calls TensorFlow's method with the specs that stand-ins replace."""
     return plain(self, list(map(plain_spec, others)))

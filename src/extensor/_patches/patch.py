@@ -60,12 +60,7 @@ class Patch:
 
 
 def replaces(
-    target: str,
-    *,
-    reason: str,
-    probe: str,
-    table: list[Patch],
-    versions: tuple[str, ...],
+    target: str, *, reason: str, probe: str, table: list[Patch], versions: tuple[str, ...]
 ) -> Callable[[_F], _F]:
     """Registers a patch; the decorated function takes the original and returns the replacement.
 

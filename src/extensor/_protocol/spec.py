@@ -20,13 +20,7 @@ from extensor._protocol.casting import (
 from extensor._protocol.component_error import does_not_stack, mismatch
 from extensor._protocol.registry import redefines
 from extensor._protocol.symbolic import is_symbolic
-from extensor._tf import (
-    BatchableTypeSpec,
-    CompositeTensor,
-    is_refused,
-    nan_equal_to_itself,
-    refuse,
-)
+from extensor._tf import BatchableTypeSpec, CompositeTensor, is_refused, nan_equal_to_itself, refuse
 from extensor._typing import Nest, Value
 from extensor.errors import AbstractMethodError, DTypeError, ProtocolError
 

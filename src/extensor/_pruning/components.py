@@ -123,9 +123,7 @@ def with_blanks(
     given = {
         part.steps: tensor
         for part, tensor in zip(
-            components(narrow_spec),
-            tf.nest.flatten(narrow, expand_composites=True),
-            strict=True,
+            components(narrow_spec), tf.nest.flatten(narrow, expand_composites=True), strict=True
         )
     }
     counts = _counts(components(narrow_spec), given)

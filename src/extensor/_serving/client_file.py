@@ -81,10 +81,7 @@ def client_description(client: Client) -> dict[str, Any]:
         RegistrationError: If a spec has no registered name (also a ValueError).
     """
     sides = {
-        side: {
-            "tensors": _tensors_of(layout),
-            "structure": structure_to_json(layout.structure),
-        }
+        side: {"tensors": _tensors_of(layout), "structure": structure_to_json(layout.structure)}
         for side, layout in (("inputs", client.inputs), ("outputs", client.outputs))
     }
     return {

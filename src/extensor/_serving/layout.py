@@ -26,13 +26,7 @@ from extensor._struct.component import components
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import VariableSpec
 from extensor._typing import Nest
-from extensor.errors import (
-    DTypeError,
-    FieldError,
-    NullError,
-    StructureError,
-    UnsupportedTypeError,
-)
+from extensor.errors import DTypeError, FieldError, NullError, StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from extensor._path import PathLike

@@ -71,10 +71,7 @@ def _by_names(records: StructuredTensor, defaults: Mapping[Any, Any]) -> dict[tu
 
 
 def _filled(
-    flat: Any,
-    numbers: tf.RaggedTensor,
-    defaults: dict[Any, Any],
-    at: tuple[str, ...],
+    flat: Any, numbers: tf.RaggedTensor, defaults: dict[Any, Any], at: tuple[str, ...]
 ) -> DenseStructuredTensor:
     """Returns records in one dimension, in rows of one length, filled with default values.
 

@@ -84,10 +84,7 @@ class Law:
 
 
 def law(
-    name: str,
-    *needs: str,
-    fix: str,
-    applies: Callable[[Subject], bool] = lambda subject: True,
+    name: str, *needs: str, fix: str, applies: Callable[[Subject], bool] = lambda subject: True
 ) -> Callable[[Callable[[Subject], None]], Law]:
     """Returns a decorator that registers a function as a law; its docstring is the statement.
 

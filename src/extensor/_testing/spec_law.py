@@ -27,10 +27,7 @@ _COMPATIBLE = "Remove is_compatible_with: the default uses serialize()."
 _MERGE = "Remove most_specific_compatible_type: the default uses serialize()."
 
 
-@law(
-    "spec-has-repr",
-    fix="Remove __repr__, or show only what the constructor stores.",
-)
+@law("spec-has-repr", fix="Remove __repr__, or show only what the constructor stores.")
 def spec_has_repr(subject: Subject) -> None:
     """The repr of a spec returns a string."""
     for spec in subject.specs:

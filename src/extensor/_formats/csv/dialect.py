@@ -38,10 +38,7 @@ class Dialect(NamedTuple):
 
 
 def dialect_of(
-    delimiter: str | None,
-    names: Iterable[str] | None,
-    null_values: Iterable[str],
-    encoding: str,
+    delimiter: str | None, names: Iterable[str] | None, null_values: Iterable[str], encoding: str
 ) -> Dialect:
     """Returns the checked arguments of a function that reads CSV.
 

@@ -26,12 +26,7 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-from extensor.errors import (
-    DTypeError,
-    ExtensorError,
-    StructureError,
-    UnsupportedTypeError,
-)
+from extensor.errors import DTypeError, ExtensorError, StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     import pandas as pd

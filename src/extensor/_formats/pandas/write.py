@@ -15,19 +15,11 @@ from extensor._arrow.selection import take_places
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
-from extensor._formats.pandas.known import (
-    INDEX,
-    decoded_label,
-    default_dtype,
-    known_of,
-)
+from extensor._formats.pandas.known import INDEX, decoded_label, default_dtype, known_of
 from extensor._formats.pandas.levels import Splits, positions_in, runs_of, splits_of
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import (
-    DTypeError,
-    StructureError,
-)
+from extensor.errors import DTypeError, StructureError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,11 +296,7 @@ def _is_held(array: pa.Array) -> bool:
     return not is_object or count > 0
 
 
-_OBJECTS = (
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_date32,
-)
+_OBJECTS = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_date32)
 _ITEMS = (
     pa.types.is_integer,
     pa.types.is_floating,

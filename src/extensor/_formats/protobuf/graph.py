@@ -276,9 +276,7 @@ def _unpadded(field: MessageField, values: tf.Tensor, counts: tf.Tensor) -> tf.T
     if isinstance(field.type, Scalar):
         return values[:, 0]
     return tf.cond(
-        tf.shape(values)[1] > 1,
-        lambda: tf.strings.reduce_join(values, 1),
-        lambda: values[:, 0],
+        tf.shape(values)[1] > 1, lambda: tf.strings.reduce_join(values, 1), lambda: values[:, 0]
     )
 
 

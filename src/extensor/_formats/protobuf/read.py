@@ -17,12 +17,7 @@ from google.protobuf.descriptor import Descriptor
 
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.wanted_table import WantedTable
-from extensor._formats.protobuf.columns import (
-    BadMessageError,
-    SplitError,
-    first_bad,
-    read_table,
-)
+from extensor._formats.protobuf.columns import BadMessageError, SplitError, first_bad, read_table
 from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions, record_of
 from extensor._formats.protobuf.fields import Count, Record, records_of
 from extensor._formats.protobuf.graph import GraphReader

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import (
-    DescriptorProto,
-    FileDescriptorProto,
-    FileDescriptorSet,
-)
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._formats.protobuf.fields import (

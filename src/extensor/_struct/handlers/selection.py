@@ -100,10 +100,7 @@ def gather_nd(
 
 @implements_for_records(tf.boolean_mask)
 def boolean_mask(
-    tensor: StructuredTensor,
-    mask: Any,
-    axis: TensorLike | None = None,
-    *_: object,
+    tensor: StructuredTensor, mask: Any, axis: TensorLike | None = None, *_: object
 ) -> StructuredTensor:
     """Returns the records for which `mask` is True."""
     if isinstance(mask, StructuredTensor):

@@ -35,11 +35,7 @@ positions_exist = _PAIRS.check_positions
 
 
 def numbers(
-    source: Array,
-    target: Array,
-    num_sources: Array,
-    num_targets: Array,
-    num_pairs: Array,
+    source: Array, target: Array, num_sources: Array, num_targets: Array, num_pairs: Array
 ) -> None:
     """Raises StructureError unless all positions exist and the pairs are sorted."""
     _PAIRS.check_numbers(source, target, sources=num_sources, targets=num_targets, pairs=num_pairs)

@@ -182,12 +182,7 @@ _REDUCIBLE = {
 }
 
 
-def reduce(
-    matrix: CSRSparseTensor,
-    reduction: str,
-    axis: Axes,
-    keepdims: bool,
-) -> tf.Tensor:
+def reduce(matrix: CSRSparseTensor, reduction: str, axis: Axes, keepdims: bool) -> tf.Tensor:
     """Returns the dense sum, mean, maximum or minimum along `axis`; zeros count."""
     path = f"reduce_{reduction}"
     axes = _axes(axis, matrix.shape.rank, path)

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from extensor.authoring import (
-    array_over,
-    integers,
-    row_ids,
-    sizes_of,
-    tensor_over,
-)
+from extensor.authoring import array_over, integers, row_ids, sizes_of, tensor_over
 from extensor.errors import DTypeError, MissingDependencyError, StructureError
 
 if TYPE_CHECKING:

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from extensor.authoring import (
-    box_rows,
-    boxed_rows_specs,
-    expect_unstacks,
-    sizes_of,
-    unbox_rows,
-)
+from extensor.authoring import box_rows, boxed_rows_specs, expect_unstacks, sizes_of, unbox_rows
 from extensor.errors import StructureError
 from extensor.typing import DTypeLike, ShapeLike
 

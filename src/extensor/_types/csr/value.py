@@ -159,10 +159,7 @@ class CSRSparseTensor(OperatorsMixin):
 
     @classmethod
     def from_sparse(
-        cls,
-        sparse: tf.SparseTensor,
-        row_splits_dtype: tf.DType = tf.int64,
-        validate: bool = False,
+        cls, sparse: tf.SparseTensor, row_splits_dtype: tf.DType = tf.int64, validate: bool = False
     ) -> CSRSparseTensor:
         """Returns a `tf.SparseTensor` converted to compressed sparse rows.
 

@@ -63,12 +63,7 @@ def _rows(count: int) -> str:
     return f"{count} row" if count == 1 else f"{count} rows"
 
 
-def numbers(
-    source: Array,
-    target: Array,
-    num_nodes: Array,
-    num_edges: Array,
-) -> None:
+def numbers(source: Array, target: Array, num_nodes: Array, num_edges: Array) -> None:
     """Raises StructureError unless each edge connects nodes of its own graph."""
     _EDGES.check_numbers(source, target, nodes=num_nodes, edges=num_edges)
 

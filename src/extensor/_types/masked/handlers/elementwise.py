@@ -37,9 +37,7 @@ _HARMLESS = frozenset(
 )
 # These fail if a divisor is zero or an exponent is negative.
 _FAIL_ON_INTEGERS = frozenset(
-    [
-        *(tf.math.floordiv, tf.math.floormod, tf.truncatediv, tf.truncatemod, tf.pow),
-    ]
+    [*(tf.math.floordiv, tf.math.floormod, tf.truncatediv, tf.truncatemod, tf.pow)]
 )
 # 0.5 is in the domain of all operations but these.
 _SAFE = 0.5
