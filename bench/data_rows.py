@@ -58,6 +58,14 @@ def rows() -> list[Row]:
         ),
         *(
             Row(
+                f"Rest of an epoch of {_LARGE:,} records{name}, by 3 shards after 4, vs by 4 again",
+                Within(1.05),
+                functools.partial(_resumed, shuffle=shuffle),
+            )
+            for name, shuffle in (("", None), (", shuffled", xt.data.Shuffle(0, 2048)))
+        ),
+        *(
+            Row(
                 f"Stream of {_LARGE:,} records in the graph by {how}, batches of {size:,}, "
                 "vs pq.read_table and one from_arrow, CPU time",
                 Within(1.4),
@@ -119,6 +127,30 @@ def _tfrecord(folder: Path) -> tuple[Call, Call]:
     examples = folder / "recipes.tfrecord"
     peers.write_tfrecord(recipe.recipes(_RECIPES), examples)
     return _passes(xt.data.parquet(path, 2048)), peers.read_tfrecord(examples)
+
+
+def _resumed(folder: Path, shuffle: xt.data.Shuffle | None) -> tuple[Call, Call]:
+    path = folder / "groups.parquet"
+    if not path.exists():
+        pq.write_table(pq.read_table(_file(folder, _LARGE)), path, _BATCH)
+
+    def shards(count: int, state: Any = None) -> list[Any]:
+        return [
+            xt.data.parquet(path, 256, shuffle=shuffle, shard=(i, count), state=state)
+            for i in range(count)
+        ]
+
+    states = [
+        xt.data.state(shard, steps)
+        for shard, steps in zip(shards(4), (180, 200, 190, 170), strict=True)
+    ]
+
+    def rest(count: int) -> None:
+        for shard in shards(count, states):
+            for _ in shard:
+                pass
+
+    return functools.partial(rest, 3), functools.partial(rest, 4)
 
 
 def _from_generator(folder: Path) -> tuple[Call, Call]:

@@ -1,6 +1,10 @@
 """xt.keras.callbacks.BackupAndRestore: batches are counted, and wrong uses are named."""
 
+import contextlib
+import itertools
 import json
+import shutil
+from collections import Counter
 
 import keras
 import pyarrow as pa
@@ -138,3 +142,102 @@ def test_wrong_uses_are_errors(train, tmp_path):
     callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train)
     with pytest.raises(errors.StructureError, match="Call the model on a batch before fit"):
         unbuilt.fit(train, callbacks=[callback], shuffle=False, verbose=0)
+
+
+class Recorder(keras.Sequential):
+    """Remembers the records with which it was trained."""
+
+    def train_step(self, data):
+        self.trained.extend(int(x) for x in data[0].numpy().ravel())
+        return super().train_step(data)
+
+
+def worker(path, backup, index, count, steps=None, epochs=2, **options):
+    """Returns a model that one of several workers trained, until it was interrupted."""
+    train = xt.data.parquet(path, 3, shuffle=xt.data.Shuffle(2, 12), shard=(index, count))
+    train = train.map(lambda r: (r["x"][:, None], r["x"][:, None]))
+    made = Recorder([keras.Input([1]), keras.layers.Dense(1, kernel_initializer="ones")])
+    made.compile(keras.optimizers.SGD(1e-7), "mse", run_eagerly=True)
+    made.trained = []
+    callbacks = [xt.keras.callbacks.BackupAndRestore(backup, train, 1, **options)]
+    if steps is not None:
+        callbacks.append(Stop(steps))
+    with contextlib.suppress(InterruptedError):
+        made.fit(train, epochs=epochs, shuffle=False, verbose=0, callbacks=callbacks)
+    return made
+
+
+@pytest.fixture
+def floats(tmp_path):
+    table = pa.table({"x": pa.array(range(150), pa.float32())})
+    pq.write_table(table, tmp_path / "it.parquet", row_group_size=5)
+    return tmp_path / "it.parquet"
+
+
+@pytest.mark.parametrize("steps", [(3, 2), (12, 1), (15, 8)])
+@pytest.mark.parametrize("counts", [(4, 3, 2), (1, 3, 4), (3, 1, 5)])
+def test_another_number_of_workers_trains_with_each_record_once(floats, tmp_path, counts, steps):
+    backup, trained, weights = tmp_path / "backup", [], []
+    for count, stop in zip(counts, (*steps, None), strict=True):
+        models = [worker(floats, backup, i, count, stop) for i in range(count)]
+        for made in models:
+            trained += made.trained
+        weights.append(models[0].get_weights())
+    assert Counter(trained) == dict.fromkeys(range(150), 2)
+    assert not backup.exists()
+    again = worker(floats, backup, 0, 2, 0)
+    assert weights[-1] != again.get_weights()
+
+
+def test_the_workers_begin_with_the_weights_of_worker_0(floats, tmp_path):
+    models = [worker(floats, tmp_path / "backup", i, 3, 4) for i in range(3)]
+    assert models[0].get_weights() != models[1].get_weights()
+    for index in range(2):
+        made = worker(floats, tmp_path / "backup", index, 2, epochs=0)
+        assert made.get_weights() == models[0].get_weights()
+
+
+def test_workers_go_on_from_the_last_step_that_all_have_saved(floats, tmp_path):
+    backup = tmp_path / "backup"
+    stopped = [worker(floats, backup, i, 3, stop).trained for i, stop in enumerate((4, 3, 4))]
+    kept = [trained[: 3 * 3] for trained in stopped]
+    for count in (3, 2):
+        copied = tmp_path / f"copy{count}"
+        shutil.copytree(backup, copied)
+        rest = [worker(floats, copied, i, count).trained for i in range(count)]
+        assert Counter(itertools.chain(*kept, *rest)) == dict.fromkeys(range(150), 2)
+
+
+def test_a_worker_that_is_done_waits_for_the_others(floats, tmp_path):
+    backup = tmp_path / "backup"
+    trained = worker(floats, backup, 0, 2).trained + worker(floats, backup, 1, 2, 7).trained
+    for index in range(3):
+        trained += worker(floats, backup, index, 3).trained
+    assert Counter(trained) == dict.fromkeys(range(150), 2)
+    assert not backup.exists()
+
+
+def test_the_backups_of_a_run_stay_until_all_workers_of_the_next_have_saved(floats, tmp_path):
+    backup = tmp_path / "backup"
+    before = [worker(floats, backup, i, 2, 3).trained for i in range(2)]
+    worker(floats, backup, 0, 3, 2)  # the others die before they save
+    rest = [worker(floats, backup, i, 4).trained for i in range(4)]
+    assert Counter(itertools.chain(*before, *rest)) == dict.fromkeys(range(150), 2)
+
+
+def test_a_missing_backup_of_a_worker_is_an_error(floats, tmp_path):
+    for index in (0, 2):
+        worker(floats, tmp_path / "backup", index, 4, 2)
+    text = "backups of all 4 workers.*none of worker 1, 3"
+    with pytest.raises(errors.StructureError, match=text):
+        worker(floats, tmp_path / "backup", 0, 3)
+    worker(floats, tmp_path / "backup", 1, 4, 1)  # the first time that it begins
+
+
+def test_each_worker_may_have_a_folder_of_its_own(floats, tmp_path):
+    trained = []
+    for index in range(2):
+        for steps in (4, None):
+            trained += worker(floats, tmp_path / f"{index}", index, 2, steps).trained
+        assert not (tmp_path / f"{index}").exists()
+    assert Counter(trained) == dict.fromkeys(range(150), 2)

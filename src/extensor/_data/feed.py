@@ -80,7 +80,8 @@ class FileFeed(Feed):
         """The number of batches in the dataset, if it is known."""
         # From within an epoch, the first pass is shorter than the others. A service gives a trainer
         # the batches of all its workers.
-        is_known = self.plan.position.next[1] == 0 and not self.plan.by_service
+        position = self.plan.position
+        is_known = not (position.next[1] or position.earlier_runs or self.plan.by_service)
         return self.plan.steps * self.plan.epochs if is_known else None
 
     def with_fields(self, fields: FieldsUsed) -> FileFeed:
@@ -112,48 +113,40 @@ class Pass(ReadAhead):
         self._plan = feed.plan
         self._epoch = epoch
         self._step = step
-        self._rows: _Rows | None = None
-        self._tail: tuple[int, int, pa.Table] | None = None  # epoch, number of the first record
-        # What fetches the windows of an epoch from one on, in this order.
-        self._windows: tuple[int, int, FetchAhead | None] | None = None
+        self._records: _Records | None = None
 
     def _close_source(self) -> None:
-        rows, self._rows, self._tail = self._rows, None, None
-        if rows is not None:
-            rows.close()
-        self._close_windows()
-
-    def _close_windows(self) -> None:
-        windows, self._windows = self._windows, None
-        if windows is not None and windows[2] is not None:
-            windows[2].close()
+        records, self._records = self._records, None
+        if records is not None:
+            records.close()
 
     def _read(self, number: int) -> tf.data.Dataset:
         plan = self._plan
         if number < plan.parts * plan.epochs:
             return self._batches(*divmod(number, plan.parts))
         # A part of its own, so that it is known when it is asked for.
-        return self._between(plan.epochs - 1, (plan.steps - 1) * plan.batch_size, plan.end)
+        last = plan.epochs - 1
+        end, steps = plan.end_of(self._epoch + last), plan.steps_of(self._epoch + last)
+        return self._between(last, (steps - 1) * plan.batch_size, end)
 
     def _batches(self, epoch: int, part: int) -> tf.data.Dataset:
         plan, size = self._plan, self._plan.batch_size
-        bounds = plan.bounds(self._epoch + epoch)
-        end = plan.end if part == plan.parts - 1 else int(bounds[part + 1]) // size * size
+        number = self._epoch + epoch
+        bounds, end = plan.bounds(number), plan.end_of(number)
+        if part < plan.parts - 1:
+            end = int(bounds[part + 1]) // size * size
         if epoch == plan.epochs - 1:
-            end = min(end, (plan.steps - 1) * size)
+            end = min(end, (plan.steps_of(number) - 1) * size)
         return self._between(epoch, int(bounds[part]) // size * size, end)
 
     def _between(self, epoch: int, begin: int, end: int) -> tf.data.Dataset:
         """Returns the batches of an epoch from one record to another."""
         plan, size = self._plan, self._plan.batch_size
-        begin = max(begin, (self._step - epoch * plan.steps) * size)
+        begin = max(begin, (self._step - plan.steps_before(self._epoch, epoch)) * size)
         if begin >= end:
             return empty_dataset()
         epoch += self._epoch
-        if plan.shuffle is None:
-            table = self._in_order(epoch, begin, end)
-        else:
-            table = self._shuffled(epoch, begin, end)
+        table = self._taken(epoch, begin, end)
         full = (end - begin) // size * size
         place = functools.partial(plan.place, epoch)
         made: list[tf.data.Dataset] = []
@@ -164,14 +157,59 @@ class Pass(ReadAhead):
             made.append(self._feed.conversion.batches(rest, count, begin + full, place))
         return concatenate(made)
 
+    def _taken(self, epoch: int, begin: int, end: int) -> pa.Table:
+        """Returns the records of an epoch from one to another."""
+        rest = self._plan.rest(epoch)
+        spans = [(self._plan, begin, end)] if rest is None else rest.between(begin, end)
+        tables: list[pa.Table] = []
+        for plan, first, last in spans:
+            if self._records is None or self._records.plan is not plan:
+                self._close_source()
+                self._records = _Records(plan)
+            tables.append(self._records.between(epoch, first, last))
+        return tables[0] if len(tables) == 1 else _concatenated(tables)
+
+
+class _Records:
+    """The records of whole epochs of a plan; those that were read and not taken are kept.
+
+    Args:
+        plan: The plan.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._rows: _Rows | None = None
+        self._tail: tuple[int, int, pa.Table] | None = None  # epoch, number of the first record
+        # What fetches the windows of an epoch from one on, in this order.
+        self._windows: tuple[int, int, FetchAhead | None] | None = None
+
+    def close(self) -> None:
+        """Closes the file."""
+        rows, self._rows, self._tail = self._rows, None, None
+        if rows is not None:
+            rows.close()
+        self._close_windows()
+
+    def _close_windows(self) -> None:
+        windows, self._windows = self._windows, None
+        if windows is not None and windows[2] is not None:
+            windows[2].close()
+
+    def between(self, epoch: int, begin: int, end: int) -> pa.Table:
+        """Returns the records of an epoch from one to another."""
+        if self.plan.shuffle is None:
+            return self._in_order(epoch, begin, end)
+        return self._shuffled(epoch, begin, end)
+
     def _in_order(self, epoch: int, begin: int, end: int) -> pa.Table:
         rows, self._rows = self._rows, None
         if rows is None or not rows.can_reach(epoch, begin):
             if rows is not None:
                 rows.close()
-            rows = _Rows(self._plan, epoch, begin)
+            rows = _Rows(self.plan, epoch, begin)
         table = rows.take(begin, end)
-        if end < self._plan.end:
+        if end < self.plan.end:
             self._rows = rows
         else:
             rows.close()
@@ -179,7 +217,7 @@ class Pass(ReadAhead):
 
     def _shuffled(self, epoch: int, begin: int, end: int) -> pa.Table:
         """Returns records of an epoch, and keeps those of the last window that come after them."""
-        plan, bounds = self._plan, self._plan.bounds(epoch)
+        plan, bounds = self.plan, self.plan.bounds(epoch)
         tables: list[pa.Table] = []
         position = begin
         tail, self._tail = self._tail, None
@@ -192,9 +230,7 @@ class Pass(ReadAhead):
             tables.append(rows_after(table, max(0, position - int(bounds[window]))))
             window += 1
             position = int(bounds[window])
-        # Not concat_tables, which loses the number of records without fields.
-        pieces = [batch for table in tables for batch in table.to_batches()]
-        table = pa.Table.from_batches(pieces, plan.source.schema)
+        table = _concatenated(tables)
         if end - begin < table.num_rows:
             # A copy, because a slice keeps the memory of the whole.
             rest = rows_after(table, end - begin)
@@ -205,14 +241,21 @@ class Pass(ReadAhead):
         """Returns the records of a window, and fetches those after it meanwhile."""
         if self._windows is None or self._windows[:2] != (epoch, window):
             self._close_windows()
-            ahead = self._plan.ahead(self._plan.groups_from(epoch, window))
+            ahead = self.plan.ahead(self.plan.groups_from(epoch, window))
         else:
             ahead = self._windows[2]
-        table = self._plan.window(epoch, window, ahead)
+        table = self.plan.window(epoch, window, ahead)
         self._windows = epoch, window + 1, ahead
-        if window + 1 == self._plan.parts:
+        if window + 1 == self.plan.parts:
             self._close_windows()
         return table
+
+
+def _concatenated(tables: list[pa.Table]) -> pa.Table:
+    """Returns at least one table as one."""
+    # Not concat_tables, which loses the number of records without fields.
+    pieces = [batch for table in tables for batch in table.to_batches()]
+    return pa.Table.from_batches(pieces, tables[0].schema)
 
 
 class _Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
@@ -39,7 +39,7 @@ def arrow(
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
-    state: dict[str, Any] | None = None,
+    state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     *,
     read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
@@ -71,7 +71,9 @@ def arrow(
             once, and each reads its own groups of records only, such as row groups. "service" if
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins, from `xt.data.state`.
+        state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
+            earlier run, as a list, if the number of shards is another now: the shards divide what
+            those had not read.
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
@@ -110,7 +112,7 @@ def csv(
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
-    state: dict[str, Any] | None = None,
+    state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     *,
     delimiter: str | None = None,
     names: Iterable[str] | None = None,
@@ -146,7 +148,9 @@ def csv(
             once, and each reads its own groups of records only, such as row groups. "service" if
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins, from `xt.data.state`.
+        state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
+            earlier run, as a list, if the number of shards is another now: the shards divide what
+            those had not read.
         delimiter: The character between values. Default: a comma, and a tab in `.tsv` files.
         names: The names of the fields, if the files have no line with them.
         null_values: The texts without quotes that are nulls, such as `["", "NA"]`. Default: only
@@ -192,7 +196,7 @@ def json(
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
-    state: dict[str, Any] | None = None,
+    state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     *,
     read_ahead: int = READ_AHEAD,
 ) -> tf.data.Dataset:
@@ -224,7 +228,9 @@ def json(
             once, and each reads its own groups of records only, such as row groups. "service" if
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins, from `xt.data.state`.
+        state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
+            earlier run, as a list, if the number of shards is another now: the shards divide what
+            those had not read.
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
@@ -264,7 +270,7 @@ def parquet(
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
-    state: dict[str, Any] | None = None,
+    state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     *,
     filters: pc.Expression | list[Any] | None = None,
     read_ahead: int = READ_AHEAD,
@@ -296,7 +302,9 @@ def parquet(
             once, and each reads its own groups of records only, such as row groups. "service" if
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins, from `xt.data.state`.
+        state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
+            earlier run, as a list, if the number of shards is another now: the shards divide what
+            those had not read.
         filters: The condition for records, as in `read_parquet`. Row groups that cannot have such
             records are not read. The columns of the condition are read once more first, to count
             the records.
@@ -343,7 +351,7 @@ def proto(
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
-    state: dict[str, Any] | None = None,
+    state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     max_depth: int | None = None,
     *,
     read_ahead: int = READ_AHEAD,
@@ -376,7 +384,9 @@ def proto(
             once, and each reads its own groups of records only, such as row groups. "service" if
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins, from `xt.data.state`.
+        state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
+            earlier run, as a list, if the number of shards is another now: the shards divide what
+            those had not read.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
             is an error. Needed for recursive types without `columns`.
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
@@ -432,7 +442,7 @@ def tfrecord(
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
-    state: dict[str, Any] | None = None,
+    state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
     message: str | None = None,
@@ -464,7 +474,9 @@ def tfrecord(
             once, and each reads its own groups of records only, such as row groups. "service" if
             the workers of a tf.data service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins, from `xt.data.state`.
+        state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
+            earlier run, as a list, if the number of shards is another now: the shards divide what
+            those had not read.
         keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
             that have other names than their fields. It needs a schema.
         context: The paths of the lists that are features of the context of a SequenceExample.

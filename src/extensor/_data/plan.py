@@ -7,13 +7,14 @@ and any part can be loaded without the parts before it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import map_schema, without_dictionaries
+from extensor._data.earlier_runs import Batching, EarlierRuns, Span, rest_of
 from extensor._data.position import Passes, Positioned
 from extensor._files.ranges import FetchAhead
 from extensor._streams.source import Source
@@ -22,6 +23,35 @@ from extensor._streams.source import Source
 # part has at least one batch.
 PART_ROWS = 1 << 16
 PART_BYTES = 1 << 23
+
+
+class RestOfEpoch:
+    """The records of an epoch that earlier runs left to a shard, in their order.
+
+    Args:
+        plan: The plan of the shard.
+        shards: The number of shards of the first run.
+        spans: The records of these shards.
+    """
+
+    def __init__(self, plan: Plan, shards: int, spans: Sequence[Span]) -> None:
+        plans = {index: plan.of_shard(index, shards) for index in {span.shard for span in spans}}
+        self._spans = [(plans[span.shard], span) for span in spans]
+        ends = np.cumsum([0, *(span.end - span.begin for span in spans)])
+        self.end, self._ends = int(ends[-1]), ends
+        self.steps: int = plan.batching.steps(self.end)
+        # As many parts as whole epochs have: the graph of a dataset has one number of parts.
+        numbers = np.arange(plan.parts + 1) * self.steps // max(1, plan.parts)
+        self.bounds = np.minimum(numbers * plan.batch_size, self.end)
+
+    def between(self, begin: int, end: int) -> Iterator[tuple[Plan, int, int]]:
+        """Yields plans of which the records come, and the numbers of the records there."""
+        at = max(0, int(np.searchsorted(self._ends, begin, "right")) - 1)
+        for (plan, span), first in zip(self._spans[at:], self._ends[at:].tolist(), strict=False):
+            if first >= end:
+                return
+            moved = span.begin - first
+            yield plan, max(span.begin, begin + moved), min(span.end, end + moved)
 
 
 class Plan(Positioned):
@@ -39,12 +69,14 @@ class Plan(Positioned):
         self.source = source
         self.by_service = isinstance(passes.shard, str) and passes.shard == "service"
         super().__init__(passes._replace(shard=None) if self.by_service else passes)
+        self.batching = Batching(self.batch_size, self.drop_remainder)
         index, count = self.shard
         chosen = np.arange(len(source.rows))[index::count]
         self.groups = chosen[source.rows[chosen] > 0]
         rows = source.rows[self.groups]
         self.num_rows = int(rows.sum())
         self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
+        self._rests: tuple[EarlierRuns, dict[int, RestOfEpoch | None]] = (), {}
         if self.shuffle is None:
             nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
             self._ends = np.cumsum(rows)
@@ -69,7 +101,23 @@ class Plan(Positioned):
 
     def bounds(self, epoch: int) -> np.ndarray[Any, Any]:
         """Returns the numbers of the records of an epoch with which its parts begin and end."""
+        if (rest := self.rest(epoch)) is not None:
+            return rest.bounds
         return self._bounds if self.shuffle is None else self._windows(epoch)[1]
+
+    def rest(self, epoch: int) -> RestOfEpoch | None:
+        """Returns what earlier runs left of an epoch; None if they have read nothing of it."""
+        runs, known = self._rests
+        if runs is not self.position.earlier_runs:
+            runs, known = self._rests = self.position.earlier_runs, {}
+        if runs and epoch not in known:
+            found = rest_of(runs, epoch, self.shard[1], self.rows_of_shards, self.batching)
+            known[epoch] = found and RestOfEpoch(self, found[0], found[1][self.shard[0]])
+        return known.get(epoch)
+
+    def of_shard(self, index: int, count: int) -> Plan:
+        """Returns the plan of another shard, of whole epochs."""
+        return Plan(self.source, self.passes._replace(shard=(index, count)))
 
     def _windows(self, epoch: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Returns the groups in the order of an epoch, and the bounds of its windows."""
@@ -136,6 +184,9 @@ class Plan(Positioned):
 
     def place(self, epoch: int, position: int) -> str:
         """Returns where a record of an epoch is: its file, row group and number in it."""
+        if (rest := self.rest(epoch)) is not None:
+            plan, own, _ = next(rest.between(position, position + 1))
+            return plan.place(epoch, own)
         if self.shuffle is None:
             groups, row = self.rows_from(position)
             return f"{self.source.place(groups[0])}, record {row}"
@@ -152,8 +203,7 @@ class Plan(Positioned):
     @property
     def steps(self) -> int:
         """The number of batches in an epoch."""
-        full, rest = divmod(self.num_rows, self.batch_size)
-        return full if self.drop_remainder or not rest else full + 1
+        return self.batching.steps(self.num_rows)
 
     @property
     def end(self) -> int:
@@ -163,9 +213,31 @@ class Plan(Positioned):
     @property
     def steps_per_shard(self) -> int:
         """The number of batches that every shard has at least."""
-        count, size = self.shard[1], self.batch_size
-        rows = [int(self.source.rows[i::count].sum()) for i in range(count)]
-        return min(n // size if self.drop_remainder else -(-n // size) for n in rows)
+        return int(self.batching.steps(self.rows_of_shards(self.shard[1])).min())
+
+    def rows_of_shards(self, count: int) -> np.ndarray[Any, Any]:
+        """Returns the number of records of each of so many shards."""
+        rows = self.source.rows
+        return np.array([rows[i::count].sum() for i in range(count)])
+
+    def steps_of(self, epoch: int) -> int:
+        """Returns the number of batches in an epoch."""
+        rest = self.rest(epoch)
+        return self.steps if rest is None else rest.steps
+
+    def steps_of_shards(self, epoch: int, count: int) -> list[int]:
+        """Returns the number of batches in an epoch of each of so many shards."""
+        runs = self.position.earlier_runs
+        found = rest_of(runs, epoch, count, self.rows_of_shards, self.batching)
+        rows = self.rows_of_shards(count)
+        if found is not None:
+            rows = np.array([sum(end - begin for _, begin, end in spans) for spans in found[1]])
+        return self.batching.steps(rows).tolist()
+
+    def end_of(self, epoch: int) -> int:
+        """Returns the number of the records in the batches of an epoch."""
+        rest = self.rest(epoch)
+        return self.end if rest is None else rest.end
 
     def identity(self) -> object:
         """Returns what differs between sources, as data that JSON can represent."""

@@ -8,14 +8,22 @@ import hashlib
 import json
 import numbers
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from extensor.errors import DTypeError, FormatError, RowError, StructureError
-
-_VERSION = 1
+from extensor._data.earlier_runs import EarlierRun, EarlierRuns, Place, runs_from, text_of
+from extensor._data.given_state import (
+    VERSION,
+    VERSION_OF_REST,
+    State,
+    checked_state,
+    checked_states,
+    runs_in,
+    wrong_place,
+)
+from extensor.errors import DTypeError, RowError, StructureError
 
 # So that the number of batches of a pass fits int64.
 _LIMIT = 1 << 31
@@ -51,7 +59,7 @@ class Passes(NamedTuple):
         shuffle: How to shuffle; None for the order of the source.
         shard: The number of this shard, and the number of shards; None for one shard.
         epochs: The number of epochs in a pass.
-        state: Where the first pass begins.
+        state: Where the first pass begins: a state, or those of all shards of an earlier run.
     """
 
     batch_size: int
@@ -59,7 +67,7 @@ class Passes(NamedTuple):
     shuffle: Shuffle | None
     shard: tuple[int, int] | Literal["service"] | None
     epochs: int
-    state: dict[str, Any] | None = None
+    state: State | None = None
 
 
 class StartedPass:
@@ -88,6 +96,8 @@ class Position:
     def __init__(self) -> None:
         self.next: tuple[int, int] = (0, 0)
         """The first epoch of the next pass, and the number of its first batch in the pass."""
+        self.earlier_runs: EarlierRuns = ()
+        """Runs of other numbers of shards that have read a part of the epochs from there on."""
         self._passes: list[StartedPass] = []
 
     @property
@@ -159,6 +169,27 @@ class Positioned(abc.ABC):
     def steps_per_shard(self) -> int:
         """The number of batches that every shard has at least."""
 
+    def steps_of(self, epoch: int) -> int | None:
+        """Returns the number of batches in an epoch, if it is known."""
+        return self.steps
+
+    def steps_of_shards(self, epoch: int, count: int) -> list[int]:
+        """Returns the number of batches in an epoch of each of so many shards.
+
+        Raises:
+            StructureError: If the source cannot be divided among another number of shards.
+        """
+        expected = f"the state of shard {self.shard[0]} of {self.shard[1]}"
+        fix = "Give as many shards as the earlier run had: only files are divided anew."
+        raise StructureError("state", expected, f"those of {count} shards", fix)
+
+    def steps_before(self, first: int, count: int) -> int:
+        """Returns the number of batches in so many epochs from one on, if it is known."""
+        last = max((run.last_epoch for run in self.position.earlier_runs), default=-1)
+        begun = min(max(0, last + 1 - first), count)
+        own = sum(self.steps_of(epoch) or 0 for epoch in range(first, first + begun))
+        return own + (count - begun) * (self.steps or 0)
+
     def expect_order(self, argument: str) -> None:  # noqa: B027 - files have one order
         """Raises StructureError if the source may give its records in another order next time."""
 
@@ -170,24 +201,67 @@ class Positioned(abc.ABC):
             begun: Where these begin, as `Position.next`.
         """
         self.expect_order("state")
-        epochs, step = 0, begun[1] + step
-        if self.steps is not None:
-            epochs, step = divmod(step, self.steps or 1)
-        return self.state_at(begun[0] + epochs, step)
+        return self.state_at(*self._place_of(begun[0], begun[1] + step))
+
+    def _place_of(self, epoch: int, step: int) -> Place:
+        """Returns the place of a step that is counted from the beginning of an epoch on."""
+        if self.steps is None:
+            return epoch, step
+        last = max((run.last_epoch for run in self.position.earlier_runs), default=-1)
+        while epoch <= last and step >= (steps := self.steps_of(epoch) or 0):
+            epoch, step = epoch + 1, step - steps
+        epochs, step = divmod(step, self.steps or 1)
+        return epoch + epochs, step
 
     def begin_at(self, state: object) -> None:
-        """Lets the next pass begin at a state.
+        """Lets the next pass begin at a state, or at the states of all shards of a run.
 
         Raises:
-            DTypeError, FormatError, StructureError: As `place_of`.
+            DTypeError, FormatError, StructureError: As `checked_state` and `checked_states`;
+                StructureError also if a state is no place of the dataset.
         """
         self.expect_order("state")
-        epoch, step = self.place_of(state, self.steps)
+        known = self.position.earlier_runs
+        try:
+            epoch, step = self._begin_at(state)
+        except BaseException:
+            self.position.earlier_runs = known
+            raise
         if self.steps is not None:
             before = epoch % self.epochs  # epochs of the pass
-            epoch, step = epoch - before, before * self.steps + step
+            epoch, step = epoch - before, self.steps_before(epoch - before, before) + step
         self.position.next = epoch, step
         self.position.forget()
+
+    def _begin_at(self, state: object) -> Place:
+        """Sets the earlier runs to those of a state; returns where the dataset goes on."""
+        own = self.state_at(0, 0)
+        if isinstance(state, (list, tuple)):
+            states = checked_states(cast("Sequence[object]", state), own)
+            epochs = {state["epoch"] for state in states}
+            if len(states) != self.shard[1] or len(epochs) > 1:
+                return self._begin_after(states)
+            state = states[self.shard[0]]  # each shard goes on where it was
+        given = checked_state(state, own)
+        self.position.earlier_runs = runs_in(given)
+        steps = self.steps_of(given["epoch"])
+        if steps is not None and given["step"] > steps:
+            raise wrong_place(given, steps)
+        return given["epoch"], given["step"]
+
+    def _begin_after(self, states: Sequence[Mapping[str, Any]]) -> Place:
+        """Sets the earlier runs to those of states and their own; returns where it goes on."""
+        begin = min(state["epoch"] for state in states)
+        runs = next(runs_in(state) for state in states if state["epoch"] == begin)
+        self.position.earlier_runs = runs
+        for epoch in {state["epoch"] for state in states}:
+            steps = self.steps_of_shards(epoch, len(states))
+            for state, count in zip(states, steps, strict=True):
+                if state["epoch"] == epoch and state["step"] > count:
+                    raise wrong_place(state, count, f"state of shard {state['shard'][0]}")
+        run = EarlierRun(tuple((state["epoch"], state["step"]) for state in states))
+        self.position.earlier_runs = runs_from((*runs, run), begin)
+        return begin, 0
 
     @functools.cached_property
     def digest(self) -> str:
@@ -197,8 +271,9 @@ class Positioned(abc.ABC):
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """Returns the state after `step` batches of an epoch."""
-        return {
-            "version": _VERSION,
+        runs = runs_from(self.position.earlier_runs, epoch)
+        state = {
+            "version": VERSION_OF_REST if runs else VERSION,
             "digest": self.digest,
             "seed": self.shuffle.seed if self.shuffle else None,
             "window": self.shuffle.window if self.shuffle else None,
@@ -208,43 +283,7 @@ class Positioned(abc.ABC):
             "epoch": epoch,
             "step": step,
         }
-
-    def place_of(self, state: object, steps: int | None) -> tuple[int, int]:
-        """Returns the epoch and step of a state.
-
-        Args:
-            state: The state.
-            steps: The number of batches of an epoch, if it is known.
-
-        Raises:
-            DTypeError: If it is no state (also a TypeError).
-            FormatError: If another version wrote it (also a ValueError).
-            StructureError: If it is of another dataset (also a ValueError).
-        """
-        own = self.state_at(0, 0)
-        if not isinstance(state, Mapping) or not all(name in state for name in own):
-            expected = "a state that `xt.data.state` returned"
-            fix = "Give the whole dict, or None to begin at the beginning."
-            raise DTypeError("state", expected, type(state).__name__, fix)
-        given = cast("Mapping[str, Any]", state)
-        if given["version"] != _VERSION:
-            expected = f"a state of version {_VERSION}"
-            fix = "Begin again, or use the release of extensor that wrote it."
-            raise FormatError("state", expected, f"version {given['version']}", fix)
-        for name in own:
-            if name not in ("epoch", "step") and own[name] != given[name]:
-                what = "files or columns" if name == "digest" else name
-                expected = f"{own[name]}, which this dataset has"
-                received = f"{given[name]}: the state of a dataset with other {what}"
-                fix = "Give the arguments with which the state was made."
-                raise StructureError(f"state, {name}", expected, received, fix)
-        places = (given["epoch"], given["step"])
-        is_place = all(type(n) is int and n >= 0 for n in places)
-        if not is_place or (steps is not None and places[1] > steps):
-            expected = "an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}")
-            fix = "Give a state as `xt.data.state` returned it."
-            raise StructureError("state", expected, f"epoch {places[0]}, step {places[1]}", fix)
-        return places
+        return {**state, "earlier_runs": text_of(runs)} if runs else state
 
 
 def _positive(value: object, name: str, fix: str) -> int:

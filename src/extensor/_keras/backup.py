@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 from typing import Any, Literal
 
@@ -11,8 +9,8 @@ import keras
 import tensorflow as tf
 
 from extensor._data.state import feed_of
-from extensor._files.files import atomic_output
 from extensor._keras._keras_private import begin_with_epoch
+from extensor._keras.backup_folder import BackupFolder
 from extensor.errors import StructureError
 
 
@@ -24,11 +22,16 @@ class BackupAndRestore(keras.callbacks.Callback):
     than were read ahead, and lets the dataset begin with the next one. So the weights become those
     of a training without the interruption.
 
+    Several workers, each with its own `shard` of the records, give one folder. If it has the
+    backups of another number of workers, those that train now divide the records that were not
+    trained with yet, and begin with the weights of worker 0. Workers that train together, in
+    equally many steps, go on from the last step that all have saved.
+
     Give it as the first callback. The metrics of the epoch that was interrupted are those of the
     rest of it.
 
     Args:
-        backup_dir: The folder of the backup.
+        backup_dir: The folder of the backup. All workers have the same one, or each has its own.
         dataset: The dataset of `fit`, from a function of `xt.data`, or made of such a dataset by
             `map` and other methods that keep its batches.
         save_freq: When to save: "epoch", or after so many batches, if the dataset's number of
@@ -37,7 +40,8 @@ class BackupAndRestore(keras.callbacks.Callback):
 
     Raises:
         StructureError: If the dataset is not from `xt.data`, or `save_freq` is not one of these. In
-            `fit`: if the number of batches is not known but needed (also a ValueError).
+            `fit`: if the number of batches is not known but needed, or the backup of a worker is
+            missing (also a ValueError).
 
     >>> import keras
     >>> import extensor as xt
@@ -64,8 +68,9 @@ class BackupAndRestore(keras.callbacks.Callback):
             expected = '"epoch", or a positive number of batches'
             fix = 'Give save_freq="epoch".'
             raise StructureError("BackupAndRestore: save_freq", expected, repr(save_freq), fix)
-        self._folder = os.fspath(backup_dir)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
+        self._path = os.fspath(backup_dir)
+        self._folder = BackupFolder(self._path, self._plan.shard)
         self._length = int(dataset.cardinality())
         self._save_freq: Any = save_freq
         self._deletes = delete_checkpoint
@@ -75,11 +80,9 @@ class BackupAndRestore(keras.callbacks.Callback):
         self._seen = 0  # batches of this epoch since then
         self._saved = 0  # batches when it was saved
         self._epoch = 0
+        self._offset = 0  # of the epochs of fit, from the passes of the dataset
+        self._left: int | None = None  # batches of this epoch, if earlier runs have read others
         self._has_stopped = False
-
-    @property
-    def _path(self) -> str:
-        return os.path.join(self._folder, "backup.json")
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Restores the backup, if there is one."""
@@ -93,16 +96,38 @@ class BackupAndRestore(keras.callbacks.Callback):
                 'Give save_freq="epoch", or say how many there are: '
                 "dataset.apply(tf.data.experimental.assert_cardinality(count)).",
             )
-        if os.path.exists(self._path):
-            with open(self._path) as file:
-                backup = json.load(file)
-            self._plan.begin_at(backup["state"])
-            self._restore_weights(os.path.join(self._folder, backup["weights"]))
+        if backups := self._folder.read():
+            states, backup = [each["state"] for each in backups], backups[0]
+            is_own = states[0]["shard"] == list(self._plan.shard)
+            self._plan.begin_at(states[0] if is_own else states)
+            self._restore_weights(self._folder.path(backup["weights"]))
             for variable, value in zip(_seeds(self.model), backup["seeds"], strict=True):
                 variable.assign(value)
-            self._skipped = backup["batch"]
-            begin_with_epoch(self.model, backup["epoch"])
+            self._skipped = backup["batch"] if is_own else 0
+            self._offset = backup["epoch"] - states[0]["epoch"] // self._plan.epochs
+            if is_own:
+                begin_with_epoch(self.model, backup["epoch"])
+            else:
+                self._skip_empty()
+                begin_with_epoch(self.model, self._epoch_of_next)
+            self._epoch = self._epoch_of_next - 1
         self._begin = self._plan.position.next
+
+    @property
+    def _epoch_of_next(self) -> int:
+        """The epoch of `fit` that the next pass is."""
+        return self._plan.position.next[0] // self._plan.epochs + self._offset
+
+    def _skip_empty(self) -> None:
+        """Lets the next pass be one that has batches for this worker, if whole ones have."""
+        plan = self._plan
+        while self._steps_left() == 0 < plan.steps:
+            plan.position.next = (plan.position.next[0] // plan.epochs + 1) * plan.epochs, 0
+
+    def _steps_left(self) -> int:
+        """Returns the number of batches in the next pass."""
+        epoch, step = self._plan.position.next
+        return self._plan.steps_before(epoch, self._plan.epochs) - step
 
     def _restore_weights(self, path: str) -> None:
         model: Any = self.model
@@ -117,6 +142,11 @@ class BackupAndRestore(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Counts the batches of an epoch from its beginning."""
         self._epoch, self._seen = epoch, 0
+        self._left = None
+        params: Any = self.params
+        if self._plan.position.earlier_runs and params.get("steps") == self._length:
+            self._skip_empty()
+            self._left = self._steps_left()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Saves the training if it is time."""
@@ -125,13 +155,15 @@ class BackupAndRestore(keras.callbacks.Callback):
         steps = params.get("steps")
         number = self._skipped + self._seen
         is_last = bool(steps) and number >= steps
+        if self._left is not None:
+            is_last = self._seen >= self._left
         if self._save_freq != "epoch":
             count = self._before + self._seen
             if count - self._saved >= self._save_freq:
                 self._saved = count
                 # After the last batch, the dataset goes on with the next epoch, and so does fit.
                 self._save(*(self._epoch + 1, 0) if is_last else (self._epoch, number))
-        if is_last and self._skipped:
+        if is_last and (self._skipped or self._left is not None):
             # Keras would ask for as many batches as in a whole epoch.
             model: Any = self.model
             model.stop_training = self._has_stopped = True
@@ -141,6 +173,8 @@ class BackupAndRestore(keras.callbacks.Callback):
         if self._has_stopped:
             model: Any = self.model
             model.stop_training = self._has_stopped = False
+        if self._left is not None and self._epoch_of_next >= int(self.params["epochs"]):
+            self.model.stop_training = True  # pyright: ignore[reportOptionalMemberAccess]
         self._before += self._seen
         self._seen = self._skipped = 0
         if self._save_freq == "epoch":
@@ -149,35 +183,26 @@ class BackupAndRestore(keras.callbacks.Callback):
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Removes the backup."""
         if self._deletes:
-            self._remove(set())
-            with contextlib.suppress(OSError):
-                os.rmdir(self._folder)
+            if self._folder.is_shared:  # others may still die
+                self._save(self._epoch + 1, 0)
+            self._folder.finish()
 
     def _save(self, epoch: int, batch: int) -> None:
-        os.makedirs(self._folder, exist_ok=True)
+        os.makedirs(self._path, exist_ok=True)
         count = self._before + self._seen
         state = self._plan.state(count, self._begin)
         params: Any = self.params
         if batch == 0 and self._plan.steps is None and params.get("steps") == self._length:
             # The pass is complete, but nobody has asked its source for more yet.
             state = self._plan.state_at(*self._plan.position.next)
-        weights = f"{state['epoch']}-{state['step']}-{count}.weights.h5"
+        weights = self._folder.weights_of_next(f"{state['epoch']}-{state['step']}-{count}")
         model: Any = self.model
-        model.save_weights(os.path.join(self._folder, weights), overwrite=True)
-        # The backup is complete when this file names the weights.
+        model.save_weights(self._folder.path(weights), overwrite=True)
+        # The backup is complete when its file names the weights.
         seeds = [variable.numpy().tolist() for variable in _seeds(model)]
-        backup = {
-            "epoch": epoch, "batch": batch, "weights": weights, "seeds": seeds, "state": state
-        }  # fmt: skip
-        with atomic_output(self._path) as file:
-            file.write(json.dumps(backup).encode())
-        self._remove({weights, "backup.json"})
-
-    def _remove(self, but: set[str]) -> None:
-        names = os.listdir(self._folder) if os.path.isdir(self._folder) else []
-        for name in names:
-            if (name.endswith(".weights.h5") or name == "backup.json") and name not in but:
-                os.remove(os.path.join(self._folder, name))
+        self._folder.write(
+            {"epoch": epoch, "batch": batch, "weights": weights, "seeds": seeds, "state": state}
+        )
 
 
 def _seeds(model: Any) -> list[Any]:
