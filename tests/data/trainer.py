@@ -1,7 +1,7 @@
 """One of the processes that train together: `python trainer.py INDEX PORTS FILES OUTPUT`.
 
-Each sums its own shard. A shard that has fewer batches than another repeats its last batch with
-the weight 0, because a synchronous step needs all processes.
+Each sums its own shard. A shard that has fewer batches than another takes some batch with the
+weight 0, because a synchronous step needs all processes.
 """
 
 import json
@@ -19,7 +19,7 @@ def main():
     train(index, len(ports), files, output)
 
 
-def train(index, count, files, output):
+def train(index, count, files, output, states=None, most=None):
     """Sums the ids of a shard with the other processes, and writes what it saw as JSON.
 
     Args:
@@ -27,35 +27,41 @@ def train(index, count, files, output):
         count: The number of shards.
         files: A folder of Parquet files with the column `id`.
         output: The file to write.
+        states: The states of all shards of an earlier run.
+        most: After how many steps to stop; None for the end of the epoch.
     """
     import tensorflow as tf  # here, because it reads TF_CONFIG
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()  # before any other operation
 
+    import numpy as np
+
     import extensor as xt
 
-    shards = [xt.data.parquet(files, 64, shard=(i, count)) for i in range(count)]
-    steps = max(int(shard.cardinality()) for shard in shards)
+    shard = xt.data.parquet(files, 64, shard=(index, count), state=states)
 
-    @tf.function(input_signature=[shards[index].element_spec, tf.TensorSpec([], tf.int64)])
+    @tf.function(input_signature=[shard.element_spec, tf.TensorSpec([], tf.int64)])
     def step(batch, weight):
         def replica(batch, weight):
-            sums = [tf.size(batch["id"], tf.int64), tf.reduce_sum(batch["id"])]
-            return tf.distribute.get_replica_context().all_reduce("SUM", tf.stack(sums) * weight)
+            ids = batch["id"]
+            sums = tf.stack([tf.constant(1, tf.int64), tf.size(ids, tf.int64), tf.reduce_sum(ids)])
+            return tf.distribute.get_replica_context().all_reduce("SUM", sums * weight)
 
         return strategy.run(replica, args=(batch, weight))
 
-    seen, total = [], 0
-    batches = iter(shards[index])
-    for _ in range(steps):
-        following = next(batches, None)
-        if following is not None:
-            batch = following
-            seen += batch["id"].numpy().tolist()
-        total += step(batch, tf.constant(0 if following is None else 1, tf.int64)).numpy()
-
+    seen, total, used, steps = [], 0, 0, 0
+    batches, other = iter(shard), next(iter(xt.data.parquet(files, 64)))
+    while steps != most:
+        batch = next(batches, None)
+        used += batch is not None
+        weights, *sums = step(*((other, 0) if batch is None else (batch, 1))).numpy()
+        if not weights:
+            break
+        seen += [] if batch is None else batch["id"].numpy().tolist()
+        total, steps = total + np.array(sums), steps + 1
+    found = {"seen": seen, "steps": steps, "total": total.tolist()}
     with open(output, "w") as file:
-        json.dump({"seen": seen, "steps": steps, "total": total.tolist()}, file)
+        json.dump({**found, "state": xt.data.state(shard, used)}, file)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class BackupFolder:
         self._folder = folder
         self._index, self._count = shard
         self._run = self._number = 0
-        self._before: Backup | None = None  # of several workers, one may die before it writes
+        self._last: Backup | None = None
         self._has_older = False
 
     def path(self, name: str) -> str:
@@ -52,7 +52,7 @@ class BackupFolder:
         """
         runs = self._runs()
         self._run = self._number = 0
-        self._before = None
+        self._last = None
         self._has_older = bool(runs)
         whole = [run for run, workers in runs.items() if len(workers) == run[1]]
         own = [run for run, workers in runs.items() if self._is_own(run, workers)]
@@ -68,11 +68,11 @@ class BackupFolder:
             self._remove([self._own])  # of a run that ended before all had saved
             return list(found.values())
         self._run = run[0]
-        self._before = found[self._index]
-        self._number = self._before["number"]
-        if self._before is not workers[self._index]:
-            self._write(self._before)  # the one after it is written again
-        return [self._before]
+        self._last = found[self._index]
+        self._number = self._last["number"]
+        if self._last is not workers[self._index]:
+            self._write(self._last)  # the one after it is written again
+        return [self._last]
 
     def _is_own(self, run: _Run, workers: dict[int, Backup]) -> bool:
         return run[1] == self._count and self._index in workers
@@ -116,12 +116,12 @@ class BackupFolder:
         """Writes a backup whose weights are written, and removes what it replaces."""
         self._number += 1
         backup = {**backup, "run": self._run, "number": self._number, "is_done": False}
-        before, self._before = self._before, backup
-        if before is not None and self._count > 1:
-            backup = {**backup, "before": {**before, "before": None}}
+        if self._last is not None and self._count > 1:
+            # Another worker may die before it has written one of this number.
+            backup["before"] = {**self._last, "before": None}
+        self._last = backup
         self._write(backup)
-        kept = set(_weights_of(backup))
-        self._remove(set(self._own_weights()) - kept)
+        self._remove(set(self._own_weights()) - set(_weights_of(backup)))
         if self._has_older:
             runs = self._runs()
             if len(runs.get((self._run, self._count), ())) == self._count:
@@ -153,8 +153,8 @@ class BackupFolder:
         The last backup of a worker stays until all are done: if another one dies, the training goes
         on with it.
         """
-        if self.is_shared and self._before is not None:
-            self._write({**self._before, "is_done": True})
+        if self.is_shared and self._last is not None:
+            self._write({**self._last, "is_done": True})
             runs = self._runs()
             workers = runs.get((self._run, self._count), {})
             if len(workers) < self._count or not all(w.get("is_done") for w in workers.values()):
