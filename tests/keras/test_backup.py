@@ -156,7 +156,7 @@ def worker(path, backup, index, count, steps=None, epochs=2, **options):
     """Returns a model that one of several workers trained, until it was interrupted."""
     train = xt.data.parquet(path, 3, shuffle=xt.data.Shuffle(2, 12), shard=(index, count))
     train = train.map(lambda r: (r["x"][:, None], r["x"][:, None]))
-    made = Recorder([keras.Input([1]), keras.layers.Dense(1, kernel_initializer="ones")])
+    made = Recorder([keras.Input([1]), keras.layers.Dense(1, kernel_initializer="zeros")])
     made.compile(keras.optimizers.SGD(1e-7), "mse", run_eagerly=True)
     made.trained = []
     callbacks = [xt.keras.callbacks.BackupAndRestore(backup, train, 1, **options)]
@@ -177,16 +177,12 @@ def floats(tmp_path):
 @pytest.mark.parametrize("steps", [(3, 2), (12, 1), (15, 8)])
 @pytest.mark.parametrize("counts", [(4, 3, 2), (1, 3, 4), (3, 1, 5)])
 def test_another_number_of_workers_trains_with_each_record_once(floats, tmp_path, counts, steps):
-    backup, trained, weights = tmp_path / "backup", [], []
+    backup, trained = tmp_path / "backup", []
     for count, stop in zip(counts, (*steps, None), strict=True):
-        models = [worker(floats, backup, i, count, stop) for i in range(count)]
-        for made in models:
-            trained += made.trained
-        weights.append(models[0].get_weights())
+        for index in range(count):
+            trained += worker(floats, backup, index, count, stop).trained
     assert Counter(trained) == dict.fromkeys(range(150), 2)
     assert not backup.exists()
-    again = worker(floats, backup, 0, 2, 0)
-    assert weights[-1] != again.get_weights()
 
 
 def test_the_workers_begin_with_the_weights_of_worker_0(floats, tmp_path):

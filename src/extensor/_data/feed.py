@@ -217,7 +217,7 @@ class _Records:
 
     def _shuffled(self, epoch: int, begin: int, end: int) -> pa.Table:
         """Returns records of an epoch, and keeps those of the last window that come after them."""
-        plan, bounds = self.plan, self.plan.bounds(epoch)
+        bounds = self.plan.bounds(epoch)
         tables: list[pa.Table] = []
         position = begin
         tail, self._tail = self._tail, None
