@@ -170,11 +170,12 @@ class BackupAndRestore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Saves the training if it is time."""
+        model: Any = self.model
+        params: Any = self.params
         if self._has_stopped:
-            model: Any = self.model
             model.stop_training = self._has_stopped = False
-        if self._left is not None and self._epoch_of_next >= int(self.params["epochs"]):
-            self.model.stop_training = True  # pyright: ignore[reportOptionalMemberAccess]
+        if self._left is not None and self._epoch_of_next >= params["epochs"]:
+            model.stop_training = True
         self._before += self._seen
         self._seen = self._skipped = 0
         if self._save_freq == "epoch":

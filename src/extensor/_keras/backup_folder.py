@@ -93,7 +93,7 @@ class BackupFolder:
         for name in self._names():
             with contextlib.suppress(FileNotFoundError):  # removed by another worker
                 with open(self.path(name)) as file:
-                    backup = {"run": 0, "number": 0, "before": None, **json.load(file)}
+                    backup: Backup = {"run": 0, "number": 0, "before": None, **json.load(file)}
                 index, count = backup["state"]["shard"]
                 runs.setdefault((backup["run"], count), {})[index] = {**backup, "file": name}
         return runs
