@@ -192,6 +192,8 @@ reveal_type(xt.nest.pack_sequence_as(records, [tensor], expand_composites=True))
 # extensor.serving
 reveal_type(xt.serving.flat_signature(lambda r: r["minutes"], spec))  # FlatSignature
 reveal_type(xt.serving.load_client("model"))  # Client
+reveal_type(xt.serving.load_client("model").encode_json(b"{}"))  # str
+reveal_type(xt.serving.load_client("model").decode_json(b"{}"))  # Any
 reveal_type(xt.serving.save(tf.Module(), "model"))  # None
 reveal_type(xt.serving.save_clients("model", {"serve": xt.serving.load_client("model")}))  # None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from extensor._path import Path
 from extensor._serving.layout import Layout
+from extensor._serving.rest import request_text, response_tensors
 from extensor._serving.tensor_check import check_tensors
 from extensor._typing import Nest
 from extensor.errors import DTypeError
@@ -112,3 +113,53 @@ class Client:
         if validate:
             check_tensors(self._outputs.structure, result, self._outputs.ragged)
         return result
+
+    def encode_json(self, *args: object, **kwargs: Any) -> str:
+        """Returns the body of a request of TensorFlow Serving's REST API, as text.
+
+        POST it to `http://HOST:8501/v1/models/NAME:predict`. It has the column format, the tensors
+        under `inputs`. Text is UTF-8; other bytes are base64.
+
+        Args:
+            *args: The arguments of `encode`, such as the text of JSON lines.
+            **kwargs: The keyword arguments of `encode`.
+
+        Raises:
+            DTypeError: If a value does not fit its argument (also a TypeError).
+            StructureError: If a nest or a shape does not fit (also a ValueError).
+
+        >>> import tensorflow as tf
+        >>> import extensor as xt
+        >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}])
+        >>> spec = xt.spec_of(recipes).unstacked().stacked(None)
+        >>> client = xt.serving.flat_signature(
+        ...     lambda recipes: tf.reduce_sum(recipes["minutes"], axis=1), spec)
+        >>> client.encode_json(b'{"title": "Bread", "minutes": [10, 45]}')
+        '{"inputs": {"minutes": [10, 45], "minutes__row_splits": [0, 2]}}'
+        """
+        return request_text(self.encode(*args, **kwargs))
+
+    def decode_json(self, text: str | bytes, validate: bool = True) -> Nest:
+        """Returns the result of the function from a response of TensorFlow Serving's REST API.
+
+        Args:
+            text: The body of the response to a request of `encode_json`. Where there is one
+                output, the server leaves out its name.
+            validate: Whether to validate that the tensors fit each other.
+
+        Raises:
+            FormatError: If the text is no such response, or has the error of a server (also a
+                ValueError).
+            FieldError: If a name is missing or unknown (also a KeyError).
+            DTypeError: If a tensor has another dtype (also a TypeError).
+            StructureError: If a tensor has another shape, or the tensors do not fit each other
+                (also a ValueError).
+
+        >>> import tensorflow as tf
+        >>> import extensor as xt
+        >>> client = xt.serving.flat_signature(tf.square, tf.TensorSpec([None]))
+        >>> client.decode_json('{"outputs": [4.0, 9.0]}').numpy()
+        array([4., 9.], dtype=float32)
+        """
+        names = [component.name for component in self._outputs.components]
+        return self.decode(response_tensors(text, names), validate)
