@@ -128,3 +128,13 @@ def test_numbers_keep_their_value():
     body = signature.encode_json(np.array(big))
     assert json.loads(body)["inputs"]["x"] == big
     assert signature.decode_json(answered(signature, body)).numpy().tolist() == big
+
+
+def test_an_object_of_data_fits_a_model_that_does_not_read_its_keys():
+    lines = b'{"towns": {"a": {"people": 5, "name": "x"}, "b": {"people": 6, "name": "y"}}}'
+    records = xt.read_json(lines, maps=["towns"])
+    spec = xt.spec_of(records).unstacked().stacked(None)
+    people = flat_signature(lambda r: tf.reduce_sum(r["towns.value.people"], axis=1), spec)
+    assert [str(path) for path in people.unused] == ["r.towns.value.name"]
+    assert people.encode_json(lines) == people.encode_json(records)
+    assert people.decode_json(answered(people, people.encode_json(lines))).numpy() == [11]

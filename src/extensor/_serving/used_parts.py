@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
@@ -78,11 +79,17 @@ def _with_fields(spec: tf.TypeSpec, paths: Collection[tuple[str, ...]]) -> tf.Ty
     for name, inner in record.field_specs.items():
         below = [path[1:] for path in paths if path[0] == name]
         if below:
+            if _is_map(record.arrow_types.get(name)):
+                below.append(("key",))  # without keys, an object of JSON would be no map
             fields[name] = _with_fields(inner, below)
     if fields == dict(record.field_specs):
         return spec
     metadata = record._metadata.with_fields(fields)
     return spec._with_record(DenseStructuredTensorSpec(record.shape, fields, *metadata))
+
+
+def _is_map(arrow: pa.DataType | None) -> bool:
+    return arrow is not None and pa.types.is_map(arrow)
 
 
 def _left_out(spec: tf.TypeSpec, narrow: tf.TypeSpec, path: Path) -> Iterator[Path]:
