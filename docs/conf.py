@@ -59,6 +59,7 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = "extensor"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt", "llms-full.txt"]
 html_css_files = ["extensor.css"]
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False

@@ -52,7 +52,7 @@ def _module(name: str) -> Iterator[str]:
         elif is_alias(value):
             yield f"  {public}: type"
         elif callable(value):
-            yield f"  {public}{_signature(value)}"
+            yield f"  {public}{signature(value)}"
         else:
             yield f"  {public}: {type(value).__name__}"
 
@@ -70,9 +70,9 @@ def _class(name: str, cls: type) -> Iterator[str]:
             yield f"    {member}: property"
         elif isinstance(value, (classmethod, staticmethod)):
             kind = type(value).__name__
-            yield f"    {member}{_signature(value.__func__)}: {kind}"
+            yield f"    {member}{signature(value.__func__)}: {kind}"
         elif inspect.isfunction(value):
-            yield f"    {member}{_signature(value)}"
+            yield f"    {member}{signature(value)}"
         else:
             yield f"    {member}"
 
@@ -93,18 +93,19 @@ def _is_constructor(member: Any) -> bool:
     return inspect.isfunction(member) and member.__name__ == "__init__"
 
 
-def _signature(function: Any) -> str:
-    signature = inspect.signature(function)
+def signature(function: Any) -> str:
+    """Returns the signature of a function, with the annotations of its source."""
+    found = inspect.signature(function)
     empty = inspect.Parameter.empty
     parameters = [
         parameter.replace(
             default=empty if parameter.default is empty else _Shown(parameter.default),
             annotation=_annotation(parameter.annotation),
         )
-        for parameter in signature.parameters.values()
+        for parameter in found.parameters.values()
     ]
-    returned = _annotation(signature.return_annotation)
-    return str(signature.replace(parameters=parameters, return_annotation=returned))
+    returned = _annotation(found.return_annotation)
+    return str(found.replace(parameters=parameters, return_annotation=returned))
 
 
 def _annotation(annotation: Any) -> Any:

@@ -1,12 +1,15 @@
 """The public names, the layers of modules, the list of tests, and the imports of examples."""
 
+import doctest
 import re
+import warnings
 from pathlib import Path
 
 import pytest
 
 from extensor._struct.spec import converter
-from structure import api, picture, tests
+import extensor as xt
+from structure import api, errors, llms, picture, tests
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = re.compile(r"^\s*(?:>>>|\.\.\.) (.*)$", re.MULTILINE)
@@ -17,6 +20,54 @@ PRIVATE = re.compile(
 
 def test_the_list_of_public_names_is_up_to_date():
     assert api.text() == api.FILE.read_text(), "Run `make structure`, and look at what changed."
+
+
+def test_the_page_of_errors_is_up_to_date():
+    assert errors.text() == errors.FILE.read_text(), "Run `make structure`."
+
+
+def test_the_page_of_errors_has_the_texts_of_most_errors():
+    page = errors.FILE.read_text()
+    assert "| at least one path | Leave columns out to read all. |" in page
+    assert page.count("\n| ") > 500
+    for name in vars(xt.errors):
+        if name.endswith("Error") and name[0] != "_":
+            assert f"\n## {name}\n" in page
+
+
+def test_the_texts_for_language_models_are_up_to_date():
+    assert llms.index() == llms.INDEX.read_text(), "Run `make structure`."
+    assert llms.full() == llms.FULL.read_text(), "Run `make structure`."
+
+
+def test_the_text_for_language_models_has_each_public_name_once():
+    text = llms.FULL.read_text()
+    names = re.findall(r"^## (xt[.\w]+)", text, re.MULTILINE)
+    assert len(names) == len(set(names)) > 250
+    without = [name.partition("(")[0] for name, _, example in llms.entries() if not example]
+    assert without == [], "Write an example in the docstring of each public name."
+    assert text.count("(not run: it needs a server)") == 8
+
+
+@pytest.mark.whole("runs an example of each public name")
+def test_each_example_of_the_text_for_language_models_runs(tmp_path, monkeypatch):
+    blocks = re.split(r"^## ", llms.FULL.read_text(), flags=re.MULTILINE)[1:]
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    runner, parser, ran = doctest.DocTestRunner(optionflags=flags), doctest.DocTestParser(), 0
+    for number, block in enumerate(blocks):
+        code = block.partition("```python\n")[2].rpartition("```")[0]
+        if ">>>" in code:
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            monkeypatch.chdir(folder)
+            name = block.partition("(")[0].split()[0]
+            example = parser.get_doctest(code, {"__name__": "__main__"}, name, None, 0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                runner.run(example)
+            ran += bool(example.examples)
+    assert runner.failures == 0
+    assert ran == len(blocks) - 8
 
 
 def test_the_picture_of_the_layers_is_up_to_date():

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-CELL = re.compile(r"^```\{code-cell\} ipython3\n((?::[^\n]*\n)*)(.*?)^```", re.MULTILINE | re.DOTALL)
+CELL = re.compile(
+    r"^```\{code-cell\} ipython3\n((?::[^\n]*\n)*)(.*?)^```", re.MULTILINE | re.DOTALL
+)
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "\n```{code-cell}" in page.read_text()]
 
 pytestmark = pytest.mark.whole("trains models and starts servers")

@@ -62,67 +62,181 @@ def _sentence(path: str | None, expected: str | None, received: str | None, fix:
 
 
 class StructureError(ExtensorError, ValueError):
-    """The parts of a value do not match: shapes, row counts, row splits, names."""
+    """The parts of a value do not match: shapes, row counts, row splits, names.
+
+    >>> import extensor as xt
+    >>> recipes = xt.struct.constant([{"title": "tea"}, {"title": "pie"}])
+    >>> recipes.with_updates(minutes=[5])
+    Traceback (most recent call last):
+    extensor.errors.StructureError: minutes: expected a value whose shape begins with (2,), the
+    shape of the records, got shape (1,). Give every field one value for each record.
+    """
 
 
 class DTypeError(ExtensorError, TypeError):
-    """A value has the wrong dtype or the wrong type."""
+    """A value has the wrong dtype or the wrong type.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"minutes": 5}, {"minutes": "five"}])
+    Traceback (most recent call last):
+    extensor.errors.DTypeError: minutes, record 1: expected a number, as in record 0 (int 5), got a
+    string (str 'five'). Give all records one type, or keep both: conflicts="union"; ...
+    """
 
 
 class FieldError(ExtensorError, KeyError):
-    """A path names a field that does not exist."""
+    """A path names a field that does not exist.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"title": "tea"}])["titel"]
+    Traceback (most recent call last):
+    extensor.errors.FieldError: titel: expected one of the fields title, got titel. Did you mean
+    title? ...
+    """
 
 
 class RowError(ExtensorError, IndexError):
-    """An index is out of the range of the rows."""
+    """An index is out of the range of the rows.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"title": "tea"}])[3]
+    Traceback (most recent call last):
+    extensor.errors.RowError: index: expected a position from -1 to 0, got position 3. This
+    dimension has size 1.
+    """
 
 
 class PathError(ExtensorError, ValueError):
-    """A string is not a valid field path."""
+    """A string is not a valid field path.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"title": "tea"}])["title..x"]
+    Traceback (most recent call last):
+    extensor.errors.PathError: path 'title..x': expected a field name at position 6, got '.'.
+    Quote a name that contains a dot, a quote or a bracket: recipe."est. time", or pass the names
+    as a tuple.
+    """
 
 
 class NullError(ExtensorError, ValueError):
-    """The data contains a null, and no handling of nulls was chosen."""
+    """The data contains a null, and no handling of nulls was chosen.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"title": "tea"}, {"title": None}])
+    Traceback (most recent call last):
+    extensor.errors.NullError: title, record 1: expected a value, such as str 'tea', got null. ...
+    nulls={"title": "mask"}
+    """
 
 
 class UnsupportedTypeError(ExtensorError, TypeError):
-    """A type of another library is not supported."""
+    """A type of another library is not supported.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"number": object()}])
+    Traceback (most recent call last):
+    extensor.errors.UnsupportedTypeError: number, record 0: expected a number, a string, a bool, a
+    list, a record, or a value that Arrow converts, got object. Convert the value first. ...
+    """
 
 
 class RegistrationError(ExtensorError, ValueError):
-    """A TypeSpec cannot be registered under the given name."""
+    """A TypeSpec cannot be registered under the given name.
+
+    >>> import extensor as xt
+    >>> @xt.extension_type(name="not a name")
+    ... class Price:
+    ...     amount: float
+    Traceback (most recent call last):
+    extensor.errors.RegistrationError: ... registered as 'not a name': expected words of letters,
+    digits and _, joined by dots, got 'not a name'. Give a name: ...
+    """
 
 
 class MissingTypeError(RegistrationError, AttributeError):
-    """An operation needs the class of a value, and the class is not imported."""
+    """An operation needs the class of a value, and the class is not imported.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.MissingTypeError, xt.errors.RegistrationError)
+    True
+    """
 
 
 class ProtocolError(ExtensorError, TypeError):
-    """A class does not implement a protocol correctly."""
+    """A class does not implement a protocol correctly.
+
+    >>> import extensor as xt
+    >>> xt.testing.check_extension_type(object())
+    Traceback (most recent call last):
+    extensor.errors.ProtocolError: object: expected an extension type: ...
+    """
 
 
 class ArgumentError(ProtocolError, ValueError):
-    """A value cannot be decomposed into, or rebuilt from, the arguments of its constructor."""
+    """A value cannot be decomposed into, or rebuilt from, the arguments of its constructor.
+
+    >>> import extensor as xt
+    >>> @xt.auto_composite_tensor
+    ... class Adder:
+    ...     def __init__(self, x):
+    ...         self.other = x
+    >>> xt.spec_of(Adder(1.0))
+    Traceback (most recent call last):
+    extensor.errors.ArgumentError: Adder...x: expected the value of this constructor argument, got a
+    value without an attribute `x`, ... Store it in __init__: self._x = x. ...
+    """
 
 
 class FormatError(ExtensorError, ValueError):
-    """A file or buffer does not have the expected format."""
+    """A file or buffer does not have the expected format.
+
+    >>> import extensor as xt
+    >>> xt.read_json(b'{"title": tea}')
+    Traceback (most recent call last):
+    extensor.errors.FormatError: JSON, line 1, column 11: expected JSON, got 'tea}' ...
+    """
 
 
 class DatabaseError(ExtensorError, OSError):
-    """A database rejected a query or a connection, or failed while it was read or written."""
+    """A database rejected a query or a connection, or failed while it was read or written.
+
+    >>> import duckdb
+    >>> import extensor as xt
+    >>> xt.read_database("select title from recipes", duckdb.connect())
+    Traceback (most recent call last):
+    extensor.errors.DatabaseError: query: expected a database that answers without an error, got ...
+    """
 
 
 class MissingFileError(ExtensorError, FileNotFoundError):
-    """A file to read does not exist."""
+    """A file to read does not exist.
+
+    >>> import extensor as xt
+    >>> xt.read_parquet("absent.parquet")
+    Traceback (most recent call last):
+    extensor.errors.MissingFileError: absent.parquet: expected a file, a folder, or a pattern, got a
+    path that does not exist. Check the path; ...
+    """
 
 
 class StoreError(ExtensorError, OSError):
-    """A store of files does not answer, or answers wrongly, also when asked again."""
+    """A store of files does not answer, or answers wrongly, also when asked again.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.StoreError, OSError)
+    True
+    """
 
 
 class DirectoryError(ExtensorError, IsADirectoryError):
-    """A path is a directory, and a file is needed."""
+    """A path is a directory, and a file is needed.
+
+    >>> import extensor as xt
+    >>> xt.write_parquet(xt.struct.constant([{"title": "tea"}]), ".")
+    Traceback (most recent call last):
+    extensor.errors.DirectoryError: .: expected a file, got a directory. Give the name of a file
+    in it.
+    """
 
 
 class MissingDependencyError(ExtensorError, ImportError):
@@ -130,6 +244,10 @@ class MissingDependencyError(ExtensorError, ImportError):
 
     A command that installs an extra of extensor, such as `pip install "extensor[sql]"`, becomes one
     that installs it from where this extensor was installed.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.MissingDependencyError, ImportError)
+    True
     """
 
     def __init__(
@@ -163,27 +281,62 @@ def _extra(found: "_re.Match[str]") -> str:
 
 
 class QueryError(ExtensorError, ValueError):
-    """A database does not accept a query or a write."""
+    """A database does not accept a query or a write.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.QueryError, ValueError)
+    True
+    """
 
 
 class AccessError(ExtensorError, PermissionError):
-    """A server rejects the credentials, or these do not permit the request."""
+    """A server rejects the credentials, or these do not permit the request.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.AccessError, PermissionError)
+    True
+    """
 
 
 class ServerError(ExtensorError, ConnectionError):
-    """A server cannot be reached, or ended the connection before all data came."""
+    """A server cannot be reached, or ended the connection before all data came.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.ServerError, ConnectionError)
+    True
+    """
 
 
 class ImmutableError(ExtensorError, AttributeError):
-    """An attribute of an immutable value was assigned or deleted."""
+    """An attribute of an immutable value was assigned or deleted.
+
+    >>> import extensor as xt
+    >>> recipes = xt.struct.constant([{"title": "tea"}])
+    >>> recipes.title = "pie"
+    Traceback (most recent call last):
+    extensor.errors.ImmutableError: DenseStructuredTensor.title: expected no assignment of
+    attributes, because records are immutable, got assignment of 'title'. Get a changed copy by
+    with_updates, ...
+    """
 
 
 class MissingAttributeError(ExtensorError, AttributeError):
-    """A value, spec or module has no attribute of a name."""
+    """A value, spec or module has no attribute of a name.
+
+    >>> import extensor as xt
+    >>> xt.struct.constant([{"title": "tea"}]).head()
+    Traceback (most recent call last):
+    extensor.errors.MissingAttributeError: ... has no attribute 'head'. Write records[:5]
+    """
 
 
 class AbstractMethodError(ProtocolError, NotImplementedError):
-    """A class lacks a method that its base leaves to it."""
+    """A class lacks a method that its base leaves to it.
+
+    >>> import extensor as xt
+    >>> issubclass(xt.errors.AbstractMethodError, NotImplementedError)
+    True
+    """
 
 
 class LawError(ExtensorError, AssertionError):
@@ -193,6 +346,12 @@ class LawError(ExtensorError, AssertionError):
         type_name: The name of the type.
         breaches: What was expected and received, for each broken law.
         unchecked: The names of the laws that were not checked, because they depend on a broken one.
+
+    >>> import extensor as xt
+    >>> print(xt.errors.LawError("Price", ["equal values have equal specs"], ["stack"]))
+    Price breaks a law of extension types
+    equal values have equal specs
+      Not checked, because they depend on these laws: stack.
     """
 
     def __init__(

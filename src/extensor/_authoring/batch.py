@@ -96,6 +96,18 @@ def batch_item(batch: _Value, index: int | slice | tf.Tensor) -> _Value:
 
     Raises:
         RowError: If the index is out of range, or the value is no batch (also an IndexError).
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> @xt.extension_type
+    ... class Interval:
+    ...     low: tf.Tensor
+    ...     high: tf.Tensor
+    ...     class Spec:
+    ...         shape = tf.TensorShape([2])
+    >>> batch = xt.authoring.batch_of(Interval, [Interval(0.0, 1.0), Interval(2.0, 5.0)])
+    >>> xt.authoring.batch_item(batch, 1).high.numpy().item()
+    5.0
     """
     spec = batch.__tf_type_spec__()
     size = spec.shape[0] if spec.shape.rank else 0

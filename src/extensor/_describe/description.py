@@ -21,6 +21,12 @@ class Description:
     """The statistics of records, path by path; the result of `xt.data.describe`.
 
     `print` shows a table, a notebook shows a page, and `write_html` writes the page.
+
+    >>> import extensor as xt
+    >>> data = [{"title": "tea", "minutes": 5}, {"title": "pie", "minutes": 7}]
+    >>> found = xt.data.describe(xt.struct.constant(data))
+    >>> found.num_records, found["minutes"].numbers.max
+    (2, 7)
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -121,7 +127,14 @@ class Description:
 
 
 class Comparison:
-    """Which paths differ between two descriptions; the result of `Description.compare`."""
+    """Which paths differ between two descriptions; the result of `Description.compare`.
+
+    >>> import extensor as xt
+    >>> data = [{"title": "tea", "minutes": 5}, {"title": "pie", "minutes": 7}]
+    >>> found = xt.data.describe(xt.struct.constant(data))
+    >>> found.compare(found).drifted
+    []
+    """
 
     def __init__(self, one: Description, other: Description, drifts: list[Drift]) -> None:
         self.one = one

@@ -31,6 +31,13 @@ class Drift:
         limit: The largest distance that is no drift: the threshold, or, if that is larger, what
             chance and the error of the sketches explain.
         reason: What differs, as text.
+
+    >>> import extensor as xt
+    >>> data = [{"title": "tea", "minutes": 5}, {"title": "pie", "minutes": 7}]
+    >>> found = xt.data.describe(xt.struct.constant(data))
+    >>> drift = found.compare(found).drifts[-1]
+    >>> drift.distance, drift.drifted
+    (0.0, False)
     """
 
     path: str

@@ -47,6 +47,12 @@ class Numbers:
 
     Everything but `quantile`, `histogram` and `share_up_to` is exact, up to the rounding of
     float64.
+
+    >>> import extensor as xt
+    >>> data = [{"title": "tea", "minutes": 5}, {"title": "pie", "minutes": 7}]
+    >>> found = xt.data.describe(xt.struct.constant(data))
+    >>> found["minutes"].numbers.mean
+    6.0
     """
 
     def __init__(self) -> None:
@@ -202,7 +208,14 @@ def edges_between(low: float, high: float, is_integer: bool) -> np.ndarray[Any, 
 
 
 class Words:
-    """Statistics of strings."""
+    """Statistics of strings.
+
+    >>> import extensor as xt
+    >>> data = [{"title": "tea", "minutes": 5}, {"title": "pie", "minutes": 7}]
+    >>> found = xt.data.describe(xt.struct.constant(data))
+    >>> sorted(found["title"].words.top())
+    [('pie', 1), ('tea', 1)]
+    """
 
     def __init__(self) -> None:
         self.count = 0

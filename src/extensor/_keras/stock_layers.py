@@ -24,7 +24,13 @@ from extensor.errors import UnsupportedTypeError
 
 @keras.saving.register_keras_serializable(package="extensor")
 class Identity(Layer):
-    """A layer that returns its inputs, as `keras.layers.Identity`."""
+    """A layer that returns its inputs, as `keras.layers.Identity`.
+
+    >>> import extensor as xt
+    >>> recipes = xt.struct.constant([{"minutes": 5}])
+    >>> xt.keras.Identity()(recipes).to_py()
+    [{'minutes': 5}]
+    """
 
     def call(self, inputs: Nest) -> Nest:
         """Returns the inputs."""

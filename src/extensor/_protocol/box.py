@@ -121,6 +121,13 @@ def unbox(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
     Args:
         spec: Any stackable spec.
         boxes: The result of `box`, or of stacking or unstacking such tensors.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> ragged = tf.ragged.constant([[1, 2], [3]])
+    >>> spec = tf.type_spec_from_value(ragged)
+    >>> xt.authoring.unbox(spec, xt.authoring.box(spec, ragged))
+    <tf.RaggedTensor [[1, 2], [3]]>
     """
     if isinstance(spec, tf.TensorSpec):
         return boxes[0]

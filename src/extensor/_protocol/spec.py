@@ -48,6 +48,14 @@ class TypeSpec(tf.TypeSpec):
        `most_specific_compatible_type`. All of them have defaults that follow from `serialize`.
 
     It overrides these public names only. See `ExtensionType` for a complete example.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> @xt.extension_type
+    ... class Price:
+    ...     amount: tf.Tensor
+    >>> isinstance(xt.spec_of(Price([1.5])), xt.TypeSpec)
+    True
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -26,6 +26,13 @@ class Client:
         outputs: The layout of the result.
         unused: The paths of the fields that the function does not use, which are not sent. Records
             may have them.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> spec = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None])})
+    >>> client = xt.serving.flat_signature(lambda recipes: recipes["minutes"] * 2.0, spec)
+    >>> client.encode([{"minutes": 5.0}])["minutes"].numpy()
+    array([5.], dtype=float32)
     """
 
     def __init__(

@@ -57,6 +57,15 @@ def save_clients(path: str | os.PathLike[str], clients: Mapping[str, Client]) ->
         FieldError: If the SavedModel does not have a signature (also a KeyError).
         RegistrationError: If the spec of an argument or result is not registered (also a
             ValueError).
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> module = tf.Module()
+    >>> signature = xt.serving.flat_signature(tf.square, tf.TensorSpec([None]))
+    >>> tf.saved_model.save(module, "square/1", {"serving_default": signature.function})
+    >>> xt.serving.save_clients("square/1", {"serving_default": signature})
+    >>> xt.serving.load_client("square/1").parameters
+    <Signature (x)>
     """
     path = os.fspath(path)
     described = {key: client_description(client) for key, client in clients.items()}
@@ -125,6 +134,14 @@ def load_client(path: str | os.PathLike[str], signature: str = "serving_default"
         FieldError: If the file does not describe the signature (also a KeyError).
         RegistrationError: If a type of the values is not registered in this process (also a
             ValueError).
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> module = tf.Module()
+    >>> signature = xt.serving.flat_signature(tf.square, tf.TensorSpec([None]))
+    >>> xt.serving.save(module, "square/1", signature)
+    >>> xt.serving.load_client("square/1").encode([2.0])
+    {'x': <tf.Tensor: shape=(1,), dtype=float32, numpy=array([2.], dtype=float32)>}
     """
     file = os.path.join(os.fspath(path), *_FILE)
     signatures = _read(file)

@@ -31,6 +31,12 @@ class FlatSignature(Client):
     """A function of plain tensors for a server, and its client.
 
     Create it with `flat_signature`.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> signature = xt.serving.flat_signature(tf.square, tf.TensorSpec([None]))
+    >>> signature.function(**signature.encode([2.0, 3.0]))["output_0"].numpy()
+    array([4., 9.], dtype=float32)
     """
 
     def __init__(

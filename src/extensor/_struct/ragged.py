@@ -43,6 +43,11 @@ class RaggedStructuredTensor(StructuredTensor):
 
     Create it with `from_row_splits`. `values` holds the records of all rows, one after another;
     `row_splits` holds where each row begins and ends.
+
+    >>> import extensor as xt
+    >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+    >>> xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3]).to_py()
+    [[{'minutes': 5}, {'minutes': 20}], [{'minutes': 8}]]
     """
 
     # The names of the dimensions are kept one by one: the first here, the others by the values.

@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 
 class StructuredTensorSpec(StackableTypeSpec, Columns):
-    """Describes a StructuredTensor: its shape and its fields. The base of both specs."""
+    """Describes a StructuredTensor: its shape and its fields. The base of both specs.
+
+    >>> import extensor as xt
+    >>> spec = xt.spec_of(xt.struct.constant([{"minutes": [5, 20]}]))
+    >>> isinstance(spec, xt.StructuredTensorSpec), spec.field_spec("minutes").dtype
+    (True, tf.int32)
+    """
 
     _shape: tf.TensorShape
     _hash: int | None = None
