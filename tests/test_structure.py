@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from extensor._struct.spec import converter
 import extensor as xt
+from extensor._struct.spec import converter
 from structure import api, errors, llms, picture, tests
 
 ROOT = Path(__file__).parent.parent
