@@ -11,21 +11,34 @@ from extensor._path import Path, PathLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
 
-def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple[str, ...]]:
-    """Returns the names of each path in `columns`.
+def listed_paths(columns: Iterable[PathLike]) -> list[PathLike]:
+    """Returns the paths in the argument `columns`.
 
     Raises:
-        DTypeError: If `columns` is not a list of paths (also a TypeError).
-        FieldError: If a column does not exist (also a KeyError).
-        StructureError: If `columns` is empty (also a ValueError).
+        DTypeError: If it is not a list of paths (also a TypeError).
+        StructureError: If it is empty (also a ValueError).
     """
     if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
         fix = 'Write columns=["title", "ingredients.amount"].'
         raise DTypeError("columns", "a list of paths", repr(columns), fix)
+    paths = list(columns)
+    if not paths:
+        fix = "Leave columns out to read all."
+        raise StructureError("columns", "at least one path", "an empty list", fix)
+    return paths
+
+
+def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple[str, ...]]:
+    """Returns the names of each path in `columns`.
+
+    Raises:
+        DTypeError, StructureError: As `listed_paths`.
+        FieldError: If a column does not exist (also a KeyError).
+    """
     known: dict[str, set[tuple[str, ...]]] = {}
     """All paths that begin with a name."""
     chosen: list[tuple[str, ...]] = []
-    for column in columns:
+    for column in listed_paths(columns):
         # A string equal to a column's name means that column, even if it contains a dot.
         named = isinstance(column, str) and bool(schema.get_all_field_indices(str(column)))
         wanted = (str(column),) if named else Path.of(column).names
@@ -35,9 +48,6 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
         if not wanted or wanted not in known[wanted[0]]:
             raise _no_column(wanted, leaf_paths(schema))
         chosen.append(wanted)
-    if not chosen:
-        expected = "at least one path"
-        raise StructureError("columns", expected, "an empty list", "Leave columns out to read all.")
     return chosen
 
 

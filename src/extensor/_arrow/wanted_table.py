@@ -96,6 +96,20 @@ class WantedTable:
             masks = policies_of(masks, [str(Path(*p)) for p in leaf_paths(self.pruned(schema))])
         return masks if nulls is None else with_masks_in_auto(nulls, masks)
 
+    def names_in(self, names: list[str]) -> list[str]:
+        """Returns the names of the columns to read of a source; others may be of any type."""
+        if self.schema is not None:
+            return [name for name in names if name in self.schema.names]
+        if not isinstance(self.columns, list):
+            return names
+        # A string equal to a column's name means that column, even if it contains a dot.
+        chosen = {
+            column if isinstance(column, str) and column in names else (*Path.of(column), "")[0]
+            for column in self.columns
+        }
+        # Without one of them, the error of the reader lists all columns.
+        return [name for name in names if name in chosen] if chosen <= set(names) else names
+
     def without_auto(self, nullable: Iterable[str] | None = None) -> WantedTable:
         """Returns these arguments with "mask" in place of "auto", to parse records by a spec.
 

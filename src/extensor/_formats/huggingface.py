@@ -17,7 +17,6 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
-from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, UnsupportedTypeError
@@ -70,9 +69,8 @@ def from_huggingface(
     datasets = needed("datasets", "huggingface", "from_huggingface")
     if not isinstance(dataset, datasets.Dataset):
         raise _no_dataset(datasets, dataset)
-    if columns is not None and not isinstance(columns, (str, bytes, Path)):
-        columns = list(columns)
-    names = _wanted_names(dataset.column_names, columns, schema)
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    names = wanted.names_in(dataset.column_names)
     rows: Any = dataset.with_format("arrow", columns=names)[:]
     table = rows.replace_schema_metadata(None)
     for i, name in enumerate(table.schema.names):
@@ -86,9 +84,10 @@ def from_huggingface(
     if nulls is None and schema is None:
         # Most images have no path, and nobody needs it beside the bytes.
         files = [at for name in names for at in _paths(dataset.features[name], Path(name))]
-        read = leaf_paths(WantedTable(columns).pruned(table.schema)) if files else []
+        read = leaf_paths(wanted.pruned(table.schema)) if files else []
         nulls = {str(at): "mask" for at in files if at.names in read} or None
-    return WantedTable(columns, schema, nulls, row_splits_dtype).records(table)
+        wanted = WantedTable(wanted.columns, None, nulls, row_splits_dtype)
+    return wanted.records(table)
 
 
 def _no_dataset(datasets: Any, data: object) -> DTypeError:
@@ -101,25 +100,6 @@ def _no_dataset(datasets: Any, data: object) -> DTypeError:
             "each is for xt.from_arrow and all are for xt.read_arrow."
         )
     return DTypeError("from_huggingface", "a datasets.Dataset", type(data).__name__, fix)
-
-
-def _wanted_names(
-    names: list[str], columns: Iterable[PathLike] | None, schema: SchemaLike | None
-) -> list[str]:
-    """Returns the columns to read; others may be of any type."""
-    if isinstance(schema, StructuredTensorSpec):
-        chosen = set(schema.field_names())
-    elif schema is not None:
-        chosen = set(schema.names)
-    elif isinstance(columns, list):
-        chosen = {
-            column if isinstance(column, str) and column in names else (*Path.of(column), "")[0]
-            for column in columns
-        }
-    else:
-        return names
-    # Without one of them, the error of the reader lists all columns.
-    return [name for name in names if name in chosen] if chosen <= set(names) else names
 
 
 def _paths(feature: Any, at: Path) -> Iterator[Path]:

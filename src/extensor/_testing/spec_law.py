@@ -174,23 +174,16 @@ def equality_is_equivalence(subject: Subject) -> None:
     pool = subject.pool
     for spec in subject.specs:
         for same in (spec, twin(spec)):
-            expect(
-                spec == same, f"{spec} equal to a spec with the same serialization", "inequality"
-            )
+            expected = f"{spec} equal to a spec with the same serialization"
+            expect(spec == same, expected, "inequality")
         for other in (None, object(), StrangerSpec()):
             expect(not (spec == other), f"{spec} not equal to a {type(other).__name__}", "equality")  # noqa: SIM201
     for a, b in itertools.product(pool, repeat=2):
-        expect(
-            (a == b) == (b == a),
-            f"the same result for {a} == {b} in both orders",
-            "different results",
-        )
+        expected = f"the same result for {a} == {b} in both orders"
+        expect((a == b) == (b == a), expected, "different results")
     for a, b, c in itertools.product(pool, repeat=3):
-        expect(
-            a == c or not (a == b and b == c),
-            f"{a} equal to {c}, because both are equal to {b}",
-            "inequality",
-        )
+        expected = f"{a} equal to {c}, because both are equal to {b}"
+        expect(a == c or not (a == b and b == c), expected, "inequality")
 
 
 @law("hash-follows-equality", "equality-is-equivalence", fix=_EQUALITY)
@@ -205,11 +198,9 @@ def hash_follows_equality(subject: Subject) -> None:
 def equality_tells_components_apart(subject: Subject) -> None:
     """Equal specs have equal component specs: the same structure, dtypes and shapes."""
     for a, b in subject.variations:
-        expect(
-            a != b or alike(_tf.component_specs(a), _tf.component_specs(b)),
-            f"{a} not equal to a spec with the components {_tf.component_specs(b)}",
-            "equality",
-        )
+        expected = f"{a} not equal to a spec with the components {_tf.component_specs(b)}"
+        received = "equality"
+        expect(a != b or alike(_tf.component_specs(a), _tf.component_specs(b)), expected, received)
 
 
 @law(
@@ -223,11 +214,8 @@ def repr_shows_all(subject: Subject) -> None:
         name = getattr(type(spec), "_public_name", type(spec).__name__)
         expect(name in repr(spec), f"{name} in the repr", repr(spec))
     for spec, other in subject.variations:
-        expect(
-            spec == other or repr(spec) != repr(other),
-            f"another repr for a spec with the serialization {_tf.serialize(other)}",
-            f"the same repr {spec!r}",
-        )
+        expected = f"another repr for a spec with the serialization {_tf.serialize(other)}"
+        expect(spec == other or repr(spec) != repr(other), expected, f"the same repr {spec!r}")
 
 
 @law("inequality-negates-equality", "equality-is-equivalence", fix=_EQUALITY)
@@ -274,9 +262,8 @@ def compatibility_is_reflexive(subject: Subject) -> None:
     """A spec is compatible with itself, and with a spec of the same serialization."""
     for spec in subject.specs:
         for same in (spec, twin(spec)):
-            expect(
-                spec.is_compatible_with(same), f"{spec} compatible with itself", "incompatibility"
-            )
+            expected = f"{spec} compatible with itself"
+            expect(spec.is_compatible_with(same), expected, "incompatibility")
 
 
 @law(
@@ -289,33 +276,25 @@ def compatibility_takes_values(subject: Subject) -> None:
     """A spec is compatible with a value if and only if it is compatible with the value's spec."""
     for a, (value, b) in itertools.product(subject.specs, subject.pairs):
         wanted = a.is_compatible_with(b)
-        expect(
-            a.is_compatible_with(value) == wanted,
-            f"{a} {'' if wanted else 'in'}compatible with a value of {b}",
-            "another result than for the spec",
-        )
+        expected = f"{a} {'' if wanted else 'in'}compatible with a value of {b}"
+        expect(a.is_compatible_with(value) == wanted, expected, "another result than for the spec")
 
 
 @law("compatibility-is-symmetric", "serialization-round-trip", fix=_COMPATIBLE)
 def compatibility_is_symmetric(subject: Subject) -> None:
     """Compatibility does not depend on the order of the specs."""
     for a, b in itertools.product(subject.pool, repeat=2):
-        expect(
-            a.is_compatible_with(b) == b.is_compatible_with(a),
-            f"{a} and {b} compatible in both orders or in neither",
-            "compatibility in one order only",
-        )
+        expected = f"{a} and {b} compatible in both orders or in neither"
+        received = "compatibility in one order only"
+        expect(a.is_compatible_with(b) == b.is_compatible_with(a), expected, received)
 
 
 @law("compatibility-keeps-to-type", "serialization-types", fix=_COMPATIBLE)
 def compatibility_keeps_to_type(subject: Subject) -> None:
     """A spec is not compatible with a spec of another value type."""
     for spec in subject.specs:
-        expect(
-            not spec.is_compatible_with(StrangerSpec()),
-            f"{spec} incompatible with the spec of another type",
-            "compatibility",
-        )
+        expected = f"{spec} incompatible with the spec of another type"
+        expect(not spec.is_compatible_with(StrangerSpec()), expected, "compatibility")
 
 
 @law(
@@ -355,9 +334,8 @@ def compatibility_with_generalisation(subject: Subject) -> None:
     """A spec is compatible with the same spec without static sizes."""
     for spec in subject.specs:
         general = generalised(spec)
-        expect(
-            general.is_compatible_with(spec), f"{general} compatible with {spec}", "incompatibility"
-        )
+        expected = f"{general} compatible with {spec}"
+        expect(general.is_compatible_with(spec), expected, "incompatibility")
 
 
 _MERGE_NEEDS = ("equality-is-equivalence", "serialization-round-trip")
@@ -376,11 +354,8 @@ def merge_is_commutative(subject: Subject) -> None:
     """The most specific compatible type of two specs does not depend on their order."""
     for a, b in itertools.combinations(subject.pool, 2):
         result, reverse = merged(a, b), merged(b, a)
-        expect(
-            result == reverse,
-            f"the same type for {a} and {b} in both orders",
-            f"{result} and {reverse}",
-        )
+        expected = f"the same type for {a} and {b} in both orders"
+        expect(result == reverse, expected, f"{result} and {reverse}")
 
 
 @law(
@@ -393,11 +368,8 @@ def merge_holds_both(subject: Subject) -> None:
     for a, b in itertools.product(subject.pool, repeat=2):
         result = merged(a, b)
         for spec in (a, b):
-            expect(
-                result is None or result.is_compatible_with(spec),
-                f"a type compatible with {spec}",
-                result,
-            )
+            expected = f"a type compatible with {spec}"
+            expect(result is None or result.is_compatible_with(spec), expected, result)
 
 
 @law(

@@ -112,11 +112,8 @@ def stacked_boxes_stack_values(subject: Subject) -> None:
     for spec, rows in _stacks_of(subject):
         for count in (len(rows), None):
             batch_spec, batch = _tf.stacked(spec, count), _stack(spec, rows, count)
-            expect(
-                batch_spec.is_compatible_with(batch),
-                f"a value of {batch_spec} from stacked boxes",
-                tf.type_spec_from_value(batch),
-            )
+            expected = f"a value of {batch_spec} from stacked boxes"
+            expect(batch_spec.is_compatible_with(batch), expected, tf.type_spec_from_value(batch))
 
 
 @law(
@@ -135,11 +132,9 @@ def boxes_have_minimum_rank(subject: Subject) -> None:
         boxes = box(batch_spec, _stack(spec, rows, len(rows)), 1)
         _expect_described(batch_spec, boxes, 1)
         for i, tensor in enumerate(boxes):
-            expect(
-                tensor.shape.rank and tensor.shape[0] == len(rows),
-                count_text(len(rows), f"rows in boxed tensor {i}"),
-                f"shape {tensor.shape}",
-            )
+            expected = count_text(len(rows), f"rows in boxed tensor {i}")
+            received = f"shape {tensor.shape}"
+            expect(tensor.shape.rank and tensor.shape[0] == len(rows), expected, received)
 
 
 @law(
@@ -206,11 +201,8 @@ def no_boxes_are_a_batch(subject: Subject) -> None:
         for count in (0, None):
             empty_spec = _tf.stacked(spec, count)
             empty = unbox(empty_spec, [tensor[:0] for tensor in boxes])
-            expect(
-                empty_spec.is_compatible_with(empty),
-                f"a value of {empty_spec} from empty boxes",
-                tf.type_spec_from_value(empty),
-            )
+            expected = f"a value of {empty_spec} from empty boxes"
+            expect(empty_spec.is_compatible_with(empty), expected, tf.type_spec_from_value(empty))
 
 
 @law(

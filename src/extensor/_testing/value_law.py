@@ -182,11 +182,8 @@ def same_structure_follows_merge(subject: Subject) -> None:
         else:
             same = True
         wanted = merged(spec_a, spec_b) is not None
-        expect(
-            same == wanted,
-            f"{spec_a} and {spec_b} to be {'the same' if wanted else 'different'} structures",
-            f"{'different' if wanted else 'the same'} structures",
-        )
+        expected = f"{spec_a} and {spec_b} to be {'the same' if wanted else 'different'} structures"
+        expect(same == wanted, expected, f"{'different' if wanted else 'the same'} structures")
 
 
 # Functions and control flow.

@@ -130,8 +130,7 @@ class _FrameReader:
     ) -> None:
         self._pd = pd
         self._frame = frame
-        self._schema = wanted.schema
-        self._columns = wanted.columns
+        self._wanted = wanted
         self._unions = conflicts == "union"
         self._levels = levels
 
@@ -143,7 +142,7 @@ class _FrameReader:
             expected = "no column of the name that the index gets"
             fix = "Rename the column, or make it the index."
             raise StructureError(Path(INDEX), expected, f"a column {INDEX}", fix)
-        wanted = self._wanted_names(names)
+        wanted = self._wanted.names_in([*names, INDEX])
         leaves: list[_Leaf] = []
         for i, path in enumerate(paths):
             if path[0][0] in wanted:
@@ -162,22 +161,6 @@ class _FrameReader:
             rows = pa.table({"": pa.nulls(len(self._frame))})
             return rows.select([]), splits
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), splits
-
-    def _wanted_names(self, names: list[str]) -> set[str]:
-        """Returns the columns to convert; others may have any type."""
-        every = {*names, INDEX}
-        if self._schema is not None:
-            return every.intersection(self._schema.names)
-        if not isinstance(self._columns, list):
-            return every
-        chosen: set[str] = set()
-        for column in self._columns:
-            if isinstance(column, str) and column in every:
-                chosen.add(column)
-            else:
-                chosen.update(Path.of(column).names[:1])
-        # Without one of the names, the error of the reader lists all columns.
-        return chosen if chosen <= every else every
 
     def _index(self) -> tuple[tuple[pa.Field, pa.Array] | None, list[Splits]]:
         """Returns the field and the array of the index, if it needs one, and the row splits."""
@@ -274,9 +257,9 @@ class _FrameReader:
 
     def _wanted_type(self, path: Path) -> pa.DataType | None:
         """Returns the type that `schema=` has for a column, by which Arrow reads objects."""
-        if self._schema is None:
+        if self._wanted.schema is None:
             return None
-        inner: Any = pa.struct(list(self._schema))
+        inner: Any = pa.struct(list(self._wanted.schema))
         for name in path.names:
             if not pa.types.is_struct(inner) or inner.get_field_index(name) < 0:
                 return None

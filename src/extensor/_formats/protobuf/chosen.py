@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from extensor._arrow.chosen_columns import listed_paths
 from extensor._path import Path, PathLike
-from extensor.errors import DTypeError, FieldError, StructureError
+from extensor.errors import FieldError
 
 Chosen: TypeAlias = "dict[str, Chosen | None]"
 """The names of the chosen fields, each with those inside it, or with None for all. Inside of a map,
@@ -40,22 +41,17 @@ def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, object]) -> C
         known: The names of the fields of a message, which may contain dots.
 
     Raises:
-        DTypeError, StructureError, FieldError: If it is no list, is empty, or has an empty path.
+        DTypeError, StructureError: As `listed_paths`.
+        FieldError: If a path is empty (also a KeyError).
     """
-    if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
-        fix = 'Write columns=["title", "ingredients.amount"].'
-        raise DTypeError("columns", "a list of paths", repr(columns), fix)
     chosen: Chosen = {}
-    for column in columns:
+    for column in listed_paths(columns):
         # A string equal to a name means that field, even if it contains a dot.
         is_name = isinstance(column, str) and column in known
         names = (str(column),) if is_name else _steps(column)
         if not names:
             raise no_field(Path(), list(known))
         _choose(chosen, names)
-    if not chosen:
-        fix = "Leave columns out to read all."
-        raise StructureError("columns", "at least one path", "an empty list", fix)
     return chosen
 
 
