@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import extensor as xt
 from bench import byhand, peers, recipe
-from bench.measure import Call
+from bench.measure import Call, cpu_medians
 from bench.row import Faster, NoLimit, Row, Within
 
 _COUNT = 50_000
@@ -39,6 +39,12 @@ def rows() -> list[Row]:
             _many_against_few,
         ),
         Row(f"to_arrow, {_COUNT:,} recipes, vs by hand", Within(1.5), _back_against_hand),
+        Row(
+            f"write_arrow, {_COUNT:,} recipes whose table lives, CPU, vs pyarrow's writer alone",
+            Within(1.3),
+            _untouched,
+            statistic=cpu_medians,
+        ),
         *(
             Row(
                 f"read_parquet, {_COUNT:,} recipes, {how}, vs pq.read_table alone",
@@ -120,6 +126,18 @@ def _many_against_few(folder: Path) -> tuple[Call, Call]:
     if not np.array_equal(last, many.columns[-1]):
         raise AssertionError("extensor's conversion changed the numbers.")
     return lambda: xt.from_arrow(many), lambda: xt.from_arrow(few)
+
+
+def _untouched(folder: Path) -> tuple[Call, Call]:
+    table = recipe.recipes(_COUNT)
+    records = xt.from_arrow(table)
+    ours, peer = folder / "untouched.arrow", folder / "table.arrow"
+
+    def write() -> None:
+        with pa.OSFile(str(peer), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+
+    return lambda: xt.write_arrow(records, ours), write
 
 
 def _back_against_hand(folder: Path) -> tuple[Call, Call]:

@@ -6,7 +6,8 @@
 | dates, times, durations, decimals of 32 and 64 bits | as integers | as integers |
 | decimals of 128 and 256 bits | as integers, from 19 digits on; else copied | the same |
 | offsets of lists | shared, if aligned, starting at 0 and of the requested width | shared |
-| booleans (bits), strings | copied | copied |
+| booleans (bits) | copied | copied |
+| strings | copied | shared with the table that they came from, while it lives; else copied |
 
 Everything else is copied; see `extensor._memory`. `tests/arrow/test_buffers.py` compares addresses
 for each "shared" in the table.

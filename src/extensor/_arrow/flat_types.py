@@ -9,10 +9,14 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType, is_flat
 from extensor._arrow.encoded_types import DictionaryType
+from extensor._arrow.kept_strings import keep_column, kept_column
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import NUMBERS, is_all_null
 from extensor._path import Path
 from extensor._typing import FieldValue
+
+_FEW = 512
+"""Strings: up to here, to write them takes less time than to keep the column."""
 
 
 class NumberType(ColumnType):
@@ -100,7 +104,10 @@ class StringType(ColumnType):
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
         if pa.types.is_dictionary(array.type):
             return DictionaryType(array.type, self).read(array, location)
-        return buffers.strings_in(array, location)
+        strings = buffers.strings_in(array, location)
+        if len(array) > _FEW and location.owner is not None:
+            keep_column(strings, array, location.owner)
+        return strings
 
     def _write(self, value: FieldValue, path: Path) -> pa.Array:
         if is_flat(value) and value.dtype == tf.string:
@@ -108,7 +115,8 @@ class StringType(ColumnType):
         return super()._write(value, path)
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
-        return buffers.strings_out(strings, self.arrow, path)
+        kept = kept_column(strings, self.arrow)
+        return buffers.strings_out(strings, self.arrow, path) if kept is None else kept
 
 
 class StringViewType(StringType):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.masks import Masks
@@ -25,9 +26,12 @@ class Location:
         hidden: Which elements are below a null, as booleans, so that their own nulls do not
             count; None if no element is.
         name: For a field of records, its name.
+        owner: For records of a table, the table.
     """
 
-    __slots__ = ("_name", "_path", "hidden", "masks", "offsets", "parent", "size", "splits")
+    __slots__ = (
+        *("_name", "_path", "hidden", "masks", "offsets", "owner", "parent", "size", "splits"),
+    )
 
     def __init__(
         self,
@@ -38,6 +42,7 @@ class Location:
         size: int = 0,
         hidden: np.ndarray[Any, Any] | None = None,
         name: str | None = None,
+        owner: pa.Table | pa.RecordBatch | None = None,
     ) -> None:
         self.hidden = hidden
         self._path = path
@@ -47,6 +52,7 @@ class Location:
         self.offsets = offsets
         self.size = size
         self.masks: Masks = Masks() if parent is None else parent.masks
+        self.owner: pa.Table | pa.RecordBatch | None = owner if parent is None else parent.owner
 
     @property
     def path(self) -> Path:

@@ -18,6 +18,7 @@ from extensor._arrow.arrow_type import contains_type, is_large_list, names_of, w
 from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
+from extensor._arrow.kept_strings import is_kept
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
 from extensor._arrow.nulls import with_hidden_lists_empty
@@ -237,9 +238,11 @@ def _changed(own: ColumnType, value: FieldValue, arrow: pa.DataType, path: Path)
 
 
 def _size_of_strings(value: FieldValue) -> int:
-    """Returns how many bytes the strings of a value take in TensorFlow, without long ones."""
+    """Returns how many bytes the strings to copy take in TensorFlow, without long ones."""
     tensors = tf.nest.flatten(value, expand_composites=True)
-    return sum(_STRING * t.shape.num_elements() for t in tensors if t.dtype == tf.string)
+    return sum(
+        _STRING * t.shape.num_elements() for t in tensors if t.dtype == tf.string and not is_kept(t)
+    )
 
 
 def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Path) -> None:

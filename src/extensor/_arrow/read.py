@@ -140,7 +140,8 @@ def _converted(
     if has_auto(nulls):
         records = records_reader(schema, with_masks_for_auto(nulls, found()))
     with _refusing(nulls, found, is_part):
-        return records.read_columns(columns, data.num_rows, Location(Path(), splits))
+        location = Location(Path(), splits, owner=None if is_part else data)
+        return records.read_columns(columns, data.num_rows, location)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,98 @@
+"""Arrow columns that are kept beside their tensors of strings, as long as their table lives.
+
+A tensor of strings is a copy. While the caller holds the table that it came from, the way back
+needs none: the column is there, and a tensor cannot change. Nothing is kept alive: the tensor has
+the column only until the table is deleted.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+_ATTRIBUTE = "_extensor_arrow_column"
+
+
+class _Kept:
+    """A column; None once its table was deleted."""
+
+    __slots__ = ("__weakref__", "array", "is_checked")
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array: pa.Array | None = array
+        self.is_checked = False
+
+
+class _Owned:
+    """What is kept of a table, and the addresses of its memory."""
+
+    def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
+        self.kept: weakref.WeakSet[_Kept] = weakref.WeakSet()
+        self.addresses = {buffer.address for buffer in _buffers_of(table) if buffer is not None}
+
+
+_owned: dict[int, _Owned] = {}
+_lock = threading.Lock()
+
+
+def keep_column(tensor: tf.Tensor, array: pa.Array, owner: pa.Table | pa.RecordBatch) -> None:
+    """Keeps a column beside its tensor until its table is deleted.
+
+    Columns that are not in the memory of the table, because they were converted, are not kept.
+    """
+    if array.null_count:  # the tensor has values in their place
+        return
+    with _lock:
+        found = _owned.get(id(owner))
+        if found is None:
+            found = _owned[id(owner)] = _Owned(owner)
+            weakref.finalize(owner, _release, id(owner)).atexit = False
+        if array.buffers()[2].address not in found.addresses:
+            return
+        kept = _Kept(array)
+        found.kept.add(kept)
+    setattr(tensor, _ATTRIBUTE, kept)
+
+
+def is_kept(tensor: tf.Tensor) -> bool:
+    """Returns whether the column of a tensor is kept."""
+    kept: _Kept | None = getattr(tensor, _ATTRIBUTE, None)
+    return kept is not None and kept.array is not None
+
+
+def kept_column(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array | None:
+    """Returns the column of a tensor, if it is kept, of this type, and valid text where it is text.
+
+    Args:
+        tensor: A tensor of strings of rank 1.
+        arrow_type: The wanted type.
+    """
+    kept: _Kept | None = getattr(tensor, _ATTRIBUTE, None)
+    array = None if kept is None else kept.array
+    if kept is None or array is None or array.type != arrow_type:
+        return None
+    if not kept.is_checked:  # Arrow does not check that text is UTF-8
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return None
+        kept.is_checked = True
+    return array
+
+
+def _release(key: int) -> None:
+    for kept in list(_owned.pop(key).kept):
+        kept.array = None
+
+
+def _buffers_of(table: pa.Table | pa.RecordBatch) -> list[Any]:
+    chunks = [
+        chunk
+        for column in table.columns
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    ]
+    return [buffer for chunk in chunks for buffer in chunk.buffers()]
