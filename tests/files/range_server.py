@@ -2,7 +2,9 @@
 
 import contextlib
 import http.server
+import pathlib
 import re
+import sys
 import threading
 import time
 
@@ -83,7 +85,7 @@ class RangeServer:
                     self.close_connection = True
                     self.connection.shutdown(2)
                     return None
-                return self.wfile.write(data[start:end])
+                return self.wfile.write(memoryview(data)[start:end])
 
             def head(self, code, size, etag=None, span=None):
                 self.send_response(code)
@@ -95,3 +97,12 @@ class RangeServer:
                 self.end_headers()
 
         return Handler
+
+
+if __name__ == "__main__":  # python -m tests.files.range_server folder latency
+    found = pathlib.Path(sys.argv[1]).iterdir()
+    server = RangeServer({path.name: path.read_bytes() for path in found if path.is_file()})
+    server.latency = float(sys.argv[2])
+    with server.running():
+        print(server.url, flush=True)
+        threading.Event().wait()

@@ -204,7 +204,7 @@ def _submit(fetch: Fetch, ranges: Sequence[Range]) -> Future[Sequence[memoryview
 
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(16, "extensor-fetch")
+    return ThreadPoolExecutor(_MOST_BLOCKS, "extensor-fetch")  # they wait for the store
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has none of the threads

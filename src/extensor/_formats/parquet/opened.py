@@ -138,7 +138,9 @@ def parquet_file(
 ) -> Generator[pq.ParquetFile]:
     """Yields the Parquet file in a stream, whose footer may be known; see `open_parquet`."""
     with readable(file.path):
-        found = pq.ParquetFile(stream, metadata=metadata, **READ_OPTIONS)
+        # What is in memory already needs no buffers.
+        options = READ_OPTIONS if file.store is None else {"pre_buffer": False}
+        found = pq.ParquetFile(stream, metadata=metadata, **options)
     with found:
         yield found
 
