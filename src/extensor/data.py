@@ -12,8 +12,10 @@ from extensor._describe.description import Comparison, Description
 from extensor._describe.drift import Drift
 from extensor._describe.paths import PathStatistics
 from extensor._describe.sketches import Numbers, Words
+from extensor._files.part_cache import Cache
 
 __all__ = [
+    "Cache",
     "Comparison",
     "Description",
     "Drift",

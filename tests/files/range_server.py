@@ -20,6 +20,7 @@ class RangeServer:
         self.files = dict(files)
         self.requests = []
         self.latency = 0.0
+        self.has_etags = True
         self.now = self.most = 0
         """How many requests are answered now, and were at most."""
         self.bad = []
@@ -91,6 +92,7 @@ class RangeServer:
                 self.send_response(code)
                 self.send_header("Content-Length", str(size))
                 self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
+                etag = etag if outer.has_etags else None
                 for name, value in (("ETag", etag), ("Content-Range", span)):
                     if value is not None:
                         self.send_header(name, value)

@@ -142,6 +142,7 @@ reveal_type(xt.authoring.with_rows_of(records, records, 1, lambda text: xt.error
 
 # extensor.data
 reveal_type(xt.data.arrays(xt.data.parquet("recipes.parquet", 2)))  # Dataset[Unknown]
+reveal_type(xt.data.Cache("parts", max_bytes=1 << 30))  # Cache
 reveal_type(xt.data.arrow("recipes.arrow", 2, nulls="mask", shard="service"))  # Dataset[Unknown]
 reveal_type(xt.data.batches([pa.RecordBatch.from_pylist([{"x": 1}])], schema, 2))  # Dataset[Unknown]
 reveal_type(xt.data.database("SELECT 1 AS x", duckdb.connect(), 2, params=[1]))  # Dataset[Unknown]
@@ -150,7 +151,7 @@ reveal_type(xt.data.fields_used(lambda r: r["minutes"], spec))  # FieldsUsed
 reveal_type(xt.data.firestore(firestore().collection("recipes"), 2, schema=schema))  # Dataset[Unknown]
 reveal_type(xt.data.csv("recipes.csv", 2, names=["a"]))  # Dataset[Unknown]
 reveal_type(xt.data.json("recipes.jsonl", 2, shuffle=xt.data.Shuffle(100)))  # Dataset[Unknown]
-reveal_type(xt.data.parquet("recipes.parquet", 2, columns=["title"], read_ahead=0))  # Dataset[Unknown]
+reveal_type(xt.data.parquet("recipes.parquet", 2, columns=["title"], read_ahead=0, cache="parts"))  # Dataset[Unknown]
 reveal_type(xt.data.proto("recipes.bin", FileDescriptorProto, 2, max_depth=2))  # Dataset[Unknown]
 reveal_type(xt.data.spanner(spanner(), "SELECT title FROM recipes", 2))  # Dataset[Unknown]
 reveal_type(xt.data.state(xt.data.parquet("recipes.parquet", 2), 3))  # dict[str, Any]: data for JSON

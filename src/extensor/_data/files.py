@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._data.dataset import Wanted, dataset_of_files
+from extensor._data.dataset import Wanted, dataset_of_files, stored_as
 from extensor._data.position import Passes, Shuffle
 from extensor._files.files import FilePath
 from extensor._files.object_store import READ_AHEAD
+from extensor._files.part_cache import Cache
 from extensor._formats.csv.dialect import dialect_of
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
@@ -42,6 +43,7 @@ def arrow(
     state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     *,
     read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Arrow IPC and Feather files in batches.
 
@@ -77,6 +79,8 @@ def arrow(
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
+        cache: A folder of the disk in which the parts of an object store are kept that were read,
+            or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -98,7 +102,7 @@ def arrow(
     """
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("arrow", paths, wanted, passes, read_ahead)
+    return dataset_of_files("arrow", paths, wanted, passes, stored_as(read_ahead, cache))
 
 
 def csv(
@@ -119,6 +123,7 @@ def csv(
     null_values: Iterable[str] = ("",),
     encoding: str = "utf-8",
     read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> tf.data.Dataset:
     r"""Returns a dataset that streams the records of CSV files in structured batches.
 
@@ -159,6 +164,8 @@ def csv(
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
+        cache: A folder of the disk in which the parts of an object store are kept that were read,
+            or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -182,7 +189,7 @@ def csv(
     own = dialect_of(delimiter, names, null_values, encoding)._asdict()
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("csv", paths, wanted, passes, read_ahead, **own)
+    return dataset_of_files("csv", paths, wanted, passes, stored_as(read_ahead, cache), **own)
 
 
 def json(
@@ -199,6 +206,7 @@ def json(
     state: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     *,
     read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> tf.data.Dataset:
     r"""Returns a dataset that streams the records of JSON files in structured batches.
 
@@ -234,6 +242,8 @@ def json(
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
+        cache: A folder of the disk in which the parts of an object store are kept that were read,
+            or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -256,7 +266,7 @@ def json(
     """
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("json", paths, wanted, passes, read_ahead)
+    return dataset_of_files("json", paths, wanted, passes, stored_as(read_ahead, cache))
 
 
 def parquet(
@@ -274,6 +284,7 @@ def parquet(
     *,
     filters: pc.Expression | list[Any] | None = None,
     read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Parquet files in structured batches.
 
@@ -311,6 +322,8 @@ def parquet(
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
+        cache: A folder of the disk in which the parts of an object store are kept that were read,
+            or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its spec depends only on the files'
@@ -336,7 +349,9 @@ def parquet(
         columns = smallest_columns(ParquetPlan(paths), columns)
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("parquet", paths, wanted, passes, read_ahead, filters=filters)
+    return dataset_of_files(
+        "parquet", paths, wanted, passes, stored_as(read_ahead, cache), filters=filters
+    )
 
 
 def proto(
@@ -355,6 +370,7 @@ def proto(
     max_depth: int | None = None,
     *,
     read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the messages of files in structured batches.
 
@@ -392,6 +408,8 @@ def proto(
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
+        cache: A folder of the disk in which the parts of an object store are kept that were read,
+            or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -428,7 +446,7 @@ def proto(
         "policies": nulls,
         "max_depth": max_depth,
     }
-    return dataset_of_files("proto", paths, wanted, passes, read_ahead, **own)
+    return dataset_of_files("proto", paths, wanted, passes, stored_as(read_ahead, cache), **own)
 
 
 def tfrecord(
@@ -448,6 +466,7 @@ def tfrecord(
     message: str | None = None,
     *,
     read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of TFRecord files in structured batches.
 
@@ -486,6 +505,8 @@ def tfrecord(
         read_ahead: How many bytes of an object store are fetched before they are read. What is read
             at once and is larger, such as a row group, is not fetched before. Files of a disk are
             not affected.
+        cache: A folder of the disk in which the parts of an object store are kept that were read,
+            or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -508,4 +529,4 @@ def tfrecord(
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     own = {"message": message, "keys": keys, "context": list(context)}
-    return dataset_of_files("tfrecord", paths, wanted, passes, read_ahead, **own)
+    return dataset_of_files("tfrecord", paths, wanted, passes, stored_as(read_ahead, cache), **own)

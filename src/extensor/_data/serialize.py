@@ -22,7 +22,8 @@ from extensor._data.feed import FileFeed
 from extensor._data.plan import Plan
 from extensor._data.position import Passes, Shuffle
 from extensor._files.file_path import FilePath
-from extensor._files.object_store import reading_ahead
+from extensor._files.object_store import Reading, reading_as
+from extensor._files.part_cache import PartCache
 from extensor._formats.protobuf.descriptors import has_extensions
 from extensor._path import Path
 from extensor._streams.read import SOURCES
@@ -33,7 +34,7 @@ def feed_of_files(
     paths: FilePath | Iterable[FilePath],
     wanted: WantedTable,
     passes: Passes,
-    read_ahead: int,
+    reading: Reading,
     own: dict[str, Any],
 ) -> FileFeed:
     """Returns the feed of the records of files.
@@ -43,10 +44,10 @@ def feed_of_files(
         paths: The files.
         wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
         passes: What the passes have.
-        read_ahead: How many bytes of object stores are fetched before they are read.
+        reading: How object stores are read.
         own: The arguments that only this format has.
     """
-    with reading_ahead(read_ahead):
+    with reading_as(reading):
         source = SOURCES[format](paths, wanted, **own)
     nulls = wanted.nulls
     if has_auto(nulls):
@@ -54,18 +55,18 @@ def feed_of_files(
     plan = Plan(source, passes)
     found = [file.inner if file.is_local else file.path for file in source.files]
     arguments = [wanted.columns, wanted.schema, nulls, wanted.row_splits_dtype]
-    serialized = _serialize([format, found, arguments, plan.passes, read_ahead, own])
+    serialized = _serialize([format, found, arguments, plan.passes, reading, own])
     conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)
     return FileFeed(plan, conversion, serialized)
 
 
 def from_serialized(text: str) -> FileFeed:
     """Returns the feed of a serialized form."""
-    format, paths, arguments, passes, read_ahead, own = json.loads(text, object_hook=_from_json)
+    format, paths, arguments, passes, reading, own = json.loads(text, object_hook=_from_json)
     wanted, passes = WantedTable(*arguments), Passes(*passes)
     if passes.shuffle is not None:  # a list in JSON
         passes = passes._replace(shuffle=Shuffle(*passes.shuffle))
-    return feed_of_files(format, paths, wanted, passes, read_ahead, own)
+    return feed_of_files(format, paths, wanted, passes, Reading(*reading), own)
 
 
 def _serialize(arguments: list[Any]) -> str:
@@ -85,6 +86,8 @@ def _as_json(value: Any) -> Any:
         return {"extensor.schema": base64.b64encode(value.serialize()).decode()}
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, PartCache):
+        return {"extensor.cache": [value.folder, value.max_bytes]}
     if isinstance(value, Descriptor) and not has_extensions(value):
         files = FileDescriptorSet(file=list(_files_of(value.file, {}).values()))
         text = base64.b64encode(files.SerializeToString()).decode()
@@ -96,6 +99,8 @@ def _from_json(found: dict[str, Any]) -> Any:
     match found:
         case {"extensor.fill": value}:
             return fill(value)
+        case {"extensor.cache": [folder, max_bytes]}:
+            return PartCache(folder, max_bytes)
         case {"extensor.dtype": name}:
             return tf.as_dtype(name)
         case {"extensor.schema": text}:

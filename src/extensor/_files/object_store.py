@@ -14,12 +14,13 @@ from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from extensor._files.part_cache import PartCache
 from extensor._files.ranges import FetchAhead, RangesFile
 from extensor.errors import (
     AccessError,
@@ -51,17 +52,29 @@ READ_AHEAD = 1 << 25
 _RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
 
 
-_read_ahead: ContextVar[int] = ContextVar("read_ahead", default=READ_AHEAD)
+class Reading(NamedTuple):
+    """How objects are read.
+
+    Attributes:
+        read_ahead: How many bytes are fetched before they are asked for.
+        cache: Where parts are kept; None for nowhere.
+    """
+
+    read_ahead: int = READ_AHEAD
+    cache: PartCache | None = None
+
+
+_reading: ContextVar[Reading] = ContextVar("reading", default=Reading())  # noqa: B039
 
 
 @contextlib.contextmanager
-def reading_ahead(nbytes: int) -> Generator[None]:
-    """Lets the stores of URLs that are opened meanwhile fetch so many bytes ahead, always."""
-    token = _read_ahead.set(nbytes)
+def reading_as(reading: Reading) -> Generator[None]:
+    """Lets the stores of URLs that are opened meanwhile read their objects so, always."""
+    token = _reading.set(reading)
     try:
         yield
     finally:
-        _read_ahead.reset(token)
+        _reading.reset(token)
 
 
 def is_in_object_store(url: str) -> bool:
@@ -133,8 +146,7 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
     def __init__(self, store: Any, root: str) -> None:
         self.store = store
         self.root = root
-        self.read_ahead = _read_ahead.get()
-        """How many bytes of objects are fetched before they are asked for."""
+        self.read_ahead, self._cache = _reading.get()
         self._known: dict[str, ObjectMeta] = {}
 
     def __eq__(self, other: object) -> bool:
@@ -166,15 +178,35 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
             FormatError: If the object was replaced since it was found (also a ValueError).
             MissingFileError, AccessError, StoreError: As `meta`.
         """
-        options = self._same(path)
         if len(ranges) == 1:
-            return [self._get(path, {**options, "range": ranges[0]})]
+            return [self._range(path, ranges[0])]
         with ThreadPoolExecutor(min(CONNECTIONS, max(1, len(ranges)))) as pool:
-            return list(pool.map(lambda r: self._get(path, {**options, "range": r}), ranges))
+            return list(pool.map(functools.partial(self._range, path), ranges))
 
     def tail(self, path: str, size: int) -> memoryview:
         """Returns the last bytes of an object, and remembers it, by one request."""
+        if self._cache is not None:
+            end = int(self.meta(path)["size"])
+            return self._range(path, (max(0, end - size), end))
         return self._get(path, {**self._same(path), "range": {"suffix": size}})
+
+    def _range(self, path: str, each: tuple[int, int]) -> memoryview:
+        """Returns bytes of an object: those that are kept, or by a request."""
+        key = None if self._cache is None else self._key(path, each)
+        if self._cache is not None and key is not None:
+            kept = self._cache.get(key)
+            if kept is not None and len(kept) == each[1] - each[0]:
+                return kept
+        data = self._get(path, {**self._same(path), "range": each})
+        if self._cache is not None and key is not None:
+            self._cache.add(key, data)
+        return data
+
+    def _key(self, path: str, each: tuple[int, int]) -> str | None:
+        """Returns the name of a part of an object; None if nothing tells whether it changed."""
+        found = self.meta(path)
+        version = found["e_tag"] or found["version"]
+        return version and f"{self.url_of(path)}\n{version}\n{found['size']}\n{each[0]}-{each[1]}"
 
     def _same(self, path: str) -> GetOptions:
         """Returns the options by which only the object answers that was found first."""
