@@ -24,7 +24,10 @@ class RangeServer:
         self.now = self.most = 0
         """How many requests are answered now, and were at most."""
         self.bad = []
-        """What the next GETs do instead: "503", "429", "403", "short", "wrong range", "cut"."""
+        """What the next GETs do instead.
+
+        "503", "429", "403", "short", "wrong range", "cut", "all" (the whole file), "stall".
+        """
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -64,6 +67,10 @@ class RangeServer:
                 outer.now -= 1
                 bad = outer.bad.pop(0) if outer.bad and self.command == "GET" else None
                 data = outer.files.get(path)
+                if bad == "stall":
+                    time.sleep(1.5)
+                if bad == "all":
+                    asked = None
                 if bad in ("503", "429", "403") or data is None:
                     return self.head(404 if data is None else int(bad), 0)
                 etag = f'"{hash(data) & 0xFFFFFFFF:x}"'

@@ -253,8 +253,9 @@ def test_a_stream_hides_the_latency_of_a_store(server, folder):
     assert server.most > 4
 
 
-@pytest.mark.parametrize("bad", ["503", "429", "cut"])
-def test_a_request_that_fails_is_repeated(bad, server, folder):
+@pytest.mark.parametrize("bad", ["503", "429", "cut", "stall"])
+def test_a_request_that_fails_is_repeated(bad, server, folder, monkeypatch):
+    monkeypatch.setattr(object_store, "_CLIENT", _CLIENT)
     server.bad = [bad, bad]
     records = xt.read_parquet(f"{server.url}/it.parquet", columns=["c1"])
     assert xt.to_arrow(records).equals(
@@ -263,16 +264,25 @@ def test_a_request_that_fails_is_repeated(bad, server, folder):
     assert len(server.requests) == 8
 
 
+_CLIENT = {"allow_http": True, "timeout": timedelta(seconds=1)}
+
 BAD = {
     "always busy": (["503"] * 99, StoreError, "an answer of the store"),
     "no permission": (["403"] * 99, AccessError, "AWS_ACCESS_KEY_ID"),
     "short": (["short"] * 99, StoreError, "an answer of the store"),
     "another range": (["wrong range"] * 99, StoreError, "an answer of the store"),
+    "the whole file": (["all"] * 99, StoreError, "an answer of the store"),
+    "always cut": (["cut"] * 99, StoreError, "an answer of the store"),
+    "too slow": (["stall"] * 99, StoreError, "an answer of the store"),
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_wrong_answers_are_errors_that_name_the_file(case, server):
+@pytest.mark.parametrize(
+    "case",
+    [*list(BAD)[:-1], pytest.param("too slow", marks=pytest.mark.whole("waits for an answer"))],
+)
+def test_wrong_answers_are_errors_that_name_the_file(case, server, monkeypatch):
+    monkeypatch.setattr(object_store, "_CLIENT", _CLIENT)
     server.bad, error, match = BAD[case]
     with pytest.raises(error, match=match) as caught:
         xt.read_parquet(f"{server.url}/it.parquet")

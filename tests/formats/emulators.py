@@ -102,6 +102,8 @@ class Proxy:
         self._left = self._server = None
         self._lock = threading.Lock()
         self.cuts = 0
+        self.latency = 0.0
+        """How many seconds pass before the server gets what a client sent."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut_after(self, count, for_ever=False):
@@ -158,6 +160,7 @@ class Proxy:
     def _pass_on(self, source, target, counts):
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 12):
+                time.sleep(0 if counts else self.latency)
                 if counts and self._is_over(len(data)):
                     if self._server is None:
                         self.close() if self._for_ever else self._cut()

@@ -22,6 +22,7 @@ from extensor._files.object_store import (
     CONNECTIONS,
     StoredObject,
     StoreHandler,
+    Upload,
     handler_of,
     is_in_object_store,
     object_store,
@@ -360,8 +361,8 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def atomic_output(path: FilePath) -> Generator[pa.NativeFile]:
     """Yields a stream that becomes the file at a path if no error occurs.
 
-    A local file is replaced at once, when it is complete. Other file systems write it under another
-    name first, and move it.
+    A local file is replaced at once, when it is complete; so is an object of a store. Other file
+    systems write it under another name first, and move it.
 
     Raises:
         MissingFileError: If the folder does not exist (also a FileNotFoundError).
@@ -375,6 +376,16 @@ def atomic_output(path: FilePath) -> Generator[pa.NativeFile]:
         return
     if file.system.get_file_info(file.inner).type == pafs.FileType.Directory:
         raise _directory(file.path, "Give the name of a file in it.")
+    if file.store is not None:
+        upload = file.store.upload(file.inner)
+        try:
+            with pa.PythonFile(_NotClosed(upload), mode="w") as stream:
+                yield stream
+        except BaseException:
+            upload.abort()
+            raise
+        upload.close()
+        return
     unfinished = f"{file.inner}.unfinished"
     try:
         with file.system.open_output_stream(unfinished) as stream:
@@ -384,6 +395,19 @@ def atomic_output(path: FilePath) -> Generator[pa.NativeFile]:
             file.system.delete_file(unfinished)
         raise
     file.system.move(unfinished, file.inner)
+
+
+class _NotClosed:
+    """An object that is written, whose end is not that of its stream: writers close that always."""
+
+    closed = False
+
+    def __init__(self, upload: Upload) -> None:
+        self.write, self.flush = upload.write, upload.flush
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self.closed = True
 
 
 @contextlib.contextmanager

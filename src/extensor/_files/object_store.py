@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import queue
 import re
-from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +49,9 @@ CONNECTIONS = 16
 READ_AHEAD = 1 << 25
 """How many bytes are fetched before they are asked for, by default."""
 
+# What is larger is written in parts of this size.
+_CHUNK = 1 << 23
+
 # A request is repeated if the store is busy or the connection breaks.
 _RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
 
@@ -77,6 +81,10 @@ def reading_as(reading: Reading) -> Generator[None]:
         _reading.reset(token)
 
 
+# The time for a whole request, after which it is repeated.
+_CLIENT: dict[str, Any] = {"allow_http": True, "timeout": timedelta(seconds=120)}
+
+
 def is_in_object_store(url: str) -> bool:
     """Returns whether a URL is one of an object store, or of an HTTP server without a query."""
     return _URL.match(url) is not None and not ("?" in url and url.startswith("http"))
@@ -98,7 +106,7 @@ def object_store(url: str) -> tuple[pafs.FileSystem, str]:
         ) from error
     root = _URL.match(url)
     assert root is not None
-    options: dict[str, Any] = {"client_options": {"allow_http": True}, "retry_config": _RETRIES}
+    options: dict[str, Any] = {"client_options": _CLIENT, "retry_config": _RETRIES}
     if root[1].lower() in ("s3", "s3a") and _has_profile():
         options["credential_provider"] = _of_profile(url)
     with store_errors(url):
@@ -128,7 +136,7 @@ def _of_profile(url: str) -> Any:
         from obstore.auth.boto3 import Boto3CredentialProvider
     except ImportError as error:
         expected = "boto3, which reads the profiles of AWS"
-        fix = 'pip install "extensor[stores]", or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.'
+        fix = "pip install boto3, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         raise MissingDependencyError(url, expected, str(error), fix) from error
     return Boto3CredentialProvider()
 
@@ -184,11 +192,10 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
             return list(pool.map(functools.partial(self._range, path), ranges))
 
     def tail(self, path: str, size: int) -> memoryview:
-        """Returns the last bytes of an object, and remembers it, by one request."""
-        if self._cache is not None:
-            end = int(self.meta(path)["size"])
-            return self._range(path, (max(0, end - size), end))
-        return self._get(path, {**self._same(path), "range": {"suffix": size}})
+        """Returns the last bytes of an object by one request."""
+        end = int(self.meta(path)["size"])
+        # An empty object has no range.
+        return self._range(path, (max(0, end - size), end)) if end else memoryview(b"")
 
     def _range(self, path: str, each: tuple[int, int]) -> memoryview:
         """Returns bytes of an object: those that are kept, or by a request."""
@@ -286,13 +293,13 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
         return self.open_input_file(path)
 
     def open_output_stream(self, path: str, metadata: Any) -> pa.PythonFile:
-        """Opens an object for writing; it exists when it is closed without an error."""
-        import obstore
+        """Opens an object for writing; it exists when it is closed."""
+        return pa.PythonFile(self.upload(path), mode="w")
 
-        with store_errors(self.url_of(path)):
-            writer = obstore.open_writer(self.store, path)
+    def upload(self, path: str) -> Upload:
+        """Begins to write an object."""
         self._known.pop(path, None)
-        return pa.PythonFile(_Upload(writer, self.url_of(path)), mode="w")
+        return Upload(self.store, path, self.url_of(path))
 
     def open_append_stream(self, path: str, metadata: Any) -> pa.PythonFile:
         """Raises StoreError: no object can be appended to."""
@@ -385,28 +392,98 @@ class StoredObject(RangesFile):
         super().close()
 
 
-class _Upload:
-    """A writer of obstore, for pyarrow, which gives buffers of other types of bytes."""
+class Upload:
+    """An object that is written: it exists when all of it was sent, and `close` was called.
+
+    Args:
+        store: The store of obstore.
+        path: The object.
+        url: Its URL, for errors.
+    """
 
     closed = False
 
-    def __init__(self, writer: Any, url: str) -> None:
-        self._writer, self._url = writer, url
+    def __init__(self, store: Any, path: str, url: str) -> None:
+        self._store, self._path, self._url = store, path, url
+        self._first: list[bytes] = []  # until it is too large for one request
+        self._size = 0
+        # What is sent in several requests; None after its end.
+        self._rest: queue.Queue[bytes | None] = queue.Queue(2)
+        self._is_aborted = False
+        self._sent: Future[Any] | None = None
 
     def write(self, data: Any) -> int:
-        """Sends some bytes."""
-        with store_errors(self._url):
-            return self._writer.write(bytes(data))
+        """Sends some bytes, now or later."""
+        found = bytes(data)
+        if self._sent is not None:
+            self._give(found)
+        else:
+            self._first.append(found)
+            self._size += len(found)
+            if self._size > _CHUNK:
+                self._begin()
+        return len(found)
 
     def flush(self) -> None:
         """Does nothing: parts of an object are no object."""
 
     def close(self) -> None:
         """Completes the object."""
-        if not self.closed:
-            self.closed = True
+        if self.closed:
+            return
+        self.closed = True
+        if self._sent is None:
             with store_errors(self._url):
-                self._writer.close()
+                self._put(b"".join(self._first), use_multipart=False)
+            return
+        self._give(None)
+        with store_errors(self._url):
+            self._sent.result()
+
+    def abort(self) -> None:
+        """Ends without an object; what was sent is dropped."""
+        if self.closed:
+            return
+        self.closed = self._is_aborted = True
+        self._first.clear()
+        if self._sent is not None:
+            with contextlib.suppress(ExtensorError):
+                self._give(None)
+            self._sent.exception()
+
+    def _begin(self) -> None:
+        thread = ThreadPoolExecutor(1, "extensor-upload")
+        options = {"use_multipart": True, "chunk_size": _CHUNK, "max_concurrency": 4}
+        self._sent = thread.submit(self._put, self._given(), **options)
+        thread.shutdown(wait=False)
+        first, self._first = self._first, []
+        for each in first:
+            self._give(each)
+
+    def _put(self, content: bytes | Iterator[bytes], **options: Any) -> None:
+        import obstore
+
+        # Of an iterator that raises, obstore deletes what it sent.
+        obstore.put(self._store, self._path, content, **options)
+
+    def _given(self) -> Generator[bytes]:
+        while (each := self._rest.get()) is not None:
+            yield each
+        if self._is_aborted:
+            raise self._unfinished()
+
+    def _give(self, data: bytes | None) -> None:
+        assert self._sent is not None
+        while True:
+            with contextlib.suppress(queue.Full):
+                return self._rest.put(data, timeout=0.5)
+            if self._sent.done():  # it failed
+                with store_errors(self._url):
+                    self._sent.result()
+                raise self._unfinished()
+
+    def _unfinished(self) -> StoreError:
+        return StoreError(self._url, "a whole object", "a part of it", "Write it again.")
 
 
 def _file_info(meta: ObjectMeta) -> pafs.FileInfo:
