@@ -24,6 +24,7 @@ NIGHTLY := .venv-nightly
 ENGINES := .venv-engines
 BEAM := .venv-beam
 BACKENDS := .venv-backends
+STORES := .venv-stores
 RUN := $(VENV)/bin/python -m
 
 # Packages only for tests that require `tensorflow` itself, which would be installed next to
@@ -38,7 +39,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all durations quick-tests test-oldest test-nightly engines-test backends-test lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
+.PHONY: help setup demo test test-rest test-all durations quick-tests test-oldest test-nightly engines-test backends-test store-servers lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +57,7 @@ test: lint  ## Lint, then run the quick tests (five minutes)
 	@echo "[test] passed"
 
 test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
+	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no server of S3: its tests are skipped"
 	@echo "[test-rest] servers, damaged files, whole matrices, saved models in other processes"
 	@$(RUN) $(PYTEST) $(MORE) --tier rest $(PYTEST_ARGS)
 	@echo "[test-rest] passed"
@@ -103,6 +105,9 @@ backends-test: $(BACKENDS)/.ready-$(TAG)  ## Train with Keras on TensorFlow, JAX
 	@echo "[backends-test] Keras on TensorFlow, JAX, PyTorch and NumPy"
 	@$(BACKENDS)/bin/python -m pytest backends $(PYTEST_ARGS)
 	@echo "[backends-test] passed"
+
+# Beside the packages of the tests, pip would look for versions of all for minutes.
+store-servers: $(STORES)/.ready-$(TAG)  ## Install the server of S3 that the tests of object stores start
 
 lint: $(STAMP)  ## Check style, types and imports
 	@echo "[lint] ruff check"
@@ -163,7 +168,7 @@ pin-engines:  ## Pin the newest releases of the engines and backends for this Py
 
 clean:  ## Remove the environments and everything that was built
 	@echo "[clean] removing environments, builds and caches"
-	@rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(ENGINES) $(BEAM) $(BACKENDS) build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(ENGINES) $(BEAM) $(BACKENDS) $(STORES) build dist .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The engines are no extras: extensor does not import them. Beam pins pyarrow and protobuf.
@@ -215,6 +220,12 @@ $(OLDEST)/.ready-py310: pyproject.toml constraints/oldest-py310.txt
 
 $(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
 	$(call install_engine,$(ENGINES),constraints/engines-$(TAG).txt,$(IN_ENGINES))
+
+$(STORES)/.ready-$(TAG):
+	@echo "[setup] making $(STORES) with moto, a server of S3"
+	@$(PYTHON) -m venv --clear $(STORES)
+	@$(STORES)/bin/python -m pip install --quiet "moto[server]==5.2.5"
+	@touch $@
 
 $(BEAM)/.ready-$(TAG): pyproject.toml constraints/beam-$(TAG).txt
 	$(call install_engine,$(BEAM),constraints/beam-$(TAG).txt,$(IN_BEAM))

@@ -148,7 +148,7 @@ def test_blocks_of_files_are_fetched_once_in_order_and_within_bounds(files, ahea
         # What is behind the last block that was read, or far from it, is not known.
         assert got is None or bytes(got) == data[name][begin:end]
         held = [each for each, _ in found._fetched]
-        assert sum(each.size for each in held[1:]) <= ahead
+        assert sum(each.size for each in held[1:]) <= ahead or (ahead and len(held) == 2)
     found.close()
     assert not found._fetched
     assert found.read("0", 0, 1) is None
@@ -215,7 +215,7 @@ def test_a_stream_takes_one_request_for_a_part(kind, shuffle, server, folder):
 
 @pytest.mark.whole("six streams, and time for requests that should not come")
 @pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(3, 1000)])
-@pytest.mark.parametrize("read_ahead", [0, 30_000, 1 << 25])
+@pytest.mark.parametrize("read_ahead", [0, 30_000, 1 << 23])
 def test_so_many_bytes_are_fetched_before_they_are_read(read_ahead, shuffle, server, folder):
     small = TABLE.slice(0, 8000).select(["c0"])
     pq.write_table(small, folder / "s.parquet", row_group_size=1000, use_dictionary=False)
@@ -229,7 +229,7 @@ def test_so_many_bytes_are_fetched_before_they_are_read(read_ahead, shuffle, ser
     before = len(server.requests)
     # A part is 8 MB without shuffling, so that all files are in one.
     if shuffle is not None:
-        expected = {0: (1, 3), 30_000: (3, 7), 1 << 25: (32, 32)}[read_ahead]
+        expected = {0: (1, 3), 30_000: (3, 7), 1 << 23: (32, 32)}[read_ahead]
         assert expected[0] <= before <= expected[1]
     for _ in iterator:
         pass
@@ -323,6 +323,37 @@ def test_many_footers_are_read_at_once(server):
     assert dataset.cardinality() == 32 * 400
     assert len(server.requests) == 64
     assert server.most > 8
+
+
+@pytest.mark.whole("a file of 64 MB in four processes")
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_a_stream_of_a_store_takes_64_mb_more_than_that_of_a_disk(kind, tmp_path, run_python):
+    random = np.random.default_rng(0)
+    if kind == "parquet":
+        large = pa.table({f"c{i}": random.random(1 << 20) for i in range(8)})
+        pq.write_table(large, tmp_path / "a.parquet", row_group_size=1 << 17)
+    else:
+        xt.write_json(
+            xt.from_arrow(pa.table({"x": random.random(1 << 18)})), tmp_path / "part.jsonl"
+        )
+        text = (tmp_path / "part.jsonl").read_bytes()
+        (tmp_path / "a.jsonl").write_bytes(text * ((1 << 26) // len(text) + 1))
+    assert (tmp_path / f"a.{kind}").stat().st_size >= 1 << 26
+    with RangeServer({f"a.{kind}": (tmp_path / f"a.{kind}").read_bytes()}).running() as server:
+        peaks = []
+        for path in (str(tmp_path / f"a.{kind}"), f"{server.url}/a.{kind}"):
+            stream = {"parquet": "parquet", "jsonl": "json"}[kind]
+            code = f"""
+                import pathlib, re
+                import extensor as xt
+                for _ in range(3):
+                    for batch in xt.data.{stream}({path!r}, 1024, columns=None):
+                        pass
+                status = pathlib.Path("/proc/self/status").read_text()
+                print(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1])
+            """
+            peaks.append(int(run_python(code, timeout=400).stdout) / 1024)
+    assert peaks[1] < peaks[0] + 64, peaks
 
 
 def test_urls_of_object_stores_are_told_from_others():

@@ -2,6 +2,9 @@
 
 import itertools
 import json
+import pathlib
+import re
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -236,7 +239,24 @@ def test_credentials_of_a_profile(bucket, url, monkeypatch, tmp_path):
 def test_without_boto3_a_profile_is_an_error_that_names_it(url, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_PROFILE", "work")
-    monkeypatch.setitem(__import__("sys").modules, "boto3", None)
-    monkeypatch.delitem(__import__("sys").modules, "obstore.auth.boto3", raising=False)
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    monkeypatch.delitem(sys.modules, "obstore.auth.boto3", raising=False)
     with pytest.raises(MissingDependencyError, match="pip install boto3"):
         xt.read_parquet(f"{url}/a.parquet")
+
+
+def test_the_examples_of_the_page_run(url, bucket, tmp_path, monkeypatch):
+    page = pathlib.Path(xt.__file__).parents[2] / "docs/formats/object-stores.md"
+    examples = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(examples) > 2
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for each in examples:
+        exec(each.replace("s3://bucket", url), names)
+        if "batches" in names:
+            assert [batch["title"].numpy().tolist() for batch in names["batches"]] == [
+                [b"Tea", b"Bread"]
+            ]
+    assert names["titles"].to_py() == [{"title": "Tea"}, {"title": "Bread"}]
+    assert list((tmp_path / "parts").iterdir())
+    assert len(bucket.keys) == 4

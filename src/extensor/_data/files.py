@@ -76,8 +76,8 @@ def arrow(
         state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
             earlier run, as a list, if the number of shards is another now: the shards divide what
             those had not read.
-        read_ahead: How many bytes of an object store are fetched before they are read. What is read
-            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+        read_ahead: How many bytes of an object store are fetched before they are read, or the next
+            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
             not affected.
         cache: A folder of the disk in which the parts of an object store are kept that were read,
             or an `xt.data.Cache` with its size. Default: none.
@@ -161,8 +161,8 @@ def csv(
         null_values: The texts without quotes that are nulls, such as `["", "NA"]`. Default: only
             the empty one.
         encoding: The encoding of the text, as Python names it, such as "latin-1".
-        read_ahead: How many bytes of an object store are fetched before they are read. What is read
-            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+        read_ahead: How many bytes of an object store are fetched before they are read, or the next
+            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
             not affected.
         cache: A folder of the disk in which the parts of an object store are kept that were read,
             or an `xt.data.Cache` with its size. Default: none.
@@ -239,8 +239,8 @@ def json(
         state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
             earlier run, as a list, if the number of shards is another now: the shards divide what
             those had not read.
-        read_ahead: How many bytes of an object store are fetched before they are read. What is read
-            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+        read_ahead: How many bytes of an object store are fetched before they are read, or the next
+            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
             not affected.
         cache: A folder of the disk in which the parts of an object store are kept that were read,
             or an `xt.data.Cache` with its size. Default: none.
@@ -319,8 +319,8 @@ def parquet(
         filters: The condition for records, as in `read_parquet`. Row groups that cannot have such
             records are not read. The columns of the condition are read once more first, to count
             the records.
-        read_ahead: How many bytes of an object store are fetched before they are read. What is read
-            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+        read_ahead: How many bytes of an object store are fetched before they are read, or the next
+            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
             not affected.
         cache: A folder of the disk in which the parts of an object store are kept that were read,
             or an `xt.data.Cache` with its size. Default: none.
@@ -405,8 +405,8 @@ def proto(
             those had not read.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
             is an error. Needed for recursive types without `columns`.
-        read_ahead: How many bytes of an object store are fetched before they are read. What is read
-            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+        read_ahead: How many bytes of an object store are fetched before they are read, or the next
+            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
             not affected.
         cache: A folder of the disk in which the parts of an object store are kept that were read,
             or an `xt.data.Cache` with its size. Default: none.
@@ -502,8 +502,8 @@ def tfrecord(
             Without a schema, they are found out.
         message: "Example" or "SequenceExample". Default: SequenceExample if a record (with a
             schema: one of the first) has feature lists. For other messages, see `proto`.
-        read_ahead: How many bytes of an object store are fetched before they are read. What is read
-            at once and is larger, such as a row group, is not fetched before. Files of a disk are
+        read_ahead: How many bytes of an object store are fetched before they are read, or the next
+            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
             not affected.
         cache: A folder of the disk in which the parts of an object store are kept that were read,
             or an `xt.data.Cache` with its size. Default: none.

@@ -111,7 +111,8 @@ class FetchAhead:
 
     Args:
         blocks: The blocks. An error that they raise ends them.
-        ahead: How many bytes of blocks are fetched before they are asked for.
+        ahead: How many bytes of blocks are fetched before they are asked for. If it is not 0, the
+            next block is, however large.
     """
 
     def __init__(self, blocks: Iterable[Block], ahead: int) -> None:
@@ -164,7 +165,7 @@ class FetchAhead:
         room = self._ahead - sum(block.size for block, _ in waiting)
         while len(self._fetched) <= _MOST_BLOCKS and (following := self._following()) is not None:
             room -= following.size
-            if room < 0:
+            if room < 0 and (len(self._fetched) > 1 or not self._ahead):
                 return
             self._submit(following)
 
