@@ -37,8 +37,7 @@ _progress = click.option(
 
 
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_EXIT,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EXIT
 )
 @click.version_option(None, "-V", "--version", package_name="extensor", prog_name="extensor")
 def extensor() -> None:

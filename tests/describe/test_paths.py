@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._describe.paths import Tree, number_text
+from extensor._describe.paths import Statistics, number_text
 
 RECORD = pa.struct(
     [
@@ -69,7 +69,7 @@ def test_counts_nulls_and_lengths_are_those_of_a_walk_over_the_objects(records, 
     # Slices have offsets, which every kind of array handles in its own way.
     whole = pa.RecordBatch.from_struct_array(pa.array(records[:1] * skip + records, RECORD))
     batch = whole.slice(skip if records else 0)
-    tree = Tree()
+    tree = Statistics()
     for start in range(0, max(1, batch.num_rows), size):
         tree.add(batch.slice(start, size))
     expected = expected_of(records)
@@ -92,7 +92,7 @@ def test_counts_nulls_and_lengths_are_those_of_a_walk_over_the_objects(records, 
 def test_merged_trees_are_the_tree_of_the_whole(one, other):
     trees = []
     for records in (one, other, one + other):
-        trees.append(Tree())
+        trees.append(Statistics())
         trees[-1].add(pa.RecordBatch.from_struct_array(pa.array(records, RECORD)))
     merged, second, whole = trees
     merged.merge(second)

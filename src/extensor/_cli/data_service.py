@@ -25,10 +25,7 @@ def started_dispatcher(port: int = 0, work_dir: str | None = None) -> _Dispatche
     service = tf.data.experimental.service
     return service.DispatchServer(
         service.DispatcherConfig(
-            port=port,
-            protocol="grpc",
-            work_dir=work_dir,
-            fault_tolerant_mode=work_dir is not None,
+            port=port, protocol="grpc", work_dir=work_dir, fault_tolerant_mode=work_dir is not None
         )
     )
 

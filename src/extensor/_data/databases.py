@@ -186,10 +186,7 @@ def spanner(
 
 
 def dataset_of_query(
-    plan: OrderedPlan,
-    run: Callable[[], Generator[Any]],
-    wanted: Wanted,
-    passes: Passes,
+    plan: OrderedPlan, run: Callable[[], Generator[Any]], wanted: Wanted, passes: Passes
 ) -> tf.data.Dataset:
     """Returns a dataset of the result of a query.
 

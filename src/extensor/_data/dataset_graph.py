@@ -74,10 +74,7 @@ def graph_of(
                 input_dataset=held, other_arguments=[], predicate=steps.goes_on, **structure
             )
         elements = tf.raw_ops.FlatMapDataset(
-            input_dataset=held,
-            other_arguments=[own, serialized],
-            f=steps.load,
-            **boxes_of(spec),
+            input_dataset=held, other_arguments=[own, serialized], f=steps.load, **boxes_of(spec)
         )
         dataset = tf.data.experimental.from_variant(elements, spec)
         if is_counted:

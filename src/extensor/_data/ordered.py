@@ -88,11 +88,7 @@ class OrderedPlan(Positioned):
 
 
 def dataset_in_order(
-    plan: OrderedPlan,
-    opened: Opened,
-    schema: pa.Schema,
-    wanted: Wanted,
-    passes: Passes,
+    plan: OrderedPlan, opened: Opened, schema: pa.Schema, wanted: Wanted, passes: Passes
 ) -> tf.data.Dataset:
     """Returns a dataset of the records of a source that is read from its beginning.
 

@@ -15,7 +15,7 @@ from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._describe.description import Description
-from extensor._describe.paths import Tree
+from extensor._describe.paths import Statistics
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
 from extensor._progress import progress_bar
@@ -81,7 +81,7 @@ def describe(
     datasketches()  # raises before the first read
     wanted = None if columns is None else WantedTable(columns)
     batches, total = _batches(source, wanted, format)
-    tree = Tree()
+    tree = Statistics()
     with progress_bar("describe", progress, total, extra="describe") as advance:
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from extensor._describe.drift import Drift, drifts_between, no_path
 from extensor._describe.page import comparison_page, description_page, write_page
-from extensor._describe.paths import PathStatistics, Tree
+from extensor._describe.paths import PathStatistics, Statistics
 from extensor._describe.table import comparison_table, description_table
 from extensor._files.files import FilePath
 from extensor._path import Path
@@ -29,7 +29,7 @@ class Description:
     (2, 7)
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Statistics) -> None:
         self._tree = tree
 
     @property
@@ -67,7 +67,7 @@ class Description:
         5
         """
         _expect_description(other)
-        tree = Tree()
+        tree = Statistics()
         tree.merge(self._tree)
         tree.merge(other._tree)
         return Description(tree)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from extensor._describe.chart import frequencies, histogram
 from extensor._describe.drift import Drift
-from extensor._describe.paths import PathStatistics, Tree, is_time, number_text, short
+from extensor._describe.paths import PathStatistics, Statistics, is_time, number_text, short
 from extensor._describe.table import drift_title, type_text, visible_paths
 from extensor._files.files import FilePath, atomic_output
 
@@ -55,7 +55,7 @@ _STYLE = """
 """
 
 
-def description_page(tree: Tree, is_document: bool = True) -> str:
+def description_page(tree: Statistics, is_document: bool = True) -> str:
     """Returns the page of the statistics of records.
 
     Args:
@@ -69,7 +69,7 @@ def description_page(tree: Tree, is_document: bool = True) -> str:
 
 
 def comparison_page(
-    one: Tree, other: Tree, drifts: Sequence[Drift], is_document: bool = True
+    one: Statistics, other: Statistics, drifts: Sequence[Drift], is_document: bool = True
 ) -> str:
     """Returns the page of a comparison of two; see `description_page`."""
     title = drift_title(drifts)

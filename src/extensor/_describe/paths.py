@@ -93,7 +93,7 @@ class PathStatistics:
             raise DTypeError(self.path, expected, f"type {other.type}", fix)
 
 
-class Tree:
+class Statistics:
     """The statistics of all paths of records, in the order of the fields."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Tree:
         for field, column in zip(batch.schema, batch.columns, strict=True):
             self._add(quoted(field.name), column)
 
-    def merge(self, other: Tree) -> None:
+    def merge(self, other: Statistics) -> None:
         """Adds the records of other statistics."""
         self.num_records += other.num_records
         for path, theirs in other.paths.items():

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from extensor._describe.drift import Drift
-from extensor._describe.paths import PathStatistics, Tree, is_time, number_text, short
+from extensor._describe.paths import PathStatistics, Statistics, is_time, number_text, short
 
 _TOP = 3
 _LENGTH = pa.int64()
 
 
-def description_table(tree: Tree) -> str:
+def description_table(tree: Statistics) -> str:
     """Returns the statistics of each path, one a line."""
     head = ["path", "type", "values", "nulls", "min", "median", "mean", "max", "most frequent"]
     rows = [_row(each) for each in visible_paths(tree)]
@@ -43,7 +43,7 @@ def drift_title(drifts: Sequence[Drift]) -> str:
     return f"{sum(drift.drifted for drift in drifts)} of {len(drifts)} paths drifted"
 
 
-def visible_paths(tree: Tree) -> list[PathStatistics]:
+def visible_paths(tree: Statistics) -> list[PathStatistics]:
     """Returns the paths to show: records only where some of them are null."""
     return [each for each in tree.paths.values() if each.kind != "record" or each.nulls]
 

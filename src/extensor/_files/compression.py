@@ -44,9 +44,6 @@ def decompressed(path: str, compression: str | None) -> Generator[None]:
         is_other = isinstance(error, ExtensorError) or getattr(error, "errno", None)
         if compression is None or is_other:
             raise
-        raise FormatError(
-            path,
-            f"a complete {compression} file",
-            f"a file that does not decompress ({str(error).splitlines()[0]})",
-            "Write or copy the file again.",
-        ) from error
+        expected = f"a complete {compression} file"
+        received = f"a file that does not decompress ({str(error).splitlines()[0]})"
+        raise FormatError(path, expected, received, "Write or copy the file again.") from error

@@ -517,19 +517,12 @@ def store_errors(url: str) -> Generator[None]:
     except FileNotFoundError as error:
         raise _missing(url) from error
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-        raise AccessError(
-            url,
-            "credentials that may do this",
-            _reason(error),
-            "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-        ) from error
+        fix = "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
     except exceptions.PreconditionError as error:
-        raise FormatError(
-            url,
-            "the file to stay unchanged since it was opened first",
-            "a file that was replaced or written to",
-            "Open the files, or make the dataset, again.",
-        ) from error
+        expected = "the file to stay unchanged since it was opened first"
+        fix = "Open the files, or make the dataset, again."
+        raise FormatError(url, expected, "a file that was replaced or written to", fix) from error
     except (exceptions.BaseError, OSError) as error:
         if "NoSuchBucket" in str(error):
             raise _missing(url) from error

@@ -83,9 +83,8 @@ class BackupFolder:
             missing = sorted(set(range(count)) - set(workers))
             names = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
             fix = "Give the folder in which all workers saved, or an empty one to begin again."
-            raise StructureError(
-                f"BackupAndRestore: {self._folder}", expected, f"none of worker {names}", fix
-            )
+            received = f"none of worker {names}"
+            raise StructureError(f"BackupAndRestore: {self._folder}", expected, received, fix)
 
     def _runs(self) -> dict[_Run, dict[int, Backup]]:
         """Returns the backups of the workers of each run."""

@@ -57,10 +57,7 @@ class Lambda(LayerWithConfig):
     _config_values = ("arguments",)
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        arguments: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, function: Callable[..., Any], arguments: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.function = function

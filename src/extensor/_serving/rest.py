@@ -63,9 +63,8 @@ def response_tensors(text: str | bytes, names: Collection[str]) -> dict[str, Any
     if not is_named and len(names) == 1:
         outputs = {next(iter(names)): outputs}
     elif not is_named:
-        raise FormatError(
-            "response", f"the outputs {', '.join(names)}", "outputs without names", _FIX
-        )
+        expected = f"the outputs {', '.join(names)}"
+        raise FormatError("response", expected, "outputs without names", _FIX)
     return {name: _with_bytes(value, name) for name, value in outputs.items()}
 
 

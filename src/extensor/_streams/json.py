@@ -9,13 +9,7 @@ import pyarrow as pa
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, fetched_ahead, files_at
 from extensor._formats.json.source import SUFFIXES, Text
-from extensor._formats.json.stream import (
-    JsonBlock,
-    blocks,
-    num_records,
-    table_of,
-    with_types_of,
-)
+from extensor._formats.json.stream import JsonBlock, blocks, num_records, table_of, with_types_of
 from extensor._streams.source import BLOCK, Group, Source, joined_group, with_columns_of
 
 

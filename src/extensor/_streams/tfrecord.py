@@ -54,7 +54,7 @@ class TFRecordSource(Source):
         if message is None:
             chosen = range(len(self.groups) if wanted.schema is None else min(1, len(self.groups)))
             message = _message(self.in_order(chosen))
-        records = _Records(self)
+        records = _Messages(self)
         self.schema, context = wanted_features(
             wanted, records, message, records.name, keys, context, find_text
         )
@@ -85,7 +85,7 @@ def _message(groups: Iterable[tuple[int, Group]]) -> str:
     return SEQUENCE if SEQUENCE in found else EXAMPLE
 
 
-class _Records:
+class _Messages:
     """The messages of a source, one by one, and the name of the last one."""
 
     def __init__(self, source: Source) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.lists import ListItems
 from tests.keras.layers.samples import nullable_lists, ragged, valid
 
 ITEM = st.one_of(st.none(), st.integers(-9, 9))
@@ -17,7 +17,7 @@ LISTS = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.lists(ITEM, max_si
 
 
 def items(value):
-    lists = Lists.of_field(value, "field")
+    lists = ListItems.of_field(value, "field")
     return lists.cut(lists.items)
 
 
@@ -26,7 +26,7 @@ def test_nulls_are_left_out_of_lists(rows):
     expected = valid(rows)
     assert items(ragged(rows)).to_list() == expected
     assert items(ragged(expected)).to_list() == expected
-    lists = Lists.of_field(ragged(rows), "field")
+    lists = ListItems.of_field(ragged(rows), "field")
     assert lists.lengths().numpy().tolist() == [len(row) for row in expected]
     values, mask = lists.padded()
     longest = max([1, *map(len, expected)])
@@ -42,7 +42,7 @@ def test_nulls_are_left_out_of_lists_in_lists(rows):
     value = xt.from_arrow(pa.table({"x": pa.array(rows, kind)}), nulls="mask")["x"]
     expected = [[[i for i in inner or () if i is not None] for inner in row or ()] for row in rows]
     assert items(value).to_list() == expected
-    of_records = Lists.of_field(value, "field").of_records()
+    of_records = ListItems.of_field(value, "field").of_records()
     flat = [[i for inner in row for i in inner] for row in expected]
     assert of_records.ragged(of_records.items).to_list() == flat
 
@@ -61,11 +61,11 @@ def test_the_items_of_a_null_list_that_is_not_empty_are_left_out():
 def test_lists_of_records_are_lists(splits):
     steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     steps = xt.RaggedStructuredTensor.from_row_splits(steps, tf.constant([0, 2, 2, 3], splits))
-    lists = Lists.of_field(steps, "field")
+    lists = ListItems.of_field(steps, "field")
     assert lists.items["minutes"].numpy().tolist() == [5, 20, 8]
     assert lists.row_ids.numpy().tolist() == [0, 0, 2]
     mask = tf.RaggedTensor.from_row_splits([True, False, True], steps.row_splits)
-    lists = Lists.of_field(xt.types.MaskedTensor(steps, mask), "field")
+    lists = ListItems.of_field(xt.types.MaskedTensor(steps, mask), "field")
     assert lists.items["minutes"].numpy().tolist() == [5, 8]
     assert lists.lengths().numpy().tolist() == [1, 0, 1]
 
@@ -93,4 +93,4 @@ def test_numbers_in_an_item_that_are_not_valid_are_zero():
 @pytest.mark.parametrize("value", [tf.range(3), xt.DenseStructuredTensor([1], {"a": [1]})])
 def test_a_field_without_lists_is_refused(value):
     with pytest.raises(errors.UnsupportedTypeError, match=r"bag: expected a field of lists"):
-        Lists.of_field(value, "bag")
+        ListItems.of_field(value, "bag")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.lists import ListItems
 from extensor._typing import Value
 from extensor.errors import ArgumentError
 
@@ -38,7 +38,9 @@ def attention_scores(combiner: str, dtype: keras.DTypePolicy) -> keras.layers.De
     return keras.layers.Dense(1, use_bias=False, dtype=dtype) if is_attention else None
 
 
-def combine(lists: Lists, combiner: str, empty: float, scores: tf.Tensor | None = None) -> Value:
+def combine(
+    lists: ListItems, combiner: str, empty: float, scores: tf.Tensor | None = None
+) -> Value:
     """Returns one value for each list.
 
     Args:
@@ -58,7 +60,7 @@ def combine(lists: Lists, combiner: str, empty: float, scores: tf.Tensor | None 
     return lists.one_each(or_empty(lists, found, empty))
 
 
-def or_empty(lists: Lists, results: tf.Tensor, empty: float) -> tf.Tensor:
+def or_empty(lists: ListItems, results: tf.Tensor, empty: float) -> tf.Tensor:
     """Returns results, one for each list, with a value in place of those of empty lists."""
     if lists.sizes[1]:
         return results
@@ -67,7 +69,7 @@ def or_empty(lists: Lists, results: tf.Tensor, empty: float) -> tf.Tensor:
     return tf.where(is_empty, tf.cast(empty, results.dtype), results)
 
 
-def softmax(lists: Lists, scores: tf.Tensor) -> tf.Tensor:
+def softmax(lists: ListItems, scores: tf.Tensor) -> tf.Tensor:
     """Returns the softmax of scores, one for each item, over the items of each list."""
     row_ids, count = lists.row_ids, lists.count
     largest = tf.stop_gradient(scores)[:, tf.newaxis]

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._keras.layers.adapted_layer import expect_no_nul
 from extensor._keras.layers.combine import attention_scores, checked_combiner, combine, or_empty
-from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Value
 from extensor.errors import ArgumentError
 
@@ -92,7 +92,7 @@ class EmbeddingBag(ListLayer):
             inputs: A field of lists.
             mask: The mask that Keras keeps for a dense tensor: True for the items.
         """
-        lists = Lists.of_field(inputs, self.name, mask)
+        lists = ListItems.of_field(inputs, self.name, mask)
         ids = lists.items if self.lookup is None else self.lookup(lists.items)
         if self.score is None and self.combiner != "max" and ids.shape.rank == 1:
             if not self.embedding.built:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor._count_text import count_text
 from extensor._keras.layers.combine import or_empty
-from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Value
 from extensor.errors import StructureError, UnsupportedTypeError
 
@@ -54,11 +54,7 @@ class ListAttention(ListLayer):
         super().__init__(**kwargs)
         self.empty = empty
         self.attention = keras.layers.MultiHeadAttention(
-            num_heads,
-            key_dim,
-            dropout=dropout,
-            output_shape=output_shape,
-            dtype=self.dtype_policy,
+            num_heads, key_dim, dropout=dropout, output_shape=output_shape, dtype=self.dtype_policy
         )
 
     def call(
@@ -120,9 +116,9 @@ class ListAttention(ListLayer):
         return {**super().get_config(), **{name: own[name] for name in names}}
 
 
-def _vectors(value: Value, path: str, mask: tf.Tensor | None) -> Lists:
+def _vectors(value: Value, path: str, mask: tf.Tensor | None) -> ListItems:
     """Returns lists of vectors, of size 1 for numbers."""
-    lists = Lists.of_field(value, path, mask)
+    lists = ListItems.of_field(value, path, mask)
     items = lists.items
     if not isinstance(items, tf.Tensor) or not (items.dtype.is_floating or items.dtype.is_integer):
         received = f"lists of {items.dtype.name}" if hasattr(items, "dtype") else "lists of records"

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layers.combine import attention_scores, checked_combiner, combine
-from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import Nest, Value
@@ -62,7 +62,7 @@ class ListPooling(ListLayer):
             inputs: A field of lists.
             mask: The mask that Keras keeps for a dense tensor: True for the items to combine.
         """
-        lists = Lists.of_field(inputs, self.name, mask)
+        lists = ListItems.of_field(inputs, self.name, mask)
         leaves: dict[str, tuple[Any, Any]] = {}
         shape = self._numbers(lists.items, self.name, leaves)
         scores = None
@@ -79,7 +79,7 @@ class ListPooling(ListLayer):
         return lists.one_each(_packed(shape, results, lists.count))
 
     def _combine(
-        self, lists: Lists, items: tf.Tensor, valid: tf.Tensor | None, scores: tf.Tensor | None
+        self, lists: ListItems, items: tf.Tensor, valid: tf.Tensor | None, scores: tf.Tensor | None
     ) -> Value:
         lists = lists.with_items(items)
         if valid is not None:

@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layers.combine import or_empty
-from extensor._keras.layers.lists import ListLayer, Lists
+from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Nest, Value
 
 
@@ -53,7 +53,7 @@ class ListRNN(ListLayer):
             training: Whether the recurrent layer applies its dropout.
             mask: The mask that Keras keeps for a dense tensor: True for the items.
         """
-        lists = Lists.of_field(inputs, self.name, mask)
+        lists = ListItems.of_field(inputs, self.name, mask)
         if lists.items.shape.rank == 1:
             lists = lists.with_items(lists.items[:, tf.newaxis])
         steps, mask = lists.padded()

@@ -32,7 +32,7 @@ class ListLayer(LayerWithConfig):
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class ListItems:
     """The items of the innermost lists of a field, without null items."""
 
     items: Value
@@ -54,7 +54,7 @@ class Lists:
     """The row splits of the lists, if they are known."""
 
     @classmethod
-    def of_field(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> Lists:
+    def of_field(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> ListItems:
         """Returns the innermost lists of a field.
 
         Args:
@@ -83,7 +83,7 @@ class Lists:
         raise UnsupportedTypeError(path, expected, received, "Give a single field of lists.")
 
     @classmethod
-    def _of_ragged(cls, value: Value, masks: list[Any]) -> Lists:
+    def _of_ragged(cls, value: Value, masks: list[Any]) -> ListItems:
         outer: list[Any] = []
         valid: Any = None  # of the rows of `value`
         while True:
@@ -101,7 +101,7 @@ class Lists:
         return lists._only(valid, masks)
 
     @classmethod
-    def _of_dense(cls, value: Value, masks: list[Any]) -> Lists:
+    def _of_dense(cls, value: Value, masks: list[Any]) -> ListItems:
         count, size = tf.unstack(tf.shape(value, tf.int64)[:2])
         items = merge_rows(value)
         row_ids = tf.repeat(tf.range(count), size)
@@ -111,7 +111,7 @@ class Lists:
         valid = None if not whole else tf.gather(_both(None, *whole), row_ids)
         return lists._only(valid, list(map(merge_rows, inner)))
 
-    def _only(self, valid: tf.Tensor | None, masks: list[Any]) -> Lists:
+    def _only(self, valid: tf.Tensor | None, masks: list[Any]) -> ListItems:
         """Returns the lists with valid items only.
 
         Args:
@@ -136,21 +136,21 @@ class Lists:
         sizes = (self.sizes[0], None)
         return replace(self, items=items, row_ids=row_ids, sizes=sizes, row_splits=None)
 
-    def with_items(self, items: Value) -> Lists:
+    def with_items(self, items: Value) -> ListItems:
         """Returns the same lists with other items."""
         return replace(self, items=items)
 
-    def where(self, valid: tf.Tensor) -> Lists:
+    def where(self, valid: tf.Tensor) -> ListItems:
         """Returns the lists with only those items for which a mask is True."""
         return self._only(valid, [])
 
-    def of_records(self) -> Lists:
+    def of_records(self) -> ListItems:
         """Returns one list for each record, of the items of all lists in it."""
         row_ids, count = self.row_ids, self.count
         for row_splits in reversed(self.outer):
             rows, count = _rows(row_splits)
             row_ids = tf.gather(rows, row_ids)
-        return Lists(self.items, row_ids, count, (), (self.sizes[0], None))
+        return ListItems(self.items, row_ids, count, (), (self.sizes[0], None))
 
     def lengths(self) -> tf.Tensor:
         """Returns the number of items in each list."""
@@ -227,9 +227,8 @@ def valid_items(value: Value, path: str) -> tuple[Any, Any]:
     """
     plain, _ = without_masks(value)
     if not isinstance(plain, (tf.Tensor, tf.RaggedTensor)):
-        raise UnsupportedTypeError(
-            path, "a tensor, dense or ragged", type(plain).__name__, "Select a field."
-        )
+        expected = "a tensor, dense or ragged"
+        raise UnsupportedTypeError(path, expected, type(plain).__name__, "Select a field.")
     valid = in_flat(value, lambda flat: tf.ones_like(flat, tf.bool))
     valid = valid.fill(False) if isinstance(valid, MaskedTensor) else valid
     return _flat(plain), _flat(valid)

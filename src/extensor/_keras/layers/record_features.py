@@ -16,7 +16,7 @@ from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import adapted_layer, is_finite, warn_of_many_words
 from extensor._keras.layers.combine import combine
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
-from extensor._keras.layers.lists import Lists, in_flat, without_masks
+from extensor._keras.layers.lists import ListItems, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
@@ -214,7 +214,7 @@ class RecordFeatures(Layer):
         value = in_flat(value, numbers)
         plain, masks = without_masks(value)
         if isinstance(plain, tf.RaggedTensor):
-            plain = combine(Lists.of_field(value, path).of_records(), "mean", 0.0)
+            plain = combine(ListItems.of_field(value, path).of_records(), "mean", 0.0)
         else:
             for mask in masks:
                 plain = MaskedTensor.of_parts(plain, mask).fill(0)

@@ -79,9 +79,8 @@ class TimeBuckets(Layer):
                 start = times[0] if start is None else start
                 quantiles.update_state(times - start)
         if start is None:
-            raise StructureError(
-                self.name, "at least one time", "none", "Adapt the layer to a dataset with times."
-            )
+            fix = "Adapt the layer to a dataset with times."
+            raise StructureError(self.name, "at least one time", "none", fix)
         quantiles.finalize_state()
         boundaries = np.rint(np.asarray(quantiles.bin_boundaries, np.float64)).astype(np.int64)
         self.bin_boundaries = (boundaries + start).tolist()

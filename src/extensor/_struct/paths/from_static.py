@@ -109,13 +109,12 @@ def _from_lists(
     if is_nullable:
         if own is None:
             name = str(at)
-            raise StructureError(
-                at or "()",
-                "the lengths of the lists, because their items may be null",
-                "none",
+            expected = "the lengths of the lists, because their items may be null"
+            fix = (
                 f"Before to_static: xt.struct.num(records, {name!r}, 'n'). Then give "
-                f"lengths={{{name!r}: 'n'}}.",
+                f"lengths={{{name!r}: 'n'}}."
             )
+            raise StructureError(at or "()", expected, "none", fix)
         flat = tf.cast(tf.reshape(own, [-1]), lists.splits.dtype)
         real = lists.positions() < tf.repeat(flat, lists.lengths)
     kept = tf.cast(tf.where(real)[:, 0], lists.splits.dtype)

@@ -117,9 +117,8 @@ def _capacities(
             continue
         if not isinstance(sizes, Mapping):
             fix = f'Write {word}={{"items": 8}}.'
-            raise DTypeError(
-                f"to_static: {word}", "a mapping from paths", type(sizes).__name__, fix
-            )
+            expected = "a mapping from paths"
+            raise DTypeError(f"to_static: {word}", expected, type(sizes).__name__, fix)
         for path, given in sizes.items():
             names = resolve(path, records._names()) if path != () else ()
             records._require(names)
