@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import tensorflow as tf
 
 import extensor as xt
 
@@ -31,12 +30,7 @@ def write_baskets(path, rows):
 
 def padded(baskets):
     """Returns baskets with lists of one size, and what is spent."""
-    mask = tf.sequence_mask(baskets["items"].row_lengths(), ITEMS)
-    items = {
-        name: baskets["items", name].to_tensor(shape=[None, ITEMS]) for name in ("price", "brand")
-    }
-    items = xt.DenseStructuredTensor([baskets.shape[0], ITEMS], items)
-    baskets = baskets.with_updates({"items": xt.types.MaskedTensor(items, mask)})
+    baskets = baskets.to_static({"items": ITEMS})
     return baskets.without("spent"), baskets["spent"]
 
 

@@ -24,7 +24,7 @@ def rows() -> list[ProcessRow]:
 def _times() -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [str(PYTHON), "-m", "backends.feed", folder],
+            [str(PYTHON), "-m", "backends.feed", folder, "1024"],
             cwd=ROOT,
             env={**os.environ, "KERAS_BACKEND": "jax"},
             check=True,

@@ -180,6 +180,27 @@ def test_a_model_of_keras_trains_as_on_the_whole_arrays(run_eagerly, steps, path
     np.testing.assert_allclose(our_rows, their_rows, rtol=1e-5)
 
 
+def test_static_records_are_arrays_with_their_masks():
+    records = xt.struct.constant(
+        [
+            {"id": 1, "items": [{"price": 5.0, "tags": [1, 2]}, {"price": 2.0, "tags": []}]},
+            {"id": 2, "items": []},
+        ]
+    )
+    dataset = tf.data.Dataset.from_tensors(records)
+    sizes = {"items": 3, "items.tags": 2}
+    [found] = xt.data.arrays(dataset.map(lambda r: r.to_static(sizes)))
+    masks = {"items__mask", "items.tags__mask"}
+    assert found.keys() == {"id", "items.price", "items.tags", *masks}
+    assert found["items.price"].tolist() == [[5, 2, 0], [0, 0, 0]]
+    assert found["items__mask"].tolist() == [[True, True, False], [False, False, False]]
+    assert found["items.tags"].tolist() == [[[1, 2], [0, 0], [0, 0]], [[0, 0]] * 3]
+    assert found["items.tags__mask"].sum() == 2
+    packed = dataset.map(lambda r: r.to_static(packed={"items": 3, "items.tags": 2}))
+    with pytest.raises(errors.StructureError, match=r"^items.*: expected lists of a static size"):
+        xt.data.arrays(packed)
+
+
 def dataset_of(**fields):
     return tf.data.Dataset.from_tensors(xt.DenseStructuredTensor([2], fields))
 
@@ -190,7 +211,8 @@ def test_a_list_of_any_size_says_how_to_pad_it():
     assert caught.value.path == "l"
     assert caught.value.expected == "lists of a static size"
     assert caught.value.received == "lists of any size"
-    assert "to_static" in caught.value.fix
+    assert "records.to_static({'l': 8})" in caught.value.fix
+    assert "records.without('l')" in caught.value.fix
     steps = xt.RaggedStructuredTensor.from_row_splits(records_of(3), [0, 3, 3])
     dataset = dataset_of(steps=steps).map(lambda records: (records, 1))
     with pytest.raises(errors.StructureError, match=r"^0\.steps\.id: expected lists of a static"):

@@ -139,7 +139,9 @@ def _key(one: ComponentTensor, names: Names) -> str | None:
         received = "a field of another type"
         raise UnsupportedTypeError(at, "tensors, lists, records or masks", received, fix)
     if ITEMS in kinds and one.spec.shape.rank and one.spec.shape[0] is None:
-        fix = f"Pad the lists in dataset.map: records.to_static(...); or leave them out: {without}."
+        path = str(Path(*(name for step in one.lists[-1] for name in step.names)))
+        pad = f"records.to_static({{{path!r}: 8}})" if path else "records.to_static({(): 8})"
+        fix = f"Pad them in dataset.map: {pad}; or leave them out: {without}."
         raise StructureError(at, "lists of a static size", "lists of any size", fix)
     if one.part == _ROWS:
         return None
