@@ -92,6 +92,7 @@ WITHOUT_SOURCE = {
     "apis": "TensorFlow's functions, one row of docs/apis.md each",
     "examples": "the programs of examples/",
     "fuzz": "damaged files, interrupted processes, threads, memory",
+    "gpu": "where records and their ops are",
     "journeys": "whole programs of users",
 }
 
