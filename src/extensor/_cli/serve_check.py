@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import tensorflow as tf
 
 from extensor._serving.client import Client
 from extensor._serving.client_file import load_client
+from extensor._serving.rest import columns_of
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import ExtensorError, FormatError, MissingFileError
 
@@ -161,17 +161,5 @@ def _example(spec: Any) -> Any:
 
 def _json(key: str, tensors: dict[str, Any]) -> str:
     """Returns the request of TensorFlow Serving's REST API, in its columnar form."""
-    columns = {name: _plain(np.asarray(tensor).tolist()) for name, tensor in tensors.items()}
-    request = {"signature_name": key, "inputs": columns}
+    request = {"signature_name": key, "inputs": columns_of(tensors)}
     return json.dumps(request, ensure_ascii=False, default=str)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return {"b64": base64.b64encode(value).decode()}
-    return value

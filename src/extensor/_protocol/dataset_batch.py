@@ -241,7 +241,7 @@ def _tree(spec: Nest, shape: Nest, value: Nest, path: Path) -> Nest:
     """
     if stacks_by_components(spec):
         tree = _tree(spec._named_components(), shape, value, path)
-        _check_rows(spec, tree, path)
+        _check_rows(spec, tree)
         return tree
     if isinstance(spec, tf.TypeSpec):
         return _part(spec, shape, value, f"padded_batch, {path}" if path.names else "padded_batch")
@@ -337,7 +337,7 @@ def _sizes(shape: Nest, path: str) -> list[_Size]:
     return [None if isinstance(size, int) and size < 0 else size for size in sizes]
 
 
-def _check_rows(spec: object, tree: Nest, path: Path) -> None:
+def _check_rows(spec: object, tree: Nest) -> None:
     """Raises if a value is padded as a whole but has components that cannot be padded."""
     shape: Any = getattr(spec, "shape", None)
     parts: list[_Part] = tf.nest.flatten(tree)

@@ -23,8 +23,12 @@ def request_text(tensors: Mapping[str, Any]) -> str:
     >>> request_text({"title": tf.constant(["tea"]), "minutes": tf.constant([5])})
     '{"inputs": {"title": ["tea"], "minutes": [5]}}'
     """
-    columns = {name: _plain(np.asarray(tensor).tolist()) for name, tensor in tensors.items()}
-    return json.dumps({"inputs": columns}, ensure_ascii=False)
+    return json.dumps({"inputs": columns_of(tensors)}, ensure_ascii=False)
+
+
+def columns_of(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns tensors by name as data of JSON, in the column format."""
+    return {name: _plain(np.asarray(tensor).tolist()) for name, tensor in tensors.items()}
 
 
 def _plain(value: Any) -> Any:

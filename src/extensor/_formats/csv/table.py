@@ -53,7 +53,7 @@ def table_of(
     try:  # one thread knows the numbers of records
         return _parsed(block, path, dialect, types, is_serial=True)
     except pa.ArrowInvalid as error:
-        raise _bad_text(block, path, dialect, str(error)) from error
+        raise _bad_text(block, path, str(error)) from error
 
 
 def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa.DataType], int]:
@@ -144,7 +144,7 @@ def _parsed_again(block: CsvBlock, path: str, dialect: Dialect) -> pa.Table:
     try:
         return _parsed(block, path, dialect, {}, is_serial=True)
     except pa.ArrowInvalid as error:
-        raise _bad_text(block, path, dialect, str(error)) from error
+        raise _bad_text(block, path, str(error)) from error
 
 
 def _type_of(column: pa.ChunkedArray) -> pa.DataType:
@@ -187,7 +187,7 @@ def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.binary() in both else pa.string()
 
 
-def _bad_text(block: CsvBlock, path: str, dialect: Dialect, text: str) -> ExtensorError:
+def _bad_text(block: CsvBlock, path: str, text: str) -> ExtensorError:
     """Returns the error for a text that pyarrow refuses."""
     row = _ROW.search(text)
     place = "" if row is None else f" in record {block.record + int(row[1]) - 1}"

@@ -41,10 +41,6 @@ class Text:
     name: str
     buffer: pa.Buffer
 
-    def between(self, start: int, end: int) -> bytes:
-        """Returns some of the bytes."""
-        return bytes(memoryview(self.buffer)[start:end])
-
 
 def texts_of(source: Source | Iterable[Source]) -> list[Text]:
     """Returns the text of each source.

@@ -91,7 +91,7 @@ class ListItems:
             # Null lists at this level, whose items are all left out.
             valid = _both(valid, *(mask for mask in masks if mask.shape.rank == 1))
             valid = None if valid is None else tf.gather(valid, row_ids)
-            masks = [_below(mask, value) for mask in masks if mask.shape.rank != 1]
+            masks = [_below(mask) for mask in masks if mask.shape.rank != 1]
             if not isinstance(value.values, (tf.RaggedTensor, RaggedStructuredTensor)):
                 break
             outer.append(value.row_splits)
@@ -244,7 +244,7 @@ def _rows(row_splits: tf.Tensor) -> tuple[Any, Any]:
     return rows.value_rowids(), rows.nrows()
 
 
-def _below(mask: tf.Tensor | tf.RaggedTensor, value: Value) -> tf.Tensor | tf.RaggedTensor:
+def _below(mask: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
     """Returns a mask for the values of ragged rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
