@@ -5,6 +5,7 @@ from extensor._data.batches import batches
 from extensor._data.databases import database, firestore, spanner
 from extensor._data.fields_used import fields_used
 from extensor._data.files import arrow, csv, json, parquet, proto, tfrecord
+from extensor._data.mix import mix
 from extensor._data.position import Shuffle
 from extensor._data.state import state, steps_per_shard
 from extensor._describe.describe import describe
@@ -32,6 +33,7 @@ __all__ = [
     "fields_used",
     "firestore",
     "json",
+    "mix",
     "parquet",
     "proto",
     "spanner",

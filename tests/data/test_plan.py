@@ -307,3 +307,17 @@ def test_the_graph_of_a_dataset_names_its_functions_and_is_serialized(paths):
     assert b"extensor.data.load" in text
     assert b"pyfunc" not in text
     assert np.frombuffer(text, np.uint8).size > 0
+
+
+@pytest.mark.parametrize("steps", [3, 12, 13])
+def test_the_passes_after_a_checkpoint_are_those_of_the_next_epochs(paths, tmp_path, steps):
+    dataset = xt.data.parquet(paths, 8, shuffle=SHUFFLE)
+    iterator = iter(dataset)
+    for _ in range(steps):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    other = xt.data.parquet(paths, 8, shuffle=SHUFFLE)
+    restored = iter(other)
+    tf.train.Checkpoint(iterator=restored).restore(saved)
+    assert batches(restored) == batches(iterator)
+    assert batches(other) == batches(dataset)

@@ -151,6 +151,7 @@ reveal_type(xt.data.fields_used(lambda r: r["minutes"], spec))  # FieldsUsed
 reveal_type(xt.data.firestore(firestore().collection("recipes"), 2, schema=schema))  # Dataset[Unknown]
 reveal_type(xt.data.csv("recipes.csv", 2, names=["a"]))  # Dataset[Unknown]
 reveal_type(xt.data.json("recipes.jsonl", 2, shuffle=xt.data.Shuffle(100)))  # Dataset[Unknown]
+reveal_type(xt.data.mix({"a": (xt.data.parquet("a.parquet", 2), 0.7)}, seed=1))  # Dataset[Unknown]
 reveal_type(xt.data.parquet("recipes.parquet", 2, columns=["title"], read_ahead=0, cache="parts"))  # Dataset[Unknown]
 reveal_type(xt.data.proto("recipes.bin", FileDescriptorProto, 2, max_depth=2))  # Dataset[Unknown]
 reveal_type(xt.data.spanner(spanner(), "SELECT title FROM recipes", 2))  # Dataset[Unknown]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._data.feed import Feed
+from extensor._data.feed import RecordFeed
 from extensor._data.position import Passes
 from extensor._data.prunable import prunable
 from extensor._data.serialize import feed_of_files
@@ -93,7 +93,7 @@ def stored_as(read_ahead: int, cache: FilePath | Cache | None) -> Reading:
     return Reading(int(read_ahead), PartCache(*given))
 
 
-def dataset_of_feed(feed: Feed, wanted: Wanted, passes: Passes) -> tf.data.Dataset:
+def dataset_of_feed(feed: RecordFeed, wanted: Wanted, passes: Passes) -> tf.data.Dataset:
     """Returns a dataset of a feed, which begins at the state, and models may read in part."""
     if passes.state is not None:
         feed.plan.begin_at(passes.state)

@@ -14,7 +14,7 @@ from extensor._arrow.null_policy import policies_of
 from extensor._data.ahead import ReadAhead, empty_dataset
 from extensor._data.conversion import Conversion, concatenate
 from extensor._data.plan import Plan, rows_after, take_rows
-from extensor._data.position import Positioned
+from extensor._data.position import Positioned, Resumable
 from extensor._files.ranges import FetchAhead
 from extensor._pruning.fields import FieldsUsed
 
@@ -24,17 +24,16 @@ class Feed(abc.ABC):
 
     Args:
         plan: What is read when.
-        conversion: How its records become batches.
+        spec: The spec of a batch.
         serialized: The serialized form, of which another process makes this feed; "" if none can.
     """
 
     parts: int | None = None
     """The number of parts of a pass, if it is known; the last one is the last batch."""
 
-    def __init__(self, plan: Positioned, conversion: Conversion, serialized: str = "") -> None:
+    def __init__(self, plan: Resumable, spec: tf.TypeSpec, serialized: str = "") -> None:
         self.plan = plan
-        self.conversion = conversion
-        self.spec = conversion.spec
+        self.spec = spec
         self.serialized = serialized
         self.counts_passes = True
         """Whether each pass begins with the epoch after those of the pass before."""
@@ -44,10 +43,6 @@ class Feed(abc.ABC):
     def count(self) -> int | None:
         """The number of batches in the dataset, if it is known."""
         return None
-
-    @abc.abstractmethod
-    def with_fields(self, fields: FieldsUsed) -> Feed:
-        """Returns the same batches with some of their fields."""
 
     @abc.abstractmethod
     def open(self, epoch: int, step: int) -> ReadAhead:
@@ -62,12 +57,31 @@ class Feed(abc.ABC):
                 position.next = self.end(begun[0]), 0
         return begun
 
+    def count_restored(self, epoch: int) -> None:
+        """Counts a pass that another dataset has begun, and whose checkpoint was restored."""
+        position = self.plan.position
+        with self._lock:
+            if self.counts_passes:
+                position.next = max(position.next, (self.end(epoch), 0))
+
     def end(self, epoch: int) -> int:
         """Returns the first epoch after the pass of an epoch."""
         return (epoch // self.plan.epochs + 1) * self.plan.epochs
 
 
-class FileFeed(Feed):
+class RecordFeed(Feed):
+    """The batches of records; see `Feed`."""
+
+    def __init__(self, plan: Positioned, conversion: Conversion, serialized: str = "") -> None:
+        super().__init__(plan, conversion.spec, serialized)
+        self.conversion = conversion
+
+    @abc.abstractmethod
+    def with_fields(self, fields: FieldsUsed) -> RecordFeed:
+        """Returns the same batches with some of their fields."""
+
+
+class FileFeed(RecordFeed):
     """The batches of files, whose parts are read in any order; see `Feed`."""
 
     def __init__(self, plan: Plan, conversion: Conversion, serialized: str = "") -> None:

@@ -65,6 +65,47 @@ def checked_state(
     return given
 
 
+def checked_mixture(state: object, own: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Returns a state of a mixture.
+
+    Args:
+        state: The state that was given.
+        own: A state of the mixture.
+        where: The name of the state in errors: "state", or one with its number in a list.
+
+    Raises:
+        DTypeError: If it is no state of a mixture (also a TypeError).
+        FormatError: If another version wrote it (also a ValueError).
+        StructureError: If it is of another mixture (also a ValueError).
+    """
+    given = cast("Mapping[str, Any]", state)
+    is_state = isinstance(state, Mapping) and all(name in given for name in own)
+    if (
+        not is_state
+        or not isinstance(given["sources"], Mapping)
+        or type(given["ended"]) is not list
+    ):
+        expected = "a state of a mixture, which `xt.data.state` returned"
+        fix = "Give the whole dict to xt.data.mix, and no state to its sources."
+        raise DTypeError(where, expected, type(state).__name__, fix)
+    if given["version"] != own["version"]:
+        expected = f"a state of version {own['version']}"
+        fix = "Begin again, or use the release of extensor that wrote it."
+        raise FormatError(where, expected, f"version {given['version']}", fix)
+    for name in ("weights", "seed", "at_end", *(["shard"] if where == "state" else [])):
+        if own[name] != given[name]:
+            expected = f"{own[name]}, which this mixture has"
+            received = f"{given[name]}: the state of a mixture with other {name}"
+            fix = "Give the arguments with which the state was made."
+            raise StructureError(f"{where}, {name}", expected, received, fix)
+    places = given["epoch"], given["step"]
+    if set(given["sources"]) != set(own["weights"]) or any(
+        type(n) is not int or n < 0 for n in places
+    ):
+        raise wrong_place(given, None, where)
+    return given
+
+
 def _is_pair(shard: Any) -> bool:
     """Returns whether a value is two integers."""
     return isinstance(shard, (list, tuple)) and list(map(type, cast("Any", shard))) == [int, int]

@@ -19,7 +19,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
 from extensor._data.dataset import Wanted, dataset_of_feed
-from extensor._data.feed import Feed
+from extensor._data.feed import RecordFeed
 from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, take_rows
 from extensor._data.position import Passes, Positioned
 from extensor._pruning.fields import FieldsUsed
@@ -104,7 +104,7 @@ def dataset_in_order(
     return dataset_of_feed(feed, wanted, passes)
 
 
-class OrderedFeed(Feed):
+class OrderedFeed(RecordFeed):
     """The batches of a source that is read from its beginning.
 
     Args:

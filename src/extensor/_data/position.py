@@ -77,7 +77,7 @@ class StartedPass:
         place: Its first epoch, and the number of its first batch in the pass.
     """
 
-    __slots__ = ("is_finished", "is_open", "place")
+    __slots__ = ("is_finished", "is_open", "place", "position")
 
     def __init__(self, place: tuple[int, int]) -> None:
         self.place = place
@@ -85,6 +85,8 @@ class StartedPass:
         """Whether its iterator exists."""
         self.is_finished = False
         """Whether its last batch was read."""
+        self.position: Position | None = None
+        """The position of the dataset."""
 
 
 class Position:
@@ -107,6 +109,7 @@ class Position:
 
     def add(self, begun: StartedPass) -> None:
         """Counts a pass that begins."""
+        begun.position = self
         self._passes.append(begun)
 
     def forget(self) -> None:
@@ -134,30 +137,24 @@ class Position:
         return passes[0].place if passes else self.next
 
 
-class Positioned(abc.ABC):
-    """The arguments of a dataset that its states have, and its position: the base of plans.
+class Resumable(abc.ABC):
+    """A dataset whose passes may begin at a state: the base of plans, and of mixtures.
 
     Args:
-        passes: The arguments.
-
-    Raises:
-        StructureError, RowError, DTypeError: If an argument is wrong.
+        epochs: The number of epochs in a pass.
+        shard: The number of this shard, and the number of shards.
     """
 
     by_service = False
     """Whether the workers of a tf.data service divide the parts of each pass."""
 
-    def __init__(self, passes: Passes) -> None:
-        size, self.drop_remainder, shuffle, shard, epochs, _ = passes
-        self.batch_size = _positive(size, "batch_size", "Give the number of records a batch.")
-        self.epochs = _positive(epochs, "epochs", "Give the number of epochs in a pass.")
-        self.shuffle = _checked_shuffle(shuffle)
-        self.shard = _checked_shard(shard)
-        self.position = Position()
+    is_endless = False
+    """Whether a pass has no end."""
 
-    @abc.abstractmethod
-    def identity(self) -> object:
-        """Returns what differs between sources, as data that JSON can represent."""
+    def __init__(self, epochs: int, shard: tuple[int, int]) -> None:
+        self.epochs = epochs
+        self.shard = shard
+        self.position = Position()
 
     @property
     @abc.abstractmethod
@@ -168,6 +165,57 @@ class Positioned(abc.ABC):
     @abc.abstractmethod
     def steps_per_shard(self) -> int:
         """The number of batches that every shard has at least."""
+
+    @abc.abstractmethod
+    def steps_before(self, first: int, count: int) -> int:
+        """Returns the number of batches in so many epochs from one on, if it is known."""
+
+    @abc.abstractmethod
+    def state(self, step: int, begun: Place) -> dict[str, Any]:
+        """Returns the state after `step` batches.
+
+        Args:
+            step: The number of batches.
+            begun: Where these begin, as `Position.next`.
+        """
+
+    @abc.abstractmethod
+    def state_at(self, epoch: int, step: int) -> dict[str, Any]:
+        """Returns the state after `step` batches of an epoch."""
+
+    @abc.abstractmethod
+    def begin_at(self, state: object) -> None:
+        """Lets the next pass begin at a state, or at the states of all shards of a run.
+
+        Raises:
+            DTypeError, FormatError, StructureError: If they are no states, or of other datasets.
+        """
+
+    def skip_pass(self) -> None:
+        """Lets the next pass be the one after it."""
+        self.position.next = (self.position.next[0] // self.epochs + 1) * self.epochs, 0
+
+
+class Positioned(Resumable):
+    """The arguments of a dataset that its states have, and its position: the base of plans.
+
+    Args:
+        passes: The arguments.
+
+    Raises:
+        StructureError, RowError, DTypeError: If an argument is wrong.
+    """
+
+    def __init__(self, passes: Passes) -> None:
+        size, self.drop_remainder, shuffle, shard, epochs, _ = passes
+        self.batch_size = _positive(size, "batch_size", "Give the number of records a batch.")
+        epochs = _positive(epochs, "epochs", "Give the number of epochs in a pass.")
+        self.shuffle = _checked_shuffle(shuffle)
+        super().__init__(epochs, _checked_shard(shard))
+
+    @abc.abstractmethod
+    def identity(self) -> object:
+        """Returns what differs between sources, as data that JSON can represent."""
 
     def steps_of(self, epoch: int) -> int | None:
         """Returns the number of batches in an epoch, if it is known."""
@@ -190,7 +238,7 @@ class Positioned(abc.ABC):
         own = sum(self.steps_of(epoch) or 0 for epoch in range(first, first + begun))
         return own + (count - begun) * (self.steps or 0)
 
-    def expect_order(self, argument: str) -> None:  # noqa: B027 - files have one order
+    def expect_order(self, argument: str) -> None:
         """Raises StructureError if the source may give its records in another order next time."""
 
     def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:

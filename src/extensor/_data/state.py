@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._data.feed import Feed
-from extensor._data.position import Position, Positioned
+from extensor._data.position import Position, Resumable
 from extensor._data.stream import feeds_in, passes_of
 from extensor.errors import StructureError
 
@@ -20,12 +20,13 @@ def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, A
 
     Args:
         dataset: The iterator of the pass; or its dataset, if no other pass is unfinished. The
-            dataset is one of `xt.data`, or one that was made of it by `map` and other methods that
-            keep its batches.
+            dataset is one of `xt.data`, also a mixture, or was made of it by `map` and other methods
+            that keep its batches.
         step: The number of batches that were used since the pass began.
 
     Returns:
-        A dict of less than 1 KB, which JSON can represent, for `state=`.
+        A dict of less than 1 KB, which JSON can represent, for `state=`. That of a mixture has so
+        much for each source.
 
     Raises:
         StructureError: If the dataset is not from `xt.data`, or its source gives records in any
@@ -86,8 +87,10 @@ def feed_of(dataset: object) -> Feed:
     return next(iter(found.values()))
 
 
-def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Positioned) -> None:
+def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Resumable) -> None:
     """Raises if one iteration has several passes, of which nobody knows the current one."""
+    if plan.is_endless:
+        return
     parts = vars(dataset).values() if isinstance(dataset, tf.data.Iterator) else [dataset]
     counts = [int(part.cardinality()) for part in parts if isinstance(part, tf.data.Dataset)]
     most = max(counts)
@@ -101,7 +104,7 @@ def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Pos
 
 def _begun(iterator: tf.data.Iterator, position: Position, step: int) -> tuple[int, int]:
     """Returns where the pass of an iterator began."""
-    found = passes_of(iterator)
+    found = [each for each in passes_of(iterator) if each.position is position]
     if len(found) == 1:
         return found[0].place
     # What reads ahead forgets a pass that it has read to its end.

@@ -123,15 +123,20 @@ def _hold(state: tf.Tensor, own: tf.Tensor, serialized: tf.Tensor) -> tf.Tensor:
     """
     process, number, epoch, step = state.numpy().tolist()
     if process == _PROCESS and number in _passes:
-        if _passes[number].is_over:
+        opened = _passes[number]
+        _count_restored(own, opened, epoch)
+        if opened.is_over:
             return tf.constant(np.array([process, number, epoch, _OVER]))
         return state
     feed = _feed(own, serialized)
-    if epoch == _NOT_BEGUN:
+    is_begun = epoch != _NOT_BEGUN
+    if not is_begun:
         epoch, step = feed.begin()
     # A random number, which `passes_of` finds in the state of the iterator.
     number = int.from_bytes(os.urandom(8), "big") >> 1
     opened = _passes[number] = feed.open(epoch, step)
+    if is_begun:
+        feed.count_restored(epoch)
     feed.plan.position.add(opened.entry)
     lease, owner = _tensor_of([_PROCESS, number, epoch, step])
     weakref.finalize(owner, _end, number).atexit = False
@@ -143,13 +148,24 @@ def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, serialized: tf.Tens
     process, number, epoch, step = state.numpy().tolist()
     opened = _passes.get(number) if process == _PROCESS else None
     if opened is not None:
+        _count_restored(own, opened, epoch)
         batches = opened.load(int(part))
     else:  # an iterator that was restored in the middle of a part
-        restored = _feed(own, serialized).open(epoch, step)
+        feed = _feed(own, serialized)
+        restored = feed.open(epoch, step)
+        feed.count_restored(epoch)
         restored.reads_ahead = False
         batches = restored.load(int(part))
         restored.close()
     return tf.data.experimental.to_variant(batches)
+
+
+def _count_restored(own: tf.Tensor, opened: ReadAhead, epoch: int) -> None:
+    """Counts a pass that another dataset of this process has begun, and whose checkpoint it was."""
+    process, number, *_ = own.numpy().tolist()
+    feed = _streams.get(number) if process == _PROCESS else None
+    if feed is not None and opened.entry.position is not feed.plan.position:
+        feed.count_restored(epoch)
 
 
 def _feed(own: tf.Tensor, serialized: tf.Tensor) -> Feed:

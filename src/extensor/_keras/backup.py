@@ -121,8 +121,8 @@ class BackupAndRestore(keras.callbacks.Callback):
     def _skip_empty(self) -> None:
         """Lets the next pass be one that has batches for this worker, if whole ones have."""
         plan = self._plan
-        while self._steps_left() == 0 < plan.steps:
-            plan.position.next = (plan.position.next[0] // plan.epochs + 1) * plan.epochs, 0
+        while plan.steps and not self._steps_left():
+            plan.skip_pass()
 
     def _steps_left(self) -> int:
         """Returns the number of batches in the next pass."""
