@@ -20,8 +20,8 @@ def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, A
 
     Args:
         dataset: The iterator of the pass; or its dataset, if no other pass is unfinished. The
-            dataset is one of `xt.data`, also a mixture, or was made of it by `map` and other methods
-            that keep its batches.
+            dataset is one of `xt.data`, such as a mixture, or was made of it by `map` and other
+            methods that keep its batches.
         step: The number of batches that were used since the pass began.
 
     Returns:
