@@ -2,7 +2,7 @@
 
 Attributes that this module sets on a declared class:
 
-- `_extensor_own`: the `Reading`s of its fields; each path names the class that annotates the field.
+- `_extensor_own`: the converters of its fields; each path names the class that annotates the field.
 - `_extensor_readings`: the same, but each path names this class.
 - `_extensor_caller`: the frame of the caller, for names in hints; None when all are resolved.
 """
@@ -26,7 +26,7 @@ from extensor._lookup import defines
 from extensor.errors import DTypeError, ProtocolError
 
 
-class Reading(NamedTuple):
+class FieldConverters(NamedTuple):
     """The type hint and the converters of a field."""
 
     path: str
@@ -40,8 +40,8 @@ def is_declared(cls: type) -> bool:
     return defines(cls, "_extensor_own")
 
 
-def readings(cls: Any) -> dict[str, Reading]:
-    """Returns the `Reading` of each field of a declared class, by name, in the fields' order."""
+def readings(cls: Any) -> dict[str, FieldConverters]:
+    """Returns the converters of each field of a declared class, by name, in the fields' order."""
     known = vars(cls).get("_extensor_readings")
     if known is None:
         if "Spec" not in vars(cls):
@@ -74,13 +74,13 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
     names.update((p.__name__, p) for p in getattr(cls, "__type_params__", ()))
     fields = {field.name for field in dataclasses.fields(cls)}
     arguments = type_arguments(cls)
-    own: dict[str, Reading] = {}
+    own: dict[str, FieldConverters] = {}
     for base in reversed(cls.__mro__):
         members = vars(base)
         if base is not cls and "__dataclass_fields__" not in members:
             continue
         # A declared base has its own readings. The hints of a plain dataclass are read here.
-        inherited: dict[str, Reading] = {}
+        inherited: dict[str, FieldConverters] = {}
         if base is not cls and "_extensor_own" in members:
             read_annotations(base, names_may_be_missing)
             if base._extensor_caller is not None:
@@ -100,7 +100,7 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
                 )
                 if base in arguments:
                     hint = _hint(with_arguments(hint, arguments[base]), module, names)
-                own[name] = Reading(
+                own[name] = FieldConverters(
                     path, value_reader.converter(hint), part_reader.converter(hint), hint
                 )
             except (NameError, AttributeError) as error:
