@@ -5,12 +5,23 @@ fields, nulls, a label with nulls, and a field that is a bool or a string.
 """
 
 import json
+import subprocess
+import sys
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import extensor as xt
+
+# What another process does with the model.
+LOAD = """
+import json
+import keras
+import extensor
+model = keras.models.load_model("escalated.keras")
+print(json.dumps(model.predict(json.load(open("new.json")), verbose=0)[:, 0].tolist()))
+"""
 
 
 def error_of(call):
@@ -70,6 +81,13 @@ def main():
         {"author": {"name": "user1", "age": None}, "messages": [], "paid": "late"},
     ]
     here = model.predict(new, verbose=0)
+
+    model.save("escalated.keras")
+    with open("new.json", "w") as file:
+        json.dump(new, file)
+    loaded = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True)
+    assert loaded.returncode == 0, loaded.stderr
+    np.testing.assert_allclose(json.loads(loaded.stdout), here[:, 0], rtol=1e-5)
 
     xt.serving.save(model, "escalated/1")
     server = tf.saved_model.load("escalated/1").signatures["serving_default"]
