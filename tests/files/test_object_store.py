@@ -314,14 +314,15 @@ def test_a_missing_file_and_a_missing_library_are_named(server, monkeypatch):
         xt.read_parquet("s3://bucket/it.parquet")
 
 
-def test_many_footers_are_read_at_once(server):
+@pytest.mark.parametrize(("kind", "batches", "requests"), [("parquet", 400, 2), ("arrow", 3, 4)])
+def test_many_footers_are_read_at_once(kind, batches, requests, server):
     for i in range(32):
-        server.files[f"{i}.parquet"] = server.files["it.parquet"]
+        server.files[f"{i}.{kind}"] = server.files[f"it.{kind}"]
     server.latency = 0.05
-    paths = [f"{server.url}/{i}.parquet" for i in range(32)]
-    dataset = xt.data.parquet(paths, 100, columns=["c1"])
-    assert dataset.cardinality() == 32 * 400
-    assert len(server.requests) == 64
+    paths = [f"{server.url}/{i}.{kind}" for i in range(32)]
+    dataset = STREAMS[f"it.{kind}"](paths, 100, columns=["c1"])
+    assert dataset.cardinality() == 32 * batches
+    assert len(server.requests) == 32 * requests
     assert server.most > 8
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at
+from extensor._files.object_store import CONNECTIONS
 from extensor._files.ranges import Range, joined_ranges, pieces_of
 from extensor._formats.arrow import (
     SUFFIXES,
@@ -37,24 +40,16 @@ class ArrowSource(Source):
         self, paths: FilePath | Iterable[FilePath], wanted: WantedTable, is_counted: bool = True
     ) -> None:
         super().__init__(files_at(paths, SUFFIXES))
+        self._rest: dict[str, Sequence[Range]] = {}  # of files in object stores
         schemas: list[pa.Schema] = []
         self.groups = []
-        self._rest: dict[str, Sequence[Range]] = {}  # of files in object stores
-        for file in self.files:
-            with readable(file.path), seekable(file) as stream:
-                with reader_of(file.path, stream) as reader:
-                    found: pa.Schema = reader.schema
-                leaf_paths(found)  # raises for a name that is not UTF-8
-                schemas.append(found if wanted.schema is not None else wanted.pruned(found))
-                stored = None if file.store is None else file_blocks(file)
-                if stored is not None:
-                    self._rest[file.path] = stored.rest
-                if not is_counted:
-                    self.groups.append(Group(file, "its record batches", None, stream.size()))
-                elif stored is not None:
-                    self.groups += _stored_groups(file, stored)
-                else:
-                    self.groups += _groups(file, stream, found)
+        for file, (found, groups, stored) in zip(
+            self.files, _opened(self.files, is_counted), strict=True
+        ):
+            schemas.append(found if wanted.schema is not None else wanted.pruned(found))
+            self.groups += groups
+            if stored is not None:
+                self._rest[file.path] = stored.rest
         given = wanted.schema
         self.schema = given if given is not None else _common(self.files, schemas)
 
@@ -86,6 +81,33 @@ class ArrowSource(Source):
             outside = [each for each in rest if not first[0] <= each[0] <= each[1] <= first[1]]
             yield list(joined_ranges(sorted([first, *outside])))
         yield from ([each] for each in found)
+
+
+_Opened = tuple[pa.Schema, list[Group], FileBlocks | None]
+"""The schema of a file, its groups, and where they are if it is in an object store."""
+
+
+def _opened(files: Sequence[File], is_counted: bool) -> Iterator[_Opened]:
+    """Yields what is in files; those of object stores are opened many at a time."""
+    opened = functools.partial(_open, is_counted=is_counted)
+    if all(file.store is None for file in files):
+        yield from map(opened, files)
+        return
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        yield from pool.map(opened, files)
+
+
+def _open(file: File, is_counted: bool) -> _Opened:
+    with readable(file.path), seekable(file) as stream:
+        with reader_of(file.path, stream) as reader:
+            schema: pa.Schema = reader.schema
+        leaf_paths(schema)  # raises for a name that is not UTF-8
+        stored = None if file.store is None else file_blocks(file)
+        if not is_counted:
+            return schema, [Group(file, "its record batches", None, stream.size())], stored
+        if stored is not None:
+            return schema, _stored_groups(file, stored), stored
+        return schema, _groups(file, stream, schema), None
 
 
 def _stored_groups(file: File, stored: FileBlocks) -> list[Group]:
