@@ -57,7 +57,7 @@ test: lint  ## Lint, then run the quick tests (five minutes)
 	@echo "[test] passed"
 
 test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
-	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no server of S3: its tests are skipped"
+	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no servers of S3: their tests are skipped"
 	@echo "[test-rest] servers, damaged files, whole matrices, saved models in other processes"
 	@$(RUN) $(PYTEST) $(MORE) --tier rest $(PYTEST_ARGS)
 	@echo "[test-rest] passed"
@@ -107,7 +107,7 @@ backends-test: $(BACKENDS)/.ready-$(TAG)  ## Train with Keras on TensorFlow, JAX
 	@echo "[backends-test] passed"
 
 # Beside the packages of the tests, pip would look for versions of all for minutes.
-store-servers: $(STORES)/.ready-$(TAG)  ## Install the server of S3 that the tests of object stores start
+store-servers: $(STORES)/.ready-$(TAG)  ## Install the servers of S3 that the tests of object stores start
 
 lint: $(STAMP)  ## Check style, types and imports
 	@echo "[lint] ruff check"
@@ -222,9 +222,10 @@ $(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
 	$(call install_engine,$(ENGINES),constraints/engines-$(TAG).txt,$(IN_ENGINES))
 
 $(STORES)/.ready-$(TAG):
-	@echo "[setup] making $(STORES) with moto, a server of S3"
+	@echo "[setup] making $(STORES) with moto and, by npm, s3rver: servers of S3"
 	@$(PYTHON) -m venv --clear $(STORES)
 	@$(STORES)/bin/python -m pip install --quiet "moto[server]==5.2.5"
+	@npm install --silent --prefix $(STORES) s3rver@3.7.1 || echo "[setup] no npm: the tests of s3rver are skipped"
 	@touch $@
 
 $(BEAM)/.ready-$(TAG): pyproject.toml constraints/beam-$(TAG).txt

@@ -294,7 +294,9 @@ def test_wrong_answers_are_errors_that_name_the_file(case, server, monkeypatch):
         list(plan)
 
 
-def test_a_file_that_was_replaced_is_an_error(server):
+@pytest.mark.parametrize("knows_if_match", [True, False])
+def test_a_file_that_was_replaced_is_an_error(knows_if_match, server):
+    server.knows_if_match = knows_if_match
     dataset = xt.data.parquet(f"{server.url}/it.parquet", 5000, columns=["c1"])
     first = next(iter(dataset))
     assert first.shape == [5000]

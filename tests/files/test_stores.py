@@ -14,9 +14,9 @@ import pytest
 import extensor as xt
 from extensor._files import object_store
 from extensor._files.files import file_at
-from extensor.errors import FormatError, MissingDependencyError, MissingFileError
+from extensor.errors import AccessError, FormatError, MissingDependencyError, MissingFileError
 from extensor_command.main import main
-from tests.files.store_servers import Bucket, moto
+from tests.files.store_servers import Bucket, moto, s3rver
 from tests.formats.emulators import Proxy
 
 pytestmark = [
@@ -50,25 +50,30 @@ WRITE = {
 }
 
 
-def _environment(address):
+def _environment(server):
     """Returns the variables by which obstore finds a server, as users set them."""
     return {
-        "AWS_ENDPOINT": f"http://{address}",
+        "AWS_ENDPOINT": f"http://{server.address}",
         "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "id",
-        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ACCESS_KEY_ID": server.key,
+        "AWS_SECRET_ACCESS_KEY": server.key,
         "AWS_REGION": "us-east-1",
     }
 
 
-@pytest.fixture
-def bucket():
-    return Bucket(moto(), next(_names))
+@pytest.fixture(params=[moto, s3rver], ids=["moto", "s3rver"])
+def server(request):
+    return request.param()
 
 
 @pytest.fixture
-def url(bucket, monkeypatch):
-    for name, value in _environment(moto()).items():
+def bucket(server):
+    return Bucket(server, next(_names))
+
+
+@pytest.fixture
+def url(server, bucket, monkeypatch):
+    for name, value in _environment(server).items():
         monkeypatch.setenv(name, value)
     return f"s3://{bucket.name}"
 
@@ -83,8 +88,8 @@ def equal(ours, theirs):
 
 @pytest.mark.parametrize("latency", [0, 0.05])
 @pytest.mark.parametrize("kind", WRITE)
-def test_what_is_written_is_read(kind, latency, bucket, url, monkeypatch, request):
-    proxy = Proxy(moto())
+def test_what_is_written_is_read(kind, latency, server, bucket, url, monkeypatch, request):
+    proxy = Proxy(server.address)
     request.addfinalizer(proxy.close)
     proxy.latency = latency
     monkeypatch.setenv("AWS_ENDPOINT", f"http://{proxy.address}")
@@ -148,7 +153,7 @@ def test_a_partitioned_folder_is_complete_or_not_there(bucket, url):
     assert xt.read_parquet(f"{url}/folder")["x"].numpy().tolist() == [1, 2, 3]
 
 
-def test_a_writer_that_is_killed_leaves_no_object(bucket, url, run_python):
+def test_a_writer_that_is_killed_leaves_no_object(server, bucket, url, run_python):
     bucket.put("a.parquet", b"as it was")
     code = f"""
         import os, signal
@@ -164,7 +169,7 @@ def test_a_writer_that_is_killed_leaves_no_object(bucket, url, run_python):
                 xt.write_parquet(batches(), f"{url}/{{name}}.parquet")
             os.wait()
     """
-    run_python(code, env=_environment(moto()), fresh=True)
+    run_python(code, env=_environment(server), fresh=True)
     assert bucket.keys == ["a.parquet"]
     assert bucket.get("a.parquet") == b"as it was"
     xt.write_parquet(LARGE, f"{url}/a.parquet")
@@ -222,16 +227,32 @@ def test_objects_are_listed_sorted(bucket, url):
     assert kinds == [pafs.FileType.Directory, pafs.FileType.File, pafs.FileType.NotFound]
 
 
-def test_credentials_of_a_profile(bucket, url, monkeypatch, tmp_path):
+def test_wrong_credentials_are_named(monkeypatch):
+    server = s3rver()
+    bucket = Bucket(server, next(_names))
+    bucket.put("a.parquet", b"text")
+    for name, value in _environment(server._replace(key="other")).items():
+        monkeypatch.setenv(name, value)
+    for call in (
+        lambda: xt.read_parquet(f"s3://{bucket.name}/a.parquet"),
+        lambda: xt.data.json(f"s3://{bucket.name}/a.parquet", 10),
+        lambda: xt.write_parquet(RECORDS, f"s3://{bucket.name}/b.parquet"),
+    ):
+        with pytest.raises(AccessError, match=r"bucket\d+/\w.*credentials that may do this"):
+            call()
+
+
+def test_credentials_of_a_profile(server, bucket, url, monkeypatch, tmp_path):
     pytest.importorskip("boto3", reason="boto3, which reads profiles, is not installed")
     path = tmp_path / "credentials"
-    path.write_text("[work]\naws_access_key_id = of-profile\naws_secret_access_key = secret\n")
+    key = server.key
+    path.write_text(f"[work]\naws_access_key_id = {key}\naws_secret_access_key = {key}\n")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
     monkeypatch.setenv("AWS_PROFILE", "work")
     given = object_store._of_profile(url)()
-    assert (given["access_key_id"], given["secret_access_key"]) == ("of-profile", "secret")
+    assert (given["access_key_id"], given["secret_access_key"]) == (key, key)
     xt.write_parquet(RECORDS, f"{url}/a.parquet")
     assert equal(xt.read_parquet(f"{url}/a.parquet"), RECORDS)
 

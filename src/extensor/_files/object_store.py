@@ -235,7 +235,9 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
                 fits = memoryview(chunk)[: end - start - count]
                 data[count : count + len(fits)] = fits
                 count += len(chunk)
-        self._known.setdefault(path, found.meta)
+        known = self._known.setdefault(path, found.meta)
+        if known["e_tag"] != found.meta["e_tag"]:  # some servers do not know If-Match
+            raise _replaced(url)
         if count != end - start:
             received = f"{count} bytes of {end - start}"
             raise StoreError(url, "the bytes that were asked for", received, "Read the file again.")
@@ -520,14 +522,18 @@ def store_errors(url: str) -> Generator[None]:
         fix = "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
     except exceptions.PreconditionError as error:
-        expected = "the file to stay unchanged since it was opened first"
-        fix = "Open the files, or make the dataset, again."
-        raise FormatError(url, expected, "a file that was replaced or written to", fix) from error
+        raise _replaced(url) from error
     except (exceptions.BaseError, OSError) as error:
         if "NoSuchBucket" in str(error):
             raise _missing(url) from error
         fix = "Read again; if it stays, look at the store."
         raise StoreError(url, "an answer of the store", _reason(error), fix) from error
+
+
+def _replaced(url: str) -> FormatError:
+    expected = "the file to stay unchanged since it was opened first"
+    fix = "Open the files, or make the dataset, again."
+    return FormatError(url, expected, "a file that was replaced or written to", fix)
 
 
 def _missing(url: str) -> MissingFileError:
