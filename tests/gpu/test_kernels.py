@@ -10,7 +10,12 @@ from tests.gpu import kernels
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "gpu.md"
 
-pytestmark = pytest.mark.whole("traces layers of Keras")
+pytestmark = [
+    pytest.mark.whole("traces layers of Keras"),
+    pytest.mark.skipif(
+        not tf.__version__.startswith("2.21."), reason="the list is that of TensorFlow 2.21"
+    ),
+]
 
 
 def test_the_table_of_the_page_is_that_of_the_kernels():
@@ -33,10 +38,11 @@ def test_the_list_is_that_of_a_build_for_gpus():
 
 
 @pytest.mark.skipif(not tf.config.list_physical_devices("GPU"), reason="no GPU")
-@pytest.mark.parametrize("name", [name for name, ops in kernels.only_on_cpu().items() if not ops])
-def test_a_function_without_such_ops_runs_on_the_gpu(name):
-    with tf.device("/GPU:0"):
-        result = tf.function(kernels.functions()[name])(kernels.EXAMPLE)
-    tensors = tf.nest.flatten(result, expand_composites=True)
-    # An int32 of a GPU may be in the memory of its host.
-    assert all("GPU" in one.device for one in tensors if one.dtype != tf.int32)
+def test_functions_without_such_ops_run_on_the_gpu():
+    for name, ops in kernels.only_on_cpu().items():
+        if not ops:
+            with tf.device("/GPU:0"):
+                result = tf.function(kernels.functions()[name])(kernels.EXAMPLE)
+            tensors = tf.nest.flatten(result, expand_composites=True)
+            # An int32 of a GPU may be in the memory of its host.
+            assert all("GPU" in one.device for one in tensors if one.dtype != tf.int32), name
