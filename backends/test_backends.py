@@ -97,6 +97,14 @@ for use in (lambda: xt.keras.Layer, lambda: __import__("extensor.keras")):
         assert "xt.data.arrays(dataset)" in error.fix
     else:
         raise SystemExit("no error")
+model = keras.Sequential([keras.layers.Dense(1)])
+for given in (records, tf.data.Dataset.from_tensors(records)):
+    try:
+        model.predict(given, verbose=0)
+    except xt.errors.DTypeError as error:
+        assert "Give arrays: xt.data.arrays(dataset)" in error.fix, error
+    else:
+        raise SystemExit("no error")
 """
 
 

@@ -232,3 +232,19 @@ def test_a_change_of_keras_keeps_the_name_and_the_parameters(patch):
     assert inspect.signature(found) == inspect.signature(found.__wrapped__)
     assert found.__name__ == found.__wrapped__.__name__
     assert found.__doc__ == found.__wrapped__.__doc__
+
+
+def test_on_another_backend_the_advice_is_arrays(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    records = xt.DenseStructuredTensor([2], {"x": [1.0, 2.0]})
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    dataset = tf.data.Dataset.from_tensors((records, [1.0, 2.0]))
+    for call in (
+        lambda: model.fit(dataset),
+        lambda: model.predict(records),
+        lambda: keras.layers.Dense(1)(records),
+        lambda: keras.Input(xt.spec_of(records)),
+    ):
+        with pytest.raises(errors.DTypeError, match=r"Give arrays: xt\.data\.arrays\(dataset\)"):
+            call()

@@ -64,8 +64,10 @@ def _advice_of_layer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception
 
 
 def _first_batch(data: Nest) -> Nest:
-    """Returns the first batch of a PyDataset; other data as it is."""
+    """Returns the first batch of a PyDataset, or what a dataset has; other data as it is."""
     keras = sys.modules["keras"]
+    if isinstance(data, tf.data.Dataset) and keras.backend.backend() != "tensorflow":
+        return data.element_spec  # JAX and PyTorch get no records from any model
     return data[0] if isinstance(data, keras.utils.PyDataset) else data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,9 @@ def refusal(path: str, expected: str, value: Any, fix: str) -> DTypeError:
         received = f"a {type(value).__name__}"
     else:
         received = f"the spec of a {value.value_type.__name__}"
+    backend = sys.modules["keras"].backend.backend()
+    if backend != "tensorflow":
+        fix = f"Give arrays: xt.data.arrays(dataset). xt.keras needs TensorFlow, not {backend!r}."
     return DTypeError(path, expected, received, fix)
 
 
