@@ -31,6 +31,13 @@ def rows() -> list[Row]:
             _against_pyval,
             peer_scale=_COUNT / _PYVAL_COUNT,
         ),
+        Row(
+            f"{ours}, CPU, vs tf from_pyval(to_pylist()) of {_PYVAL_COUNT:,}, scaled up",
+            Faster(100),
+            _against_pyval,
+            peer_scale=_COUNT / _PYVAL_COUNT,
+            statistic=cpu_medians,
+        ),
         Row(f"{ours}, vs TFRecord, batch(2048), parse_example", Faster(5), _against_tfrecord),
         Row(f"{ours}, vs by hand", Within(1.5), _against_hand),
         Row(
