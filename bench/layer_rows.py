@@ -16,6 +16,7 @@ from bench.measure import Call
 from bench.row import Row, Within
 
 _ROWS, _LONGEST, _SIZE, _WORDS = 1024, 16, 32, 10_000
+_FIELDS, _FEW = 26, 64
 
 
 def rows() -> list[Row]:
@@ -28,6 +29,13 @@ def rows() -> list[Row]:
             functools.partial(_prepare, build),
         )
         for name, build in _LAYERS.items()
+    ] + [
+        Row(
+            f"xt.keras.layers.EmbeddingBags, {_FIELDS} fields of {_FEW} lists, train step, vs "
+            f"{_FIELDS} EmbeddingBags",
+            Within(0.5),
+            _prepare_bags,
+        )
     ]
 
 
@@ -54,6 +62,45 @@ def _step(layer: Any, value: Any) -> Call:
         return tape.gradient(loss, [weight.value for weight in weights])
 
     return lambda: step(value)
+
+
+def _prepare_bags(folder: Path) -> tuple[Call, Call]:
+    random = np.random.default_rng(0)
+    fields = {}
+    for number in range(_FIELDS):
+        lengths = random.integers(0, 5, _FEW)
+        ids = tf.constant(random.integers(0, 100, lengths.sum()))
+        fields[f"field{number}"] = tf.RaggedTensor.from_row_lengths(ids, lengths)
+    records = xt.DenseStructuredTensor([_FEW], fields)
+
+    def bags() -> dict[str, Any]:
+        return {name: xt.keras.layers.EmbeddingBag(16, input_dim=100) for name in fields}
+
+    grouped = xt.keras.layers.EmbeddingBags(bags())
+    separate = bags()
+
+    def each(records: Any) -> Any:
+        return tf.concat([bag(records[name]) for name, bag in separate.items()], axis=1)
+
+    each(records)
+    weights = [weight for bag in separate.values() for weight in bag.trainable_weights]
+    return _trained(grouped, grouped.trainable_weights, records), _trained(each, weights, records)
+
+
+def _trained(call: Callable[[Any], Any], weights: list[Any], records: Any) -> Call:
+    optimizer = keras.optimizers.Adam()
+    optimizer.build(weights)
+
+    spec = tf.data.Dataset.from_tensor_slices(records).batch(_FEW).element_spec
+
+    @tf.function(input_signature=[spec])
+    def step(records: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(call(records) ** 2)
+        optimizer.apply(tape.gradient(loss, [weight.value for weight in weights]), weights)
+        return loss
+
+    return lambda: step(records)
 
 
 def _ids() -> tf.RaggedTensor:

@@ -12,9 +12,10 @@ import sys
 from typing import Any
 
 NAMES = (
-    *("Assemble", "EmbeddingBag", "Field", "FunctionLoss", "Functional", "Identity", "Kept"),
-    *("Lambda", "ListAttention", "ListPooling", "ListRNN", "Masked", "Part", "RNN"),
-    *("RecordFeatures", "Sequential", "StackedCells", "TimeBuckets", "TimeDistributed"),
+    *("Assemble", "EmbeddingBag", "EmbeddingBags", "Field", "FunctionLoss", "Functional"),
+    *("Identity", "Kept", "Lambda", "ListAttention", "ListPooling", "ListRNN", "Masked"),
+    *("Part", "RNN", "RecordFeatures", "Sequential", "StackedCells", "TimeBuckets"),
+    "TimeDistributed",
 )
 """The names that the classes of `extensor.keras` are registered by, in the package `extensor`."""
 

@@ -141,6 +141,25 @@ def test_gradients_equal_those_over_padded_ids(combiner):
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("combiner", ["sum", "mean"])
+def test_a_batch_without_any_item_has_no_gradient(combiner, count):
+    """TensorFlow does not write to the memory of the gradient then."""
+    bag = xt.keras.layers.EmbeddingBag(64, input_dim=1000, combiner=combiner)
+    together = xt.keras.layers.EmbeddingBags({"ids": bag})
+    lists = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int64), [0] * count)
+    records = xt.DenseStructuredTensor([count], {"ids": lists})
+    bag(lists)
+    calls = {bag: lists, together: records}
+    for _ in range(10):
+        for layer, value in calls.items():
+            tf.fill([1000, 64], np.nan).numpy()  # memory that may come again
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(layer(value) ** 2)
+            [gradient] = tape.gradient(loss, layer.trainable_weights)
+            assert not tf.convert_to_tensor(gradient).numpy().any()
+
+
 def test_half_precision():
     bag = xt.keras.layers.EmbeddingBag(2, input_dim=4, dtype="mixed_float16")
     assert bag(tf.ragged.constant([[1], []])).dtype == tf.float16

@@ -44,7 +44,7 @@ def combine(
     """Returns one value for each list.
 
     Args:
-        lists: Lists of numbers, vectors or larger tensors.
+        lists: ListItems of numbers, vectors or larger tensors.
         combiner: One of `COMBINERS`.
         empty: The value of a list without items.
         scores: For attention, the score of each item.
@@ -58,6 +58,29 @@ def combine(
     found = tf.reshape(found, tf.concat([[tf.cast(count, inner.dtype)], inner], 0))
     found.set_shape([None, *items.shape[1:]])
     return lists.one_each(or_empty(lists, found, empty))
+
+
+def rows_of_table(
+    table: tf.Tensor, ids: tf.Tensor, row_ids: tf.Tensor, count: tf.Tensor, combiner: str
+) -> tf.Tensor:
+    """Returns the sum or mean of rows of a table, one for each list; of empty lists, anything.
+
+    The rows of the items are not written to memory.
+
+    Args:
+        table: A matrix.
+        ids: The row of each item.
+        row_ids: The number of the list of each item, ascending.
+        count: The number of lists.
+        combiner: "sum" or "mean".
+    """
+    # Without an item, TensorFlow does not write to the memory of the gradient of these ops.
+    missing = [[0, tf.cast(tf.equal(tf.size(ids), 0), tf.int32)]]
+    ids, row_ids = tf.pad(ids, missing), tf.pad(row_ids, missing)
+    segment = tf.sparse.segment_mean if combiner == "mean" else tf.sparse.segment_sum
+    found = segment(table, ids, row_ids, tf.maximum(count, tf.ones_like(count)))[:count]
+    found.set_shape([None, table.shape[1]])
+    return found
 
 
 def or_empty(lists: ListItems, results: tf.Tensor, empty: float) -> tf.Tensor:

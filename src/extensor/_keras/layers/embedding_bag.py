@@ -9,7 +9,13 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layers.adapted_layer import expect_no_nul
-from extensor._keras.layers.combine import attention_scores, checked_combiner, combine, or_empty
+from extensor._keras.layers.combine import (
+    attention_scores,
+    checked_combiner,
+    combine,
+    or_empty,
+    rows_of_table,
+)
 from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Value
 from extensor.errors import ArgumentError
@@ -97,12 +103,8 @@ class EmbeddingBag(ListLayer):
         if self.score is None and self.combiner != "max" and ids.shape.rank == 1:
             if not self.embedding.built:
                 self.embedding.build(())
-            # The vectors of the items are not written to memory: this op reads the table.
-            mean = self.combiner == "mean"
-            segment = tf.sparse.segment_mean if mean else tf.sparse.segment_sum
-            table = tf.convert_to_tensor(self.embedding.embeddings)
-            found = segment(tf.cast(table, self.compute_dtype), ids, lists.row_ids, lists.count)
-            found.set_shape([None, self.embedding.output_dim])
+            table = tf.cast(tf.convert_to_tensor(self.embedding.embeddings), self.compute_dtype)
+            found = rows_of_table(table, ids, lists.row_ids, lists.count, self.combiner)
             return lists.one_each(or_empty(lists, found, self.empty))
         vectors = self.embedding(ids)
         scores = None
