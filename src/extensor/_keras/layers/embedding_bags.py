@@ -287,7 +287,7 @@ def _row_ids(lengths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
 
 
 def _initial(bag: EmbeddingBag, dtype: Any) -> tf.Tensor:
-    embedding = bag.embedding
+    embedding: Any = bag.embedding
     if embedding.built:
         return tf.cast(tf.convert_to_tensor(embedding.embeddings), dtype)
     shape = embedding.input_dim, embedding.output_dim
