@@ -44,7 +44,7 @@ def combine(
     """Returns one value for each list.
 
     Args:
-        lists: ListItems of numbers, vectors or larger tensors.
+        lists: Lists of numbers, vectors or larger tensors.
         combiner: One of `COMBINERS`.
         empty: The value of a list without items.
         scores: For attention, the score of each item.
@@ -74,11 +74,14 @@ def rows_of_table(
         count: The number of lists.
         combiner: "sum" or "mean".
     """
-    # Without an item, TensorFlow does not write to the memory of the gradient of these ops.
-    missing = [[0, tf.cast(tf.equal(tf.size(ids), 0), tf.int32)]]
-    ids, row_ids = tf.pad(ids, missing), tf.pad(row_ids, missing)
     segment = tf.sparse.segment_mean if combiner == "mean" else tf.sparse.segment_sum
-    found = segment(table, ids, row_ids, tf.maximum(count, tf.ones_like(count)))[:count]
+    if ids.shape[0]:
+        found = segment(table, ids, row_ids, count)
+    else:
+        # Without an item, TensorFlow does not write to the memory of the gradient of these ops.
+        missing = [[0, tf.cast(tf.equal(tf.size(ids), 0), tf.int32)]]
+        ids, row_ids = tf.pad(ids, missing), tf.pad(row_ids, missing)
+        found = segment(table, ids, row_ids, tf.maximum(count, tf.ones_like(count)))[:count]
     found.set_shape([None, table.shape[1]])
     return found
 
