@@ -231,27 +231,27 @@ class _Group:
         """Returns the vectors of the lists of each feature, by path."""
         each = [ListItems.of_field(field_at(records, one.path), one.path) for one in self.features]
         ids = tf.concat([one.ids(x) for one, x in zip(self.features, each, strict=True)], 0)
-        lengths, counts = _lengths(each)
+        lengths, counts, places = _lengths(each)
         row_ids, count = _row_ids(lengths, tf.size(ids)), tf.size(lengths)
-        ids = self._in_table(ids, row_ids, counts)
+        ids = self._in_table(ids, tf.gather(places, row_ids))
         table = tf.cast(tf.convert_to_tensor(self.table), dtype)
         combiner = self.features[0].bag.combiner
         if combiner == "max":
             found = combine(ListItems(tf.gather(table, ids), row_ids, count), combiner, 0.0)
         else:
             found = rows_of_table(table, ids, row_ids, count, combiner)
-        found = self._with_empty(found, lengths, counts)
+        found = self._with_empty(found, lengths, places)
         vectors = tf.split(found, counts, num=len(each))
         return {
             one.path: lists.one_each(part)
             for one, lists, part in zip(self.features, each, vectors, strict=True)
         }
 
-    def _in_table(self, ids: tf.Tensor, row_ids: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-        """Returns the rows of the table for ids of the features."""
+    def _in_table(self, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+        """Returns the rows of the table for ids, each of the feature at a place."""
 
         def of_items(numbers: Any) -> tf.Tensor:
-            return tf.gather(tf.repeat(tf.constant(numbers, tf.int64), counts), row_ids)
+            return tf.gather(tf.constant(numbers, tf.int64), places)
 
         given = [one.path for one in self.features if one.bag.lookup is None]
         if given:
@@ -261,22 +261,30 @@ class _Group:
             tf.debugging.Assert(tf.reduce_all(is_id), [message])
         return ids + of_items(self.starts)
 
-    def _with_empty(self, found: tf.Tensor, lengths: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+    def _with_empty(self, found: tf.Tensor, lengths: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         values = [one.bag.empty for one in self.features]
-        empty = tf.repeat(tf.constant(values, found.dtype), counts)
+        empty = tf.gather(tf.constant(values, found.dtype), places)
         return tf.where((lengths == 0)[:, tf.newaxis], empty[:, tf.newaxis], found)
 
 
-def _lengths(each: list[ListItems]) -> tuple[Any, Any]:
-    """Returns the number of items of each list, field by field, and the number of lists of each."""
+def _lengths(each: list[ListItems]) -> tuple[Any, Any, Any]:
+    """Returns the sizes of the lists of all fields, and to which field each list belongs.
+
+    Returns:
+        The number of items of each list, the number of lists of each field, and for each list the
+        place of its field.
+    """
+    places = tf.range(len(each))
     splits = [lists.row_splits for lists in each if not lists.outer]
     if len(splits) == len(each) and all(found is not None for found in splits):
         # The lists of records: one difference for all fields.
         stacked = tf.stack([tf.cast(found, tf.int64) for found in splits])
         lengths = stacked[:, 1:] - stacked[:, :-1]
-        return tf.reshape(lengths, [-1]), tf.repeat(tf.shape(lengths)[1], len(each))
+        count = tf.shape(lengths)[1]
+        return tf.reshape(lengths, [-1]), tf.fill([len(each)], count), tf.repeat(places, count)
     parts = [tf.cast(lists.lengths(), tf.int64) for lists in each]
-    return tf.concat(parts, 0), tf.stack([tf.size(part) for part in parts])
+    counts = tf.stack([tf.size(part) for part in parts])
+    return tf.concat(parts, 0), counts, tf.repeat(places, counts)
 
 
 def _row_ids(lengths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
