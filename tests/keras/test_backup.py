@@ -208,7 +208,7 @@ def test_workers_go_on_from_the_last_step_that_all_have_saved(floats, tmp_path):
 
 def test_a_worker_that_is_done_waits_for_the_others(floats, tmp_path):
     backup = tmp_path / "backup"
-    trained = worker(floats, backup, 0, 2).trained + worker(floats, backup, 1, 2, 7).trained
+    trained = worker(floats, backup, 1, 2, 7).trained + worker(floats, backup, 0, 2).trained
     for index in range(3):
         trained += worker(floats, backup, index, 3).trained
     assert Counter(trained) == dict.fromkeys(range(150), 2)
