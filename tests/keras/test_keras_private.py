@@ -215,6 +215,13 @@ def test_the_dtype_of_a_tensor_may_be_a_string_of_another_class():
     assert type(keras.Input(batch_shape=(None,), dtype=tensor.dtype).dtype) is Own
 
 
+def test_flatten_layers_returns_the_layers_in_layers():
+    inner = keras.layers.StringLookup(vocabulary=["a"])
+    model = keras.Sequential([keras.Sequential([inner])])
+    assert inner in _keras_private.layers_in(model)
+    assert model in _keras_private.layers_in(model)
+
+
 def test_initial_epoch_is_the_epoch_with_which_fit_begins():
     class Later(keras.callbacks.Callback):
         def on_train_begin(self, logs=None):
@@ -233,6 +240,7 @@ def test_the_table_lists_what_is_probed():
         "LossFunctionWrapper",
         "_call_has_training_arg",
         "_default_save_signature",
+        "_flatten_layers",
         "_functional",
         "_inbound_nodes",
         "_initial_epoch",

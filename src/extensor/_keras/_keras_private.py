@@ -12,6 +12,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `Functional._standardize_inputs` | A functional model converts its inputs to tensors. An override passes on extension values. |
 | `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values. |
 | `Sequential._layers` | The layers with the InputLayer, which `layers` leaves out. |
+| `Layer._flatten_layers` | The layers in layers, of which one may look strings up, which XLA cannot compile. |
 | `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are KerasTensors of values. |
 | `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
@@ -32,6 +33,11 @@ from extensor._typing import Nest
 
 LossOfFunction: Any = LossFunctionWrapper
 KerasFunctional: Any = Functional
+
+
+def layers_in(layer: keras.Layer) -> list[Any]:
+    """Returns a layer and all layers in it."""
+    return list(layer._flatten_layers())
 
 
 class OwnInputs:

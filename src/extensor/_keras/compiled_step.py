@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from extensor._keras._keras_private import layers_in
 from extensor._keras.component_names import tensor_name
 from extensor._keras.lowering import contains, from_lowered, is_extension
 from extensor._path import Path
@@ -37,6 +38,41 @@ def compiles_steps(model: Trainer) -> bool:
     # Keras compiles the steps of all replicas together, because they exchange gradients.
     is_alone = model.distribute_strategy.num_replicas_in_sync == 1
     return is_alone and model.jit_compile is True and not model.run_eagerly
+
+
+def expect_no_lookup(model: keras.Model) -> None:
+    """Raises if a layer of a model looks strings up, which XLA cannot compile.
+
+    Keras warns of such a layer, and compiles nothing.
+
+    Raises:
+        UnsupportedTypeError: If there is one (also a TypeError).
+    """
+    for layer in filter(_looks_up, layers_in(model)):
+        raise UnsupportedTypeError(
+            f"{model.name}: {layer.path}",
+            "layers that XLA compiles, because of jit_compile=True",
+            type(layer).__name__,
+            "Make ids in the dataset: dataset.map(lambda records: records.with_updates("
+            'tags=layer(records["tags"]))), and give the model the ids. Or use '
+            "compile(jit_compile=False).",
+        )
+
+
+def _looks_up(layer: keras.Layer) -> bool:
+    lookups = (
+        keras.layers.Hashing,
+        keras.layers.HashedCrossing,
+        keras.layers.IntegerLookup,
+        keras.layers.StringLookup,
+        keras.layers.TextVectorization,
+    )
+    return isinstance(layer, lookups)
+
+
+def is_compiling() -> bool:
+    """Returns whether a step is traced that XLA compiles: then sizes must not depend on data."""
+    return _compiling.get() is not None
 
 
 def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:

@@ -18,7 +18,12 @@ import tensorflow as tf
 
 from extensor._data.prunable import is_prunable
 from extensor._keras._keras_private import OwnBuild, inference_arguments
-from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
+from extensor._keras.compiled_step import (
+    compiles_steps,
+    expect_no_lookup,
+    named_errors,
+    run_compiled,
+)
 from extensor._keras.fit_data import fit_arguments
 from extensor._keras.input_check import cast_input, check_input, is_cast
 from extensor._keras.layer_call import wrapper
@@ -120,11 +125,18 @@ class Trainer(OwnBuild, keras.Model):
         may also take whole extension values: `loss(y_true, y_pred)`.
 
         XLA supports neither strings nor most ops on ragged tensors. So it is used only with
-        `jit_compile=True`; "auto" turns it off.
+        `jit_compile=True`; "auto" turns it off. The layers for lists take records of static shapes:
+        `records.to_static`.
+
+        Raises:
+            UnsupportedTypeError: If `jit_compile=True`, and a layer makes ids of strings or hashes
+                them (also a TypeError).
         """
         given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
         if given.get("jit_compile", "auto") == "auto":
             given["jit_compile"] = False
+        elif given["jit_compile"]:
+            expect_no_lookup(self)
         given["loss"] = with_function_losses(given.get("loss"))
         forget_uses(self)
         # Losses of values are by field, and not by the names of the outputs.

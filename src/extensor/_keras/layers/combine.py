@@ -49,6 +49,8 @@ def combine(
         empty: The value of a list without items.
         scores: For attention, the score of each item.
     """
+    if lists.is_static:
+        return lists.one_each(or_empty(lists, _combine_static(lists, combiner, scores), empty))
     items, row_ids, count = lists.items, lists.row_ids, lists.count
     inner = tf.shape(items)[1:]
     flat = tf.reshape(items, [tf.shape(items)[0], tf.reduce_prod(inner)])
@@ -86,9 +88,24 @@ def rows_of_table(
     return found
 
 
+def _combine_static(lists: ListItems, combiner: str, scores: tf.Tensor | None) -> tf.Tensor:
+    """Returns one value for each list, by ops that XLA has."""
+    items = lists.items
+    if combiner == "max":
+        return lists.largest(lists.only_valid(items, items.dtype.min))
+    if combiner == "attention":
+        weights = softmax(lists, scores)
+        items = items * tf.reshape(weights, [-1] + [1] * (items.shape.rank - 1))
+    sums = lists.total(lists.only_valid(items, 0))
+    if combiner != "mean":
+        return sums
+    lengths = tf.cast(lists.lengths(), sums.dtype)
+    return tf.math.divide_no_nan(sums, tf.reshape(lengths, [-1] + [1] * (sums.shape.rank - 1)))
+
+
 def or_empty(lists: ListItems, results: tf.Tensor, empty: float) -> tf.Tensor:
     """Returns results, one for each list, with a value in place of those of empty lists."""
-    if lists.sizes[1]:
+    if lists.sizes[1] and lists.valid is None:
         return results
     is_empty = lists.lengths() == 0
     is_empty = tf.reshape(is_empty, tf.concat([[-1], tf.ones_like(tf.shape(results)[1:])], 0))
@@ -98,6 +115,11 @@ def or_empty(lists: ListItems, results: tf.Tensor, empty: float) -> tf.Tensor:
 def softmax(lists: ListItems, scores: tf.Tensor) -> tf.Tensor:
     """Returns the softmax of scores, one for each item, over the items of each list."""
     row_ids, count = lists.row_ids, lists.count
+    if lists.is_static:
+        known = lists.only_valid(scores, scores.dtype.min)
+        largest = tf.gather(lists.largest(tf.stop_gradient(known)), row_ids)
+        powers = tf.exp(tf.where(lists.is_valid(), scores - largest, scores.dtype.min))
+        return tf.math.divide_no_nan(powers, tf.gather(lists.total(powers), row_ids))
     largest = tf.stop_gradient(scores)[:, tf.newaxis]
     largest = _segments(tf.math.segment_max, largest, row_ids, count)[:, 0]
     powers = tf.exp(scores - tf.gather(largest, row_ids))

@@ -100,7 +100,8 @@ class EmbeddingBag(ListLayer):
         """
         lists = ListItems.of_field(inputs, self.name, mask)
         ids = lists.items if self.lookup is None else self.lookup(lists.items)
-        if self.score is None and self.combiner != "max" and ids.shape.rank == 1:
+        is_plain = self.score is None and self.combiner != "max" and ids.shape.rank == 1
+        if is_plain and not lists.is_static:
             if not self.embedding.built:
                 self.embedding.build(())
             table = tf.cast(tf.convert_to_tensor(self.embedding.embeddings), self.compute_dtype)

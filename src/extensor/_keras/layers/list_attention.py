@@ -11,7 +11,7 @@ from extensor._count_text import count_text
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Value
-from extensor.errors import StructureError, UnsupportedTypeError
+from extensor.errors import StructureError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -19,7 +19,8 @@ class ListAttention(ListLayer):
     """A layer of attention over the items of lists, as `keras.layers.MultiHeadAttention`.
 
     Each vector attends to the items of its own list only. Without a query, these are the items
-    themselves (self-attention). Numbers are vectors of size 1. Null items are left out, and items
+    themselves (self-attention). Numbers are vectors of size 1, and records of numbers one vector of
+    all their fields. Null items are left out, and items
     of dense tensors where their Keras mask is False.
 
     Args:
@@ -80,8 +81,11 @@ class ListAttention(ListLayer):
         Returns:
             A vector for each vector of the query, in its rows.
         """
-        lists = _vectors(inputs, self.name, inputs_mask if mask is None else mask)
-        values, valid = lists.padded()
+        mask = inputs_mask if mask is None else mask
+        lists = ListItems.of_field(inputs, self.name, mask).of_vectors(
+            self.name, self.compute_dtype
+        )
+        values, valid = lists.padded(self.name)
         asking, padded, asked, one = lists, values, valid, False
         if query is None:
             pass
@@ -91,7 +95,10 @@ class ListAttention(ListLayer):
             one = True  # a vector for each list
             padded = inner[:, tf.newaxis]
         else:
-            asking = _vectors(query, f"{self.name}, query", query_mask)
+            path = f"{self.name}, query"
+            asking = ListItems.of_field(query, path, query_mask).of_vectors(
+                path, self.compute_dtype
+            )
             if len(asking.outer) != len(lists.outer):
                 raise StructureError(
                     f"{self.name}, query",
@@ -99,32 +106,20 @@ class ListAttention(ListLayer):
                     count_text(len(asking.outer), "dimensions"),
                     "Give one list of vectors for each list of items.",
                 )
-            padded, asked = asking.padded()
+            padded, asked = asking.padded(path)
         # The attention gets no mask of the query, because the results of the padding are not used.
         result = self.attention(padded, values, value_mask=valid, training=training)
         if query is not None:  # in an empty list, no item is a query
             result = or_empty(lists, result, self.empty)
         if one:
             return lists.one_each(tf.squeeze(result, 1))
-        items = tf.boolean_mask(result, tf.ensure_shape(asked, [None, None]))
-        return asking.cut(items)
+        return asking.of_padded(result, asked)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         own = self.attention.get_config()
         names = "num_heads", "key_dim", "dropout", "output_shape"
         return {**super().get_config(), **{name: own[name] for name in names}}
-
-
-def _vectors(value: Value, path: str, mask: tf.Tensor | None) -> ListItems:
-    """Returns lists of vectors, of size 1 for numbers."""
-    lists = ListItems.of_field(value, path, mask)
-    items = lists.items
-    if not isinstance(items, tf.Tensor) or not (items.dtype.is_floating or items.dtype.is_integer):
-        received = f"lists of {items.dtype.name}" if hasattr(items, "dtype") else "lists of records"
-        fix = "Make a vector of each item first: xt.keras.TimeDistributed(layer)."
-        raise UnsupportedTypeError(path, "lists of vectors or numbers", received, fix)
-    return lists if items.shape.rank > 1 else lists.with_items(items[:, tf.newaxis])
 
 
 def _without(query: Value, dimensions: int) -> Value:

@@ -84,7 +84,8 @@ class ListPooling(ListLayer):
         lists = lists.with_items(items)
         if valid is not None:
             lists = lists.where(valid)
-            scores = None if scores is None else tf.boolean_mask(scores, valid)
+            if scores is not None and not lists.is_static:
+                scores = tf.boolean_mask(scores, valid)
         return combine(lists, self.combiner, self.empty, scores)
 
     def _numbers(self, items: Value, path: str, leaves: dict[str, tuple[Any, Any]]) -> Nest:

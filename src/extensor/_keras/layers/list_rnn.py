@@ -17,8 +17,9 @@ class ListRNN(ListLayer):
     """A layer that runs a recurrent layer of Keras over the items of each list.
 
     Null items are left out, and items of a dense tensor where its Keras mask is False. Numbers are
-    vectors of size 1. With `return_sequences=True`, the result has the outputs in the rows of the
-    lists: it is ragged. Of lists in lists, the layer runs over each innermost list.
+    vectors of size 1, and records of numbers one vector of all their fields. With
+    `return_sequences=True`, the result has the outputs in the rows of the lists: it is ragged. Of
+    lists in lists, the layer runs over each innermost list.
 
     Args:
         layer: A layer such as `keras.layers.LSTM`, `GRU`, `RNN(cell)` or `Bidirectional`.
@@ -54,14 +55,13 @@ class ListRNN(ListLayer):
             mask: The mask that Keras keeps for a dense tensor: True for the items.
         """
         lists = ListItems.of_field(inputs, self.name, mask)
-        if lists.items.shape.rank == 1:
-            lists = lists.with_items(lists.items[:, tf.newaxis])
-        steps, mask = lists.padded()
+        lists = lists.of_vectors(self.name, self.compute_dtype)
+        steps, mask = lists.padded(self.name)
         results = self.layer(steps, mask=mask, training=training)
         single = not isinstance(results, (list, tuple))
         outputs, *states = [results] if single else results
         if getattr(self.layer, "return_sequences", False):
-            outputs = lists.cut(tf.boolean_mask(outputs, tf.ensure_shape(mask, [None, None])))
+            outputs = lists.of_padded(outputs, mask)
         else:
             outputs = lists.one_each(or_empty(lists, outputs, self.empty))
         return outputs if single else [outputs, *map(lists.one_each, states)]

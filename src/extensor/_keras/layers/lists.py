@@ -13,7 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows
+from extensor._keras.compiled_step import is_compiling
 from extensor._keras.layer import LayerWithConfig
+from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import Value
@@ -53,6 +55,12 @@ class ListItems:
     row_splits: tf.Tensor | None = None
     """The row splits of the lists, if they are known."""
 
+    is_static: bool = False
+    """Whether null items and free places are among the items, because XLA compiles the step."""
+
+    valid: tf.Tensor | None = None
+    """Of static lists: True for the items that are not null. None if none may be null."""
+
     @classmethod
     def of_field(cls, value: Value, path: str, mask: tf.Tensor | None = None) -> ListItems:
         """Returns the innermost lists of a field.
@@ -72,7 +80,7 @@ class ListItems:
         value, masks = without_masks(value)
         if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
             return cls._of_ragged(value, masks)
-        if isinstance(value, tf.Tensor) and (value.shape.rank or 0) > 1:
+        if isinstance(value, (tf.Tensor, DenseStructuredTensor)) and (value.shape.rank or 0) > 1:
             return cls._of_dense(value, masks)
         shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
         expected = (
@@ -86,8 +94,9 @@ class ListItems:
     def _of_ragged(cls, value: Value, masks: list[Any]) -> ListItems:
         outer: list[Any] = []
         valid: Any = None  # of the rows of `value`
+        is_static = is_compiling()
         while True:
-            row_ids, count = _rows(value.row_splits)
+            row_ids, count = _static_rows(value, masks) if is_static else _rows(value.row_splits)
             # Null lists at this level, whose items are all left out.
             valid = _both(valid, *(mask for mask in masks if mask.shape.rank == 1))
             valid = None if valid is None else tf.gather(valid, row_ids)
@@ -97,15 +106,16 @@ class ListItems:
             outer.append(value.row_splits)
             value = value.values
         sizes = (None if outer else value.shape[0], None)
-        lists = cls(value.values, row_ids, count, tuple(outer), sizes, value.row_splits)
+        lists = cls(value.values, row_ids, count, tuple(outer), sizes, value.row_splits, is_static)
         return lists._only(valid, masks)
 
     @classmethod
     def _of_dense(cls, value: Value, masks: list[Any]) -> ListItems:
         count, size = tf.unstack(tf.shape(value, tf.int64)[:2])
-        items = merge_rows(value)
+        items = merge_rows(value) if isinstance(value, tf.Tensor) else value.merge_dims(0, 1)
         row_ids = tf.repeat(tf.range(count), size)
-        lists = cls(items, row_ids, count, sizes=(value.shape[0], value.shape[1]))
+        sizes = (value.shape[0], value.shape[1])
+        lists = cls(items, row_ids, count, sizes=sizes, is_static=is_compiling())
         whole = [mask for mask in masks if mask.shape.rank == 1]
         inner = [mask for mask in masks if mask.shape.rank != 1]
         valid = None if not whole else tf.gather(_both(None, *whole), row_ids)
@@ -129,6 +139,11 @@ class ListItems:
             valid = _both(valid, tf.reduce_any(mask, inner) if inner else mask)
         if valid is None:
             return self
+        if self.is_static:
+            if isinstance(items, tf.Tensor):  # what is hidden may be NaN
+                neutral = "" if items.dtype == tf.string else 0
+                items = MaskedTensor.of_parts(items, valid).fill(neutral)
+            return replace(self, items=items, valid=_both(self.valid, valid))
         # TensorFlow needs the rank of a mask.
         valid = tf.ensure_shape(valid, [None])
         items = tf.boolean_mask(items, valid)
@@ -140,6 +155,29 @@ class ListItems:
         """Returns the same lists with other items."""
         return replace(self, items=items)
 
+    def of_vectors(self, path: str, dtype: str) -> ListItems:
+        """Returns the lists with a vector in place of each number or record of numbers.
+
+        Args:
+            path: The name of the layer, for the error.
+            dtype: The dtype of the vectors of records.
+
+        Raises:
+            UnsupportedTypeError: If an item has something else than numbers (also a TypeError).
+        """
+        items = self.items
+        if isinstance(items, DenseStructuredTensor):
+            parts = [_numbers(items[name], f"{path}.{name}") for name in items.field_names()]
+            sizes = [part.shape[1:].num_elements() or 1 for part in parts]
+            columns = [
+                tf.reshape(tf.cast(part, dtype), [-1, size])
+                for part, size in zip(parts, sizes, strict=True)
+            ]
+            vectors = tf.concat(columns, 1)
+            return self.with_items(self.only_valid(vectors, 0))
+        items = _numbers(items, path)
+        return self if items.shape.rank > 1 else self.with_items(items[:, tf.newaxis])
+
     def where(self, valid: tf.Tensor) -> ListItems:
         """Returns the lists with only those items for which a mask is True."""
         return self._only(valid, [])
@@ -147,23 +185,80 @@ class ListItems:
     def of_records(self) -> ListItems:
         """Returns one list for each record, of the items of all lists in it."""
         row_ids, count = self.row_ids, self.count
+        if not self.outer:
+            return self
         for row_splits in reversed(self.outer):
             rows, count = _rows(row_splits)
             row_ids = tf.gather(rows, row_ids)
-        return ListItems(self.items, row_ids, count, (), (self.sizes[0], None))
+        sizes = (self.sizes[0], None)
+        return ListItems(
+            self.items, row_ids, count, (), sizes, is_static=self.is_static, valid=self.valid
+        )
 
     def lengths(self) -> tf.Tensor:
         """Returns the number of items in each list."""
+        if self.valid is not None:
+            return self.total(tf.cast(self.valid, self.row_ids.dtype))
         if self.row_splits is not None:
             return self.row_splits[1:] - self.row_splits[:-1]
         ones = tf.ones_like(self.row_ids)
         return tf.math.unsorted_segment_sum(ones, self.row_ids, self.count)
 
-    def padded(self) -> tuple[Any, Any]:
+    def total(self, numbers: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of numbers, one for each item, in each list; by ops that XLA has."""
+        if self._is_dense():
+            return tf.reduce_sum(self._in_rows(numbers), 1)
+        return tf.math.unsorted_segment_sum(numbers, self.row_ids, self.count)
+
+    def largest(self, numbers: tf.Tensor) -> tf.Tensor:
+        """Returns the largest of numbers, one for each item, in each list; by ops that XLA has."""
+        if self._is_dense():
+            return tf.reduce_max(self._in_rows(numbers), 1)
+        return tf.math.unsorted_segment_max(numbers, self.row_ids, self.count)
+
+    def only_valid(self, numbers: tf.Tensor, neutral: float) -> tf.Tensor:
+        """Returns numbers, one for each item, with another one in place of those of nulls."""
+        if self.valid is None:
+            return numbers
+        valid = tf.reshape(self.valid, [-1] + [1] * (numbers.shape.rank - 1))
+        return tf.where(valid, numbers, tf.constant(neutral, numbers.dtype))
+
+    def is_valid(self) -> tf.Tensor:
+        """Returns for each item whether it is not null."""
+        return tf.ones_like(self.row_ids, tf.bool) if self.valid is None else self.valid
+
+    def _is_dense(self) -> bool:
+        return self.row_splits is None and not self.outer and bool(self.sizes[1])
+
+    def _in_rows(self, numbers: tf.Tensor) -> tf.Tensor:
+        """Returns numbers, one for each item, in rows of the static size of all lists."""
+        outer = [-1 if self.sizes[0] is None else self.sizes[0], self.sizes[1]]
+        inner = numbers.shape[1:]
+        if inner.is_fully_defined():
+            return tf.reshape(numbers, [*outer, *inner])
+        return tf.reshape(numbers, tf.concat([outer, tf.shape(numbers)[1:]], 0))
+
+    def padded(self, path: str = "lists") -> tuple[Any, Any]:
         """Returns the items with padding to the longest list, and the mask of the items.
 
         There is padding for one item if all lists are empty, because layers such as LSTM need it.
+
+        Args:
+            path: The name of the layer, for the error.
+
+        Raises:
+            UnsupportedTypeError: If XLA compiles the step, and the lists have no static size (also
+                a TypeError).
         """
+        if self.is_static:
+            if not self._is_dense():
+                raise UnsupportedTypeError(
+                    path,
+                    "padded lists, because of jit_compile=True",
+                    "ragged ones",
+                    "Give each list a size: records.to_static({path: size}), in the dataset.",
+                )
+            return self._in_rows(self.items), self._in_rows(self.is_valid())
         ragged = self.ragged(self.items)
         longest = tf.maximum(ragged.bounding_shape(axis=1), 1)
         inner = self.items.shape[1:]
@@ -177,6 +272,15 @@ class ListItems:
             return tf.RaggedTensor.from_row_splits(items, self.row_splits, validate=False)
         return tf.RaggedTensor.from_value_rowids(items, self.row_ids, self.count, validate=False)
 
+    def of_padded(self, results: tf.Tensor, valid: tf.Tensor) -> Value:
+        """Returns results, one for each place of `padded`, in the rows of the field.
+
+        They are a masked tensor if XLA compiles the step.
+        """
+        if self.is_static:
+            return MaskedTensor.of_parts(results, valid)
+        return self.cut(tf.boolean_mask(results, tf.ensure_shape(valid, [None, None])))
+
     def cut(self, items: Value) -> Value:
         """Returns items, one for each item of the lists, in the rows of the field."""
         return self.one_each(self.ragged(items))
@@ -188,6 +292,19 @@ class ListItems:
         for row_splits in reversed(self.outer):
             results = cut_rows(results, row_splits)
         return results
+
+
+def _numbers(items: Value, path: str) -> Any:
+    """Returns the tensor of items that are numbers or vectors, with zeros in place of nulls."""
+    plain, masks = without_masks(items)
+    is_tensor = isinstance(plain, tf.Tensor)
+    if not is_tensor or not (plain.dtype.is_floating or plain.dtype.is_integer):
+        received = f"lists of {plain.dtype.name}" if is_tensor else "lists of records or lists"
+        fix = "Make a vector of each item first: xt.keras.TimeDistributed(layer)."
+        raise UnsupportedTypeError(path, "lists of vectors or numbers", received, fix)
+    for mask in masks:
+        plain = MaskedTensor.of_parts(plain, mask).fill(0)
+    return plain
 
 
 def without_masks(value: Value) -> tuple[Any, list[Any]]:
@@ -244,7 +361,20 @@ def _rows(row_splits: tf.Tensor) -> tuple[Any, Any]:
     return rows.value_rowids(), rows.nrows()
 
 
-def _below(mask: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
+def _static_rows(value: Any, masks: list[Any]) -> tuple[Any, Any]:
+    """Returns what `_rows` returns, by ops whose sizes XLA knows."""
+    splits, inner = value.row_splits, value.values
+    count = tf.shape(splits, splits.dtype)[0] - 1
+    if isinstance(inner, (tf.RaggedTensor, RaggedStructuredTensor)):
+        size = tf.shape(inner.row_splits, splits.dtype)[0] - 1
+    else:
+        flat = [mask.values for mask in masks if isinstance(mask, tf.RaggedTensor)]
+        flat.append(inner)
+        size = tf.shape(flat[0], splits.dtype)[0]
+    return tf.searchsorted(splits, tf.range(size), side="right", out_type=splits.dtype) - 1, count
+
+
+def _below(mask: tf.Tensor | tf.RaggedTensor, value: Value) -> tf.Tensor | tf.RaggedTensor:
     """Returns a mask for the values of ragged rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values

@@ -1,0 +1,178 @@
+"""Models on records of static shapes that XLA compiles, against the same on ragged records."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor.errors import UnsupportedTypeError
+
+L = xt.keras.layers
+
+pytestmark = pytest.mark.whole("compiles models with XLA")
+
+
+def orders(count=12):
+    draw = np.random.default_rng(7)
+    rows = [
+        {
+            "age": float(draw.normal()),
+            "items": [
+                {"id": int(draw.integers(10)), "price": float(draw.normal()), "day": day}
+                for day in range(draw.integers(0, 5))
+            ],
+        }
+        for _ in range(count)
+    ]
+    rows[0]["items"] = [{"id": 3, "price": 0.5, "day": 2}]
+    return xt.struct.constant(rows)
+
+
+ORDERS = orders()
+LABELS = tf.constant(np.random.default_rng(1).normal(size=[12, 1]), tf.float32)
+PADDED, PACKED = {"padded": {"items": 6}}, {"packed": {"items": 60}}
+
+
+COMBINERS = ["mean", "sum", "max", "attention"]
+
+
+class Net(xt.keras.Model):
+    """A model of layers for lists: `function` takes the records and the layers."""
+
+    def __init__(self, function, *own):
+        super().__init__()
+        self.function, self.own = function, list(own)
+        self.head = keras.layers.Dense(1)
+
+    def call(self, records):
+        return self.head(self.function(records, *self.own))
+
+
+def bags():
+    def vectors(records, *own):
+        return tf.concat([bag(records["items.id"]) for bag in own], 1)
+
+    return Net(vectors, *[L.EmbeddingBag(3, input_dim=10, combiner=c) for c in COMBINERS])
+
+
+def pools():
+    def numbers(records, *own):
+        return tf.stack([pool(records["items.price"]) for pool in own], 1)
+
+    return Net(numbers, *[L.ListPooling(c) for c in COMBINERS])
+
+
+def days():
+    return Net(
+        lambda records, buckets, bag: bag(buckets(records["items.day"])),
+        L.TimeBuckets(bin_boundaries=[1.0, 3.0]),
+        L.EmbeddingBag(2, input_dim=4),
+    )
+
+
+def pooled_records():
+    def numbers(records, pool):
+        means = pool(records["items"])
+        return tf.stack([means["day"], means["price"]], 1)
+
+    return Net(numbers, L.ListPooling("mean"))
+
+
+def attention():
+    return Net(
+        lambda records, own, pool: pool(own(records["items.price"])),
+        L.ListAttention(1, 2),
+        L.ListPooling("mean"),
+    )
+
+
+def queries_of_records():
+    return Net(
+        lambda records, own: own(records["items"], query=tf.ones([12, 2])), L.ListAttention(1, 2)
+    )
+
+
+def rnn_of_records():
+    return Net(lambda records, own: own(records["items"]), L.ListRNN(keras.layers.GRU(2)))
+
+
+def sequences():
+    return Net(
+        lambda records, own, pool: pool(own(records["items.price"])),
+        L.ListRNN(keras.layers.GRU(2, return_sequences=True)),
+        L.ListPooling("mean"),
+    )
+
+
+def losses(net, records, steps, **options):
+    net.compile("sgd", "mse", **options)
+    return [float(net.train_on_batch(records, LABELS)) for _ in range(steps)]
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [
+        *(
+            (make, sizes)
+            for make in (bags, pools, days, pooled_records)
+            for sizes in (PADDED, PACKED)
+        ),
+        *((make, PADDED) for make in (attention, queries_of_records, rnn_of_records, sequences)),
+    ],
+)
+def test_losses_are_those_of_ragged_records(make, sizes):
+    ragged, static = make(), make()
+    records = ORDERS.to_static(**sizes)
+    ragged(ORDERS)
+    static(ORDERS)
+    static.set_weights(ragged.get_weights())
+    wanted = losses(ragged, ORDERS, 100)
+    found = losses(static, records, 100, jit_compile=True)
+    assert static.jit_compile
+    assert wanted[-1] < wanted[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        static.predict_on_batch(records), ragged.predict_on_batch(ORDERS), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        static.test_on_batch(records, LABELS), ragged.test_on_batch(ORDERS, LABELS), rtol=1e-5
+    )
+
+
+class Words(xt.keras.Model):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def call(self, records):
+        return self.layer(records["tags"])
+
+
+def test_packed_lists_have_no_size_for_attention():
+    records = xt.struct.constant([{"tags": [1.0]}, {"tags": []}]).to_static(packed={"tags": 2})
+    net = Words(L.ListRNN(keras.layers.GRU(2), name="steps"))
+    net.compile(jit_compile=True)
+    with pytest.raises(UnsupportedTypeError) as raised:
+        net.predict_on_batch(records)
+    assert (
+        "steps: expected padded lists, because of jit_compile=True, got ragged ones. Give"
+        in str(raised.value)
+    )
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        L.EmbeddingBag(2, vocabulary=["a", "b"], name="words"),
+        L.RecordFeatures({"tags": keras.layers.Hashing(9)}, name="words"),
+    ],
+)
+def test_a_layer_that_looks_strings_up_is_named_with_a_way_out(layer):
+    with pytest.raises(UnsupportedTypeError) as raised:
+        Words(layer).compile("sgd", "mse", jit_compile=True)
+    text = str(raised.value)
+    assert "words" in text
+    assert "expected layers that XLA compiles, because of jit_compile=True, got" in text
+    assert "Make ids in the dataset: dataset.map(" in text
+    Words(layer).compile("sgd", "mse", jit_compile="auto")
