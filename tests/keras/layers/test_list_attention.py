@@ -117,7 +117,7 @@ def assert_same_rows(one, other):
 def test_lists_of_what_is_no_vector_are_refused():
     layer, _ = layer_and_reference()
     records = xt.RaggedStructuredTensor.from_row_lengths(
-        xt.DenseStructuredTensor([1], {"a": [1]}), [1]
+        xt.DenseStructuredTensor([1], {"a": ["x"]}), [1]
     )
     for lists in (tf.ragged.constant([["a"], []]), records):
         with pytest.raises(errors.UnsupportedTypeError, match=r"list_attention.*TimeDistributed"):

@@ -167,7 +167,9 @@ class ListItems:
         """
         items = self.items
         if isinstance(items, DenseStructuredTensor):
-            parts = [_numbers(items[name], f"{path}.{name}") for name in items.field_names()]
+            parts = [
+                _numbers(items[name], path, f" with a field {name}") for name in items.field_names()
+            ]
             sizes = [part.shape[1:].num_elements() or 1 for part in parts]
             columns = [
                 tf.reshape(tf.cast(part, dtype), [-1, size])
@@ -294,14 +296,16 @@ class ListItems:
         return results
 
 
-def _numbers(items: Value, path: str) -> Any:
+def _numbers(items: Value, path: str, place: str = "") -> Any:
     """Returns the tensor of items that are numbers or vectors, with zeros in place of nulls."""
     plain, masks = without_masks(items)
     is_tensor = isinstance(plain, tf.Tensor)
     if not is_tensor or not (plain.dtype.is_floating or plain.dtype.is_integer):
-        received = f"lists of {plain.dtype.name}" if is_tensor else "lists of records or lists"
+        kind = plain.dtype.name if is_tensor else type(plain).__name__
+        received = f"lists of records{place} of {kind}" if place else f"lists of {kind}"
         fix = "Make a vector of each item first: xt.keras.TimeDistributed(layer)."
-        raise UnsupportedTypeError(path, "lists of vectors or numbers", received, fix)
+        expected = "lists of vectors or numbers"
+        raise UnsupportedTypeError(path, expected, received, fix)
     for mask in masks:
         plain = MaskedTensor.of_parts(plain, mask).fill(0)
     return plain
@@ -374,7 +378,7 @@ def _static_rows(value: Any, masks: list[Any]) -> tuple[Any, Any]:
     return tf.searchsorted(splits, tf.range(size), side="right", out_type=splits.dtype) - 1, count
 
 
-def _below(mask: tf.Tensor | tf.RaggedTensor, value: Value) -> tf.Tensor | tf.RaggedTensor:
+def _below(mask: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
     """Returns a mask for the values of ragged rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
