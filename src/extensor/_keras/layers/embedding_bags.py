@@ -28,7 +28,7 @@ class EmbeddingBags(Layer):
 
     It takes records. All bags of one `output_dim` and `combiner` keep their vectors in one table:
     there is one lookup and one reduction for all of them, and one variable for the optimizer. With
-    many fields, a train step takes less than half of the time of separate bags. Bags with
+    many fields and small tables, a train step takes about half the time. Bags with
     `combiner="attention"` stay separate. A bag that has weights already keeps their values.
     Fields that have the same bag share its vectors.
 
