@@ -106,7 +106,7 @@ backends-test: $(BACKENDS)/.ready-$(TAG)  ## Train with Keras on TensorFlow, JAX
 	@$(BACKENDS)/bin/python -m pytest backends $(PYTEST_ARGS)
 	@echo "[backends-test] passed"
 
-# Beside the packages of the tests, pip would look for versions of all for minutes.
+# Beside the packages of the tests, and without pins, pip would look for versions for minutes.
 store-servers: $(STORES)/.ready-$(TAG)  ## Install the servers of S3 that the tests of object stores start
 
 lint: $(STAMP)  ## Check style, types and imports
@@ -224,7 +224,7 @@ $(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
 $(STORES)/.ready-$(TAG):
 	@echo "[setup] making $(STORES) with moto and, by npm, s3rver: servers of S3"
 	@$(PYTHON) -m venv --clear $(STORES)
-	@$(STORES)/bin/python -m pip install --quiet "moto[server]==5.2.5"
+	@$(STORES)/bin/python -m pip install --quiet $(addprefix -c ,$(wildcard constraints/stores-$(TAG).txt)) "moto[server]==5.2.5"
 	@npm install --silent --prefix $(STORES) s3rver@3.7.1 || echo "[setup] no npm: the tests of s3rver are skipped"
 	@touch $@
 
