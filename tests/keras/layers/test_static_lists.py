@@ -149,6 +149,7 @@ class Words(xt.keras.Model):
         return self.layer(records["tags"])
 
 
+@pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_packed_lists_have_no_size_for_attention():
     records = xt.struct.constant([{"tags": [1.0]}, {"tags": []}]).to_static(packed={"tags": 2})
     net = Words(L.ListRNN(keras.layers.GRU(2), name="steps"))
