@@ -35,8 +35,8 @@ LossOfFunction: Any = LossFunctionWrapper
 KerasFunctional: Any = Functional
 
 
-def layers_in(layer: keras.Layer) -> list[Any]:
-    """Returns a layer and all layers in it."""
+def layers_in(layer: Any) -> list[Any]:
+    """Returns a Keras layer and all layers in it."""
     return list(layer._flatten_layers())
 
 
