@@ -41,7 +41,8 @@ def test_large_columns_are_written_by_several_threads(nested, with_schema, monke
 
     monkeypatch.setattr(buffers, "strings_out", observed)
     monkeypatch.setattr("extensor._arrow.nested_types.LARGE", 1 << 16)
-    records = xt.from_arrow(nested)
+    # The strings of a table that lives would not be written at all.
+    records = xt.from_arrow(nested.select(nested.column_names))
     written = xt.to_arrow(records, nested.schema if with_schema else None)
     assert written.to_pylist() == nested.to_pylist()
     assert sorted(threads) == ["x.a", "x.b", "y.c", "z"]

@@ -195,7 +195,7 @@ reveal_type(xt.nest.pack_sequence_as(records, [tensor], expand_composites=True))
 reveal_type(xt.serving.flat_signature(lambda r: r["minutes"], spec))  # FlatSignature
 reveal_type(xt.serving.load_client("model"))  # Client
 reveal_type(xt.serving.load_client("model").encode_json(b"{}"))  # str
-reveal_type(xt.serving.load_client("model").decode_json(b"{}"))  # Any
+reveal_type(xt.serving.load_client("model").decode_json(b"{}"))  # Any: what the signature returns
 reveal_type(xt.serving.save(tf.Module(), "model"))  # None
 reveal_type(xt.serving.save_clients("model", {"serve": xt.serving.load_client("model")}))  # None
 
@@ -225,7 +225,7 @@ reveal_type(xt.struct.local_index(records, "minutes"))  # Any: the value of a fi
 reveal_type(xt.struct.map_values(records, lambda x: x, "minutes"))  # StructuredTensor
 reveal_type(xt.struct.num(records, "minutes"))  # Any: the value of a field, or records with it
 reveal_type(xt.struct.num(records, "minutes", "count"))  # Any: the value of a field, or records with it
-reveal_type(xt.struct.num_cut(records, {"minutes": 1}))  # dict[str, Any]: a number for each path
+reveal_type(xt.struct.num_cut(records, {"minutes": 1}))  # dict[str, Tensor]
 reveal_type(xt.struct.pad(records, "minutes", 3, value=0))  # Any: records, masked ones for the path ()
 reveal_type(xt.struct.promote(records, "steps.minutes", "minutes"))  # StructuredTensor
 reveal_type(xt.struct.promote_and_broadcast(records, {"m": "minutes"}))  # StructuredTensor
