@@ -246,9 +246,11 @@ class _Records:
             position = int(bounds[window])
         table = _concatenated(tables)
         if end - begin < table.num_rows:
-            # A copy, because a slice keeps the memory of the whole.
             rest = rows_after(table, end - begin)
-            self._tail = epoch, end, take_rows(rest, np.arange(rest.num_rows))
+            if 2 * rest.num_rows < table.num_rows:
+                # A copy, because a slice keeps the memory of the whole.
+                rest = take_rows(rest, np.arange(rest.num_rows))
+            self._tail = epoch, end, rest
         return table.slice(0, end - begin)
 
     def _window(self, epoch: int, window: int) -> pa.Table:
