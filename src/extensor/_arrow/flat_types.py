@@ -15,6 +15,8 @@ from extensor._arrow.natural_type import NUMBERS, is_all_null
 from extensor._path import Path
 from extensor._typing import FieldValue
 
+_DICTIONARY = pa.dictionary(pa.int8(), pa.string()).id
+
 _FEW = 512
 """Strings: up to here, to write them takes less time than to keep the column."""
 
@@ -102,7 +104,7 @@ class StringType(ColumnType):
             DictionaryType(array.type, self).check(array, path)
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
-        if pa.types.is_dictionary(array.type):
+        if array.type.id == _DICTIONARY:
             return DictionaryType(array.type, self).read(array, location)
         strings = buffers.strings_in(array, location)
         if len(array) > _FEW and location.owner is not None:

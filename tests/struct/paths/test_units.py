@@ -68,6 +68,14 @@ def records(kind):
     return xt.from_arrow(pa.Table.from_pylist(changed(ROWS, made), schema(arrow)), nulls=MASKS)
 
 
+CAPACITIES = {"id": 1, "list": 4, "lists": (3, 4), "steps": 4, "steps.inner": 4}
+
+
+def static_and_back(r):
+    r = r.without("some")
+    return S.from_static(r.to_static(CAPACITIES), xt.spec_of(r))
+
+
 def zipped(r):
     return S.zip({"a": r, "b": r["person"]}, depth=1)
 
@@ -131,6 +139,7 @@ FUNCTIONS = {
         (lambda r: S.flatten(r, "lists"), ["lists", "list"]),
         (lambda r: S.flatten(r[:, tf.newaxis]), ["lists", "at"]),
     ],
+    "from_static": [(static_and_back, ["at", "maybe", "list", "lists", "steps.at", "gone.at"])],
     "group_by": [
         (lambda r: S.group_by(r, (), by="at"), ["at", "items.list", "items.at"]),
         (lambda r: S.group_by(r, (), by="person.at"), ["at", "items.list"]),
@@ -200,7 +209,7 @@ FUNCTIONS = {
     "zip": [(zipped, ["a.at", "a.steps.at", "a.maybe", "b.at"])],
 }
 # What gives no records of other records.
-OTHERS = {"constant", "constant_value", "from_tf", "spec_from", "to_tf", "tree"}
+OTHERS = {"constant", "constant_value", "from_tf", "num_cut", "spec_from", "to_tf", "tree"}
 
 
 def rows_of(r, splits):
