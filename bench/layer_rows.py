@@ -17,6 +17,7 @@ from bench.row import Row, Within
 
 _ROWS, _LONGEST, _SIZE, _WORDS = 1024, 16, 32, 10_000
 _FIELDS, _FEW = 26, 64
+_COLUMNS, _RECORDS = 30, 10_000
 
 
 def rows() -> list[Row]:
@@ -35,7 +36,13 @@ def rows() -> list[Row]:
             f"{_FIELDS} EmbeddingBags",
             Within(0.5),
             _prepare_bags,
-        )
+        ),
+        Row(
+            f"xt.keras.layers.RecordFeatures, adapt to {_COLUMNS} fields of {_RECORDS:,} records, "
+            "vs FeatureSpace.adapt",
+            Within(0.5),
+            _prepare_adapt,
+        ),
     ]
 
 
@@ -85,6 +92,24 @@ def _prepare_bags(folder: Path) -> tuple[Call, Call]:
     each(records)
     weights = [weight for bag in separate.values() for weight in bag.trainable_weights]
     return _trained(grouped, grouped.trainable_weights, records), _trained(each, weights, records)
+
+
+def _prepare_adapt(folder: Path) -> tuple[Call, Call]:
+    random = np.random.default_rng(0)
+    words = np.array([f"word {number}" for number in range(500)])
+    numbers = random.normal(size=[_COLUMNS // 2, _RECORDS]).astype(np.float32)
+    columns: dict[str, Any] = {f"number{i}": column for i, column in enumerate(numbers)}
+    kinds = dict.fromkeys(columns, "float_normalized")
+    for i in range(_COLUMNS - len(columns)):
+        columns[f"word{i}"] = words[random.integers(0, len(words), _RECORDS)]
+        kinds[f"word{i}"] = "string_categorical"
+    of_dicts = tf.data.Dataset.from_tensor_slices(columns).batch(256)
+    records = xt.DenseStructuredTensor([_RECORDS], columns)
+    of_records = tf.data.Dataset.from_tensor_slices(records).batch(256)
+    return (
+        lambda: xt.keras.layers.RecordFeatures().adapt(of_records),
+        lambda: keras.utils.FeatureSpace(kinds).adapt(of_dicts),
+    )
 
 
 def _trained(call: Callable[[Any], Any], weights: list[Any], records: Any) -> Call:

@@ -233,6 +233,17 @@ def test_initial_epoch_is_the_epoch_with_which_fit_begins():
     assert history.epoch == [2]
 
 
+def test_summaries_are_those_of_discretization():
+    numbers = np.random.default_rng(0).normal(size=[2, 500]).astype(np.float32)
+    layer = keras.layers.Discretization(num_bins=4)
+    summaries = []
+    for batch in numbers:
+        layer.update_state(batch)
+        summaries.append(_keras_private.summary_with(np.zeros([2, 0], np.float32), batch, 0.01))
+    joined = _keras_private.joined_summaries(summaries[1], summaries[0], 0.01)
+    np.testing.assert_allclose(joined, layer.summary, rtol=0.05, atol=0.05)
+
+
 def test_the_table_lists_what_is_probed():
     listed = re.findall(r"^\| `(?:\w+\.)?(\w+)` \|", _keras_private.__doc__, re.MULTILINE)
     assert sorted(listed) == [
@@ -248,6 +259,8 @@ def test_the_table_lists_what_is_probed():
         "_layers",
         "_maybe_symbolic_build",
         "_standardize_inputs",
+        "merge_summaries",
+        "summarize",
     ]
     source = PRIVATE_FILES.read_text().split('"""', 2)[2]
     assert all(name in source for name in listed)

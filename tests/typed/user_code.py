@@ -184,6 +184,9 @@ reveal_type(model.fit(records, tensor, epochs=2))  # History
 reveal_type(model.evaluate(records, tensor))  # float | list[float] | dict[str, float]
 reveal_type(model.predict(records))  # Any: what the model returns
 reveal_type(model.compile(loss="mse"))  # None
+features = xt.keras.layers.RecordFeatures(crosses=[("city", "kind")], crossing_dim=16)
+reveal_type(features.adapt(records))  # None
+reveal_type(features.merge(features))  # None
 
 # extensor.nest
 reveal_type(xt.nest.assert_same_structure(records, records))  # None

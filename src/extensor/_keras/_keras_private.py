@@ -17,6 +17,8 @@ name. Tested with Keras 3.10 to 3.15.
 | `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 | `Model._initial_epoch` | The epoch with which `fit` begins after a callback restored a training. `initial_epoch` is an argument of `fit`, which a callback cannot change. |
+| `discretization.summarize` | The quantiles of a batch that `keras.layers.Discretization` keeps. Times are added to them as differences, without a layer. |
+| `discretization.merge_summaries` | The quantiles of two parts of the data are joined. The layer has no method for it. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
+from keras.src.layers.preprocessing.discretization import merge_summaries, summarize
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.models.functional import Functional
 
@@ -142,3 +146,19 @@ def inference_arguments(model: Any) -> dict[str, Any]:
 def begin_with_epoch(model: Any, epoch: int) -> None:
     """Lets the `fit` that has just begun begin with an epoch other than the first."""
     model._initial_epoch = epoch
+
+
+def summary_with(summary: Any, numbers: Any, epsilon: float) -> Any:
+    """Returns a summary of `keras.layers.Discretization` with numbers added to it.
+
+    Args:
+        summary: An array of the numbers, ascending, and how many numbers each stands for.
+        numbers: An array of one number or more.
+        epsilon: The precision of the quantiles.
+    """
+    return merge_summaries(summarize(np.asarray(numbers, np.float32), epsilon), summary, epsilon)
+
+
+def joined_summaries(one: Any, other: Any, epsilon: float) -> Any:
+    """Returns the summary of the numbers of two summaries, of the form that `summary_with` has."""
+    return merge_summaries(one, other, epsilon)

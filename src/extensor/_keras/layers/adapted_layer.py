@@ -1,9 +1,10 @@
-"""A layer of Keras that is adapted to a field, with the field's name in errors and warnings."""
+"""Layers of Keras that are adapted to fields, with the field's name in errors and warnings."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -11,49 +12,129 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._count_text import count_text
+from extensor._keras.layers.field_statistics import (
+    LOOKUPS,
+    WORD_LAYERS,
+    FieldStatistics,
+    OwnPass,
+    chosen_items,
+    statistics_of,
+)
 from extensor._keras.layers.lists import valid_items
-from extensor._keras.layers.time_buckets import TimeBuckets
 from extensor._keras.layers.unions import field_at
 from extensor.errors import ArgumentError, StructureError
 
-_LOOKUPS = keras.layers.StringLookup, keras.layers.IntegerLookup, keras.layers.TextVectorization
 _MANY_WORDS = 1000
 
 
-def adapted_layer(layer: Any, path: str, data: tf.data.Dataset) -> keras.Layer:
-    """Returns a layer that is adapted to a field, with what it learned in its configuration.
+@dataclass(frozen=True, eq=False)
+class LearnedField:
+    """What a layer learned from a field, without the layer."""
 
-    So the layer is complete after `from_config`. The state of a layer of Keras is otherwise in the
-    assets and weights of a saved model, and its size is not known before these are read.
+    kind: str
+    """The class of the layer."""
+
+    config: dict[str, Any]
+    """The configuration before `adapt`, without functions."""
+
+    statistics: FieldStatistics | None
+    """None if the layer was complete before `adapt`."""
+
+    def is_as(self, other: LearnedField, path: str) -> None:
+        """Raises a StructureError if another layer has other settings.
+
+        Args:
+            other: What the other layer learned.
+            path: The path of the field.
+        """
+        differing = [self.kind, other.kind] if self.kind != other.kind else []
+        for name in sorted(self.config.keys() | other.config.keys()):
+            values = [repr(field.config.get(name)) for field in (self, other)]
+            if not differing and name != "name" and values[0] != values[1]:
+                differing = [f"{name}={value[:40]}" for value in values]
+        if differing:
+            expected = "layers of the same settings"
+            fix = "Adapt the features of all shards with the same arguments."
+            raise StructureError(path, expected, " and ".join(differing), fix)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What the layers of all fields learned. It can be sent to another process."""
+
+    fields: dict[str, LearnedField]
+
+    def merged(self, other: Learned, name: str) -> Learned:
+        """Returns what was learned from the data of both.
+
+        Args:
+            other: What was learned from other data.
+            name: The name of the layer, for the error.
+
+        Raises:
+            StructureError: If the fields or settings differ (also a ValueError).
+            UnsupportedTypeError: If a layer's statistics cannot be merged (also a TypeError).
+        """
+        if self.fields.keys() != other.fields.keys():
+            path = min(self.fields.keys() ^ other.fields.keys())
+            received = f"{path!r} in one of them"
+            fix = "Adapt all to shards of the same fields."
+            raise StructureError(name, "features of the same fields", received, fix)
+        fields = {}
+        for path, field in self.fields.items():
+            field.is_as(other.fields[path], path)
+            both = field.statistics
+            if both is not None:
+                both = both.merged(other.fields[path].statistics, path)
+            fields[path] = LearnedField(field.kind, field.config, both)
+        return Learned(fields)
+
+    def layers(self, layers: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns new layers with what was learned, in place of those that have learned less.
+
+        Args:
+            layers: The layers of the fields. Those that had nothing to learn are returned.
+        """
+        found = dict(layers)
+        for path, field in self.fields.items():
+            if field.statistics is not None:
+                layer = type(layers[path]).from_config(dict(field.config))
+                found[path] = _finished(layer, field.statistics, path)
+        return found
+
+
+def adapted_to(
+    layers: Mapping[str, Any], data: tf.data.Dataset
+) -> tuple[dict[str, Any], Learned]:
+    """Returns layers that are adapted to fields, and what they learned; in one pass over the data.
+
+    What a layer learned is in its configuration, so that it is complete after `from_config`. The
+    state of a layer of Keras is otherwise in the assets and weights of a saved model, and its size
+    is not known before these are read.
 
     Args:
-        layer: A layer of Keras. If it has no `adapt`, or is adapted, it is returned.
-        path: The path of the field.
+        layers: A layer of Keras for each field, by path. If it has no `adapt`, or is adapted, it is
+            returned. If its `adapt` is its own, this reads the data once more.
         data: A dataset of batches of records.
 
     Raises:
         StructureError: If there is no string, or the variance is too large (also a ValueError).
         ArgumentError: If Keras would change a string (also a ValueError).
     """
-    config = layer.get_config()
-    given = ("vocabulary", "mean", "bin_boundaries")
-    if not hasattr(layer, "adapt") or any(config.get(name) is not None for name in given):
-        return layer
-    left_out = tf.Variable([0, 0], dtype=tf.int64, trainable=False)
-    items = data.map(
-        lambda records: _only_finite(*valid_items(field_at(records, path), path), left_out)
-    )
-    if isinstance(layer, keras.layers.Normalization):
-        _normalize(layer, path, items)
-    else:
-        one_by_one = isinstance(layer, (*_LOOKUPS, keras.layers.Discretization, TimeBuckets))
-        chosen = items.map(lambda batch, valid: _chosen(batch, valid, one_by_one))
-        layer.adapt(chosen.filter(lambda batch: tf.shape(batch)[0] > 0))
-    _warn_of_left_out(path, *left_out.numpy().tolist())
-    if isinstance(layer, keras.layers.StringLookup):
-        _expect_words(layer, path)
-    state = _state(layer)
-    return layer if state is None else type(layer).from_config({**layer.get_config(), **state})
+    open_layers = {path: layer for path, layer in layers.items() if _is_open(layer)}
+    statistics = {path: statistics_of(layer) for path, layer in open_layers.items()}
+    fields = {
+        path: LearnedField(type(layer).__name__, _settings(layer), statistics.get(path))
+        for path, layer in layers.items()
+    }
+    left_out = _read(data, open_layers, statistics)
+    adapted = dict(layers)
+    for path, layer in open_layers.items():
+        if isinstance(statistics[path], OwnPass):
+            _adapt(layer, path, data)
+        _warn_of_left_out(path, *left_out[path])
+        adapted[path] = _finished(layer, statistics[path], path)
+    return adapted, Learned(fields)
 
 
 def is_finite(numbers: tf.Tensor) -> tf.Tensor:
@@ -96,52 +177,80 @@ def warn_of_many_words(layers: Mapping[str, Any]) -> None:
             )
 
 
-def _only_finite(batch: tf.Tensor, valid: tf.Tensor, left_out: tf.Variable) -> tuple[Any, Any]:
-    """Returns items, and which to use; adds how many are NaN and infinite to a variable."""
+def _is_open(layer: Any) -> bool:
+    """Returns whether a layer has something to learn."""
+    if not hasattr(layer, "adapt"):
+        return False
+    config = layer.get_config()
+    return all(config.get(name) is None for name in ("vocabulary", "mean", "bin_boundaries"))
+
+
+def _settings(layer: Any) -> dict[str, Any]:
+    """Returns the configuration of a layer without functions, which no other process may have."""
+    return {name: value for name, value in layer.get_config().items() if not callable(value)}
+
+
+def _read(
+    data: tf.data.Dataset, layers: Mapping[str, Any], statistics: Mapping[str, FieldStatistics]
+) -> dict[str, list[int]]:
+    """Adds a dataset to statistics, in one pass.
+
+    Args:
+        data: A dataset of batches of records.
+        layers: The layers of fields, by path.
+        statistics: The statistics of the same fields.
+
+    Returns:
+        For each field how many NaN and infinite numbers were left out.
+    """
+    if not layers:
+        return {}
+
+    @tf.autograph.experimental.do_not_convert
+    def of_batch(records: Any) -> Any:
+        found, left_out = {}, []
+        for path, layer in layers.items():
+            batch, valid, missing = _only_finite(*valid_items(field_at(records, path), path))
+            found[path] = statistics[path].of_batch(layer, batch, valid)
+            left_out.append(missing)
+        return found, tf.stack(left_out)
+
+    total = np.zeros([len(layers), 2], np.int64)
+    for found, left_out in data.map(of_batch, num_parallel_calls=tf.data.AUTOTUNE):
+        total += left_out.numpy()
+        for path, layer in layers.items():
+            statistics[path].add(layer, found[path])
+    return dict(zip(layers, total.tolist(), strict=True))
+
+
+def _adapt(layer: Any, path: str, data: tf.data.Dataset) -> None:
+    """Lets a layer read a field of a dataset by its own `adapt`."""
+
+    @tf.autograph.experimental.do_not_convert
+    def of_batch(records: Any) -> Any:
+        batch, valid, _ = _only_finite(*valid_items(field_at(records, path), path))
+        return chosen_items(layer, batch, valid)
+
+    layer.adapt(data.map(of_batch).filter(lambda batch: tf.shape(batch)[0] > 0))
+
+
+def _finished(layer: Any, statistics: FieldStatistics, path: str) -> Any:
+    """Returns a layer with what was learned, in its configuration."""
+    statistics.finish(layer, path)
+    if isinstance(layer, WORD_LAYERS):
+        _expect_words(layer, path)
+    state = _state(layer)
+    return layer if state is None else type(layer).from_config({**layer.get_config(), **state})
+
+
+def _only_finite(batch: tf.Tensor, valid: tf.Tensor) -> tuple[Any, Any, Any]:
+    """Returns items, which to use, and how many are NaN and infinite."""
     if not batch.dtype.is_floating:
-        return batch, valid
+        return batch, valid, tf.zeros([2], tf.int64)
     finite, nan = is_finite(batch), tf.math.is_nan(batch)
     nans = tf.math.count_nonzero(valid & nan)
-    left_out.assign_add(tf.stack([nans, tf.math.count_nonzero(valid & ~finite) - nans]))
-    return batch, valid & finite
-
-
-def _chosen(batch: tf.Tensor, valid: tf.Tensor, one_by_one: bool) -> tf.Tensor:
-    """Returns the valid numbers, or the items, such as vectors, whose numbers are all valid."""
-    if not one_by_one:
-        valid = tf.reduce_all(valid, axis=tuple(range(1, batch.shape.rank)))
-    return tf.boolean_mask(batch, valid)
-
-
-def _normalize(layer: keras.layers.Normalization, path: str, batches: tf.data.Dataset) -> None:
-    """Adapts a layer of Normalization, as its `adapt`, to the valid numbers of each column."""
-    shape = batches.element_spec[0].shape
-    shape = (None, 1) if shape.rank == 1 else tuple(shape)  # it needs a second axis
-    if not layer.built:
-        layer.build(shape)
-    kept = [axis % len(shape) for axis in layer.axis]
-    reduced = tuple(axis for axis in range(len(shape)) if axis not in kept)
-    count = mean = squares = np.float64(0)
-    for batch, valid in batches:
-        valid = valid.numpy().reshape(
-            [-1, *batch.shape[1:], *[1] * (len(shape) - len(batch.shape))]
-        )
-        numbers = np.where(valid, batch.numpy().reshape(valid.shape), 0).astype(np.float64)
-        size = valid.sum(reduced)
-        center = numbers.sum(reduced) / np.maximum(size, 1)
-        inner = np.where(valid, numbers - np.expand_dims(center, reduced), 0)
-        change, total = center - mean, count + size
-        squares = squares + (inner**2).sum(reduced)
-        squares = squares + change**2 * count * size / np.maximum(total, 1)
-        mean, count = mean + change * size / np.maximum(total, 1), total
-    variance = np.where(count, squares / np.maximum(count, 1), 1)
-    if not (variance < np.finfo(np.float32).max).all():
-        expected = "numbers whose variance float32 can hold"
-        fix = f"Divide the numbers first, or give RecordFeatures a layer for {path!r}."
-        raise StructureError(path, expected, f"a variance of {np.max(variance):.1e}", fix)
-    layer.adapt_mean.assign(np.broadcast_to(mean, layer.adapt_mean.shape))
-    layer.adapt_variance.assign(np.broadcast_to(variance, layer.adapt_variance.shape))
-    layer.finalize_state()
+    infinite = tf.math.count_nonzero(valid & ~finite) - nans
+    return batch, valid & finite, tf.stack([nans, infinite])
 
 
 def _warn_of_left_out(path: str, nans: int, infinite: int) -> None:
@@ -153,18 +262,19 @@ def _warn_of_left_out(path: str, nans: int, infinite: int) -> None:
             f"{path}: {' and '.join(found)} left out of the statistics; the layer takes them for "
             "null. Give null in their place to avoid this warning.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
-def _expect_words(layer: keras.layers.StringLookup, path: str) -> None:
-    """Raises if there is no word, or Keras would change one."""
+def _expect_words(layer: Any, path: str) -> None:
+    """Raises if there is no string or integer, or Keras would change a string."""
     table: Any = layer.lookup_table
     try:
         words = table.export()[0].numpy().tolist()
     except tf.errors.OpError as error:
         fix = f"Give other data, or leave the field out: records.without({path!r})."
-        raise StructureError(path, "at least one string", "none", fix) from error
+        kind = "string" if isinstance(layer, keras.layers.StringLookup) else "integer"
+        raise StructureError(path, f"at least one {kind}", "none", fix) from error
     expect_no_nul(words, path, f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}})")
 
 
@@ -175,6 +285,6 @@ def _state(layer: Any) -> dict[str, Any] | None:
         return {name: part.numpy().tolist() for name, part in parts.items()}
     if isinstance(layer, keras.layers.Discretization):
         return {"num_bins": None, "bin_boundaries": list(layer.bin_boundaries or ())}
-    if isinstance(layer, _LOOKUPS) and layer.get_config().get("output_mode") != "tf_idf":
+    if isinstance(layer, LOOKUPS) and layer.get_config().get("output_mode") != "tf_idf":
         return {"vocabulary": layer.get_vocabulary(include_special_tokens=False)}
     return None

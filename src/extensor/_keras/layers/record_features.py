@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -13,8 +13,14 @@ import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows
 from extensor._keras.layer import Layer
-from extensor._keras.layers.adapted_layer import adapted_layer, is_finite, warn_of_many_words
+from extensor._keras.layers.adapted_layer import (
+    Learned,
+    adapted_to,
+    is_finite,
+    warn_of_many_words,
+)
 from extensor._keras.layers.combine import combine
+from extensor._keras.layers.crosses import Cross, crosses_of
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import ListItems, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
@@ -57,11 +63,21 @@ class RecordFeatures(Layer):
         output_mode: "concat" or "records".
         num_bins: The number of buckets for times that `adapt` makes.
         max_tokens: The size of the vocabularies that `adapt` makes. Default: all strings.
+        crosses: Tuples of paths of fields whose categories are hashed together, as
+            `keras.utils.FeatureSpace` does, or `keras.utils.FeatureSpace.cross(...)`. Their one-hot
+            vectors follow those of the fields. With "records", they are fields of numbers,
+            such as `city_X_kind`. A cross with a null is zeros, or null.
+        crossing_dim: The number of bins of a cross.
         **kwargs: Options of `keras.layers.Layer`.
 
     Raises:
-        ArgumentError: If `output_mode` is another word (also a ValueError).
+        ArgumentError: If `output_mode` is another word, or a cross has fewer than two fields (also
+            a ValueError).
+        FieldError: If a cross names a field that has no layer (also a KeyError).
+        UnsupportedTypeError: If the layer of a field in a cross returns no numbers of categories
+            (also a TypeError).
 
+    >>> import keras
     >>> import tensorflow as tf
     >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([3], {
@@ -73,6 +89,14 @@ class RecordFeatures(Layer):
     array([[ 0.  ,  1.  ,  0.  ,  0.23],
            [ 0.  ,  0.  ,  1.  ,  0.  ],
            [ 0.  ,  1.  ,  0.  , -0.46]], dtype=float32)
+
+    The pairs of two fields, hashed into 4 bins:
+
+    >>> lookup = {name: keras.layers.StringLookup(vocabulary=["a", "b"]) for name in ("x", "y")}
+    >>> pairs = xt.DenseStructuredTensor([2], {"x": ["a", "b"], "y": ["b", "b"]})
+    >>> features = xt.keras.layers.RecordFeatures(lookup, crosses=[("x", "y")], crossing_dim=4)
+    >>> features(pairs).shape
+    TensorShape([2, 10])
     """
 
     def __init__(
@@ -81,6 +105,8 @@ class RecordFeatures(Layer):
         output_mode: str = "concat",
         num_bins: int = 16,
         max_tokens: int | None = None,
+        crosses: Sequence[Any] | None = None,
+        crossing_dim: int = 32,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -89,8 +115,10 @@ class RecordFeatures(Layer):
             fix = 'Write output_mode="concat" for one vector each record.'
             raise ArgumentError(self.name, expected, repr(output_mode), fix)
         self.output_mode, self.num_bins, self.max_tokens = output_mode, num_bins, max_tokens
+        self.crosses, self.crossing_dim = crosses_of(crosses or (), crossing_dim), crossing_dim
         self._chosen = layers is not None
         self._spec: Any = None
+        self._learned: Learned | None = None
         self.layers: dict[str, Any] = {}
         self._set_layers({str(Path.of(path)): layer for path, layer in (layers or {}).items()})
 
@@ -117,7 +145,9 @@ class RecordFeatures(Layer):
         return made
 
     def adapt(self, data: tf.data.Dataset | StructuredTensor, steps: int | None = None) -> None:
-        """Adapts the layers to data, in one pass over the data for each field.
+        """Adapts the layers to data, in one pass over the data for all fields.
+
+        A layer whose class has an `adapt` of its own reads the data once more.
 
         Args:
             data: A dataset of batches of records, or of tuples that begin with records; or records.
@@ -132,12 +162,70 @@ class RecordFeatures(Layer):
         layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
-        adapted = {path: adapted_layer(layer, path, data) for path, layer in layers.items()}
+        self._check_crosses(layers)
+        adapted, learned = adapted_to(layers, data)
+        if self._chosen and self._learned is not None:  # layers that were adapted before
+            known = self._learned.fields
+            kept = {path: known[path] for path in known if adapted[path] is self.layers[path]}
+            learned = Learned({**learned.fields, **kept})
+        self._set_adapted(adapted, learned)
+
+    def merge(self, other: RecordFeatures) -> None:
+        """Adds what another layer learned, as if `adapt` had read the data of both.
+
+        Adapt one layer to each shard of the data, where the shard is, and merge them: means,
+        variances and vocabularies, also with `max_tokens`, are those of all data. Boundaries of
+        `Discretization` and `TimeBuckets` are those of all data for fewer than 100 values, else
+        quantiles with an error of about 1% for each merge.
+
+        `pickle`, with which processes send objects to each other, keeps what a merge needs. Files
+        of models do not.
+
+        Args:
+            other: A layer with the same fields and settings, adapted to other data. It is not
+                changed.
+
+        Raises:
+            StructureError: If a layer is not adapted or comes from a file, or if the fields,
+                settings, sizes of vectors or units differ (also a ValueError).
+            UnsupportedTypeError: If `other` is no RecordFeatures, or has a layer whose statistics
+                cannot be merged (also a TypeError).
+
+        >>> import extensor as xt
+        >>> shards = [["Scones", "Flapjacks"], ["Scones"]]
+        >>> adapted = []
+        >>> for titles in shards:
+        ...     features = xt.keras.layers.RecordFeatures()
+        ...     features.adapt(xt.DenseStructuredTensor([len(titles)], {"title": titles}))
+        ...     adapted.append(features)
+        >>> features, other = adapted
+        >>> features.merge(other)
+        >>> features.layers["title"].get_vocabulary()
+        ['[UNK]', 'Scones', 'Flapjacks']
+        """
+        if not isinstance(other, RecordFeatures):
+            fix = "Adapt a RecordFeatures to each shard."
+            raise UnsupportedTypeError(self.name, "RecordFeatures", type(other).__name__, fix)
+        mine, theirs = _learned(self), _learned(other)
+        if have_other_units(self._spec, other._spec) or have_other_units(other._spec, self._spec):
+            fix = "Cast the records first: spec.cast(records)."
+            raise StructureError(self.name, "records of the same units", "other units", fix)
+        learned = mine.merged(theirs, self.name)
+        self._set_adapted(learned.layers(self.layers), learned)
+
+    def _set_adapted(self, layers: dict[str, Any], learned: Learned) -> None:
         if not self._chosen and self.max_tokens is None and self.output_mode == "concat":
-            warn_of_many_words(adapted)
-        self._set_layers(adapted)
+            warn_of_many_words(layers)
+        self._set_layers(layers)
+        self._learned = learned
+
+    def _check_crosses(self, layers: Mapping[str, Any]) -> None:
+        for cross in self.crosses:
+            cross.check(layers)
 
     def _set_layers(self, layers: dict[str, Any]) -> None:
+        if layers:
+            self._check_crosses(layers)
         for path in list(self.layers):
             self.layers.pop(path)  # Keras stops tracking the layer
         for number, (path, layer) in enumerate(layers.items()):
@@ -163,8 +251,14 @@ class RecordFeatures(Layer):
             fix = "Give a StructuredTensor, whole or a field of records."
             raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
         if self.output_mode == "records":
-            return self._records(value, Path())
+            records = self._records(value, Path())
+            crossed = {cross.name: self._crossed(value, cross) for cross in self.crosses}
+            return records.with_updates(crossed) if crossed else records
         parts = [self._vector(field_at(value, path), path) for path in self.layers]
+        for cross in self.crosses:
+            bins = self._crossed(value, cross)
+            bins = bins.fill(-1) if isinstance(bins, MaskedTensor) else bins  # -1 is zeros
+            parts.append(tf.one_hot(bins, cross.num_bins, dtype=self.compute_dtype))
         vectors = tf.concat(parts, axis=1)
         return tf.ensure_shape(vectors, [value.shape[0], None])
 
@@ -196,6 +290,18 @@ class RecordFeatures(Layer):
         names = [name for name in records.field_names() if is_chosen(above / name)]
         fields = {name: field(records[name], above / name) for name in names}
         return DenseStructuredTensor(records.shape, fields, validate=False)
+
+    def _crossed(self, records: DenseStructuredTensor, cross: Cross) -> Value:
+        """Returns the bin of a cross for each record, masked if one of its fields may be null."""
+
+        def categories(path: str) -> Value:
+            value = field_at(records, path)
+            _check_field(value, path)
+            if isinstance(self.layers[path], _OF_NUMBERS):
+                value = _not_finite_as_null(value)
+            return in_flat(value, lambda flat: self._apply(flat, path))
+
+        return cross.bins({path: categories(path) for path in cross.paths})
 
     def _vector(self, value: Value, path: str) -> tf.Tensor:
         """Returns the features of a field, a vector for each record."""
@@ -244,6 +350,8 @@ class RecordFeatures(Layer):
             "output_mode": self.output_mode,
             "num_bins": self.num_bins,
             "max_tokens": self.max_tokens,
+            "crosses": [cross.get_config() for cross in self.crosses],
+            "crossing_dim": self.crossing_dim,
             **({} if self._spec is None else {"spec": str(key_of_spec(self._spec))}),
         }
 
@@ -259,8 +367,24 @@ class RecordFeatures(Layer):
             made._spec = spec_of_key(config["spec"])
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__()[:2], {"learned": self._learned})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._learned = state["learned"]
+
 
 _OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization
+
+
+def _learned(features: RecordFeatures) -> Learned:
+    """Returns what layers learned. Raises if they were not adapted, or come from a file."""
+    if features._learned is None:
+        expected = "a layer that `adapt` made, whose statistics are known"
+        received = "one without statistics, which files of models do not have"
+        fix = "Call adapt(dataset), and merge before you save; or send the layer by pickle."
+        raise StructureError(features.name, expected, received, fix)
+    return features._learned
 
 
 def _check_field(value: Value, path: str) -> None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from extensor._keras.layer import Layer
 from extensor._keras.layers.lists import in_flat, valid_items
+from extensor._keras.layers.quantiles import TimeQuantiles
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import TensorLike, Value
 from extensor.errors import ArgumentError, StructureError
@@ -68,22 +69,12 @@ class TimeBuckets(Layer):
             received = "a layer with bin_boundaries"
             raise ArgumentError(self.name, expected, received, "Write TimeBuckets(num_bins=...).")
         batches: Any = data if isinstance(data, tf.data.Dataset) else [data]
-        # In float32, times are exact enough only as differences.
-        start, quantiles = None, keras.layers.Discretization(num_bins=self.num_bins)
-        quantiles.reset_state()
+        quantiles = TimeQuantiles()
         for batch in batches:
             times = tf.constant(batch) if isinstance(batch, (np.ndarray, list)) else batch
             times, valid = valid_items(times, self.name)
-            times = times.numpy()[valid.numpy()].astype(np.int64)
-            if times.size:
-                start = times[0] if start is None else start
-                quantiles.update_state(times - start)
-        if start is None:
-            fix = "Adapt the layer to a dataset with times."
-            raise StructureError(self.name, "at least one time", "none", fix)
-        quantiles.finalize_state()
-        boundaries = np.rint(np.asarray(quantiles.bin_boundaries, np.float64)).astype(np.int64)
-        self.bin_boundaries = (boundaries + start).tolist()
+            quantiles.add(times.numpy()[valid.numpy()].astype(np.int64))
+        self.bin_boundaries = time_boundaries(quantiles, self.num_bins, self.name)
 
     def call(self, inputs: Value) -> Value:
         """Returns the number of the bucket of each time."""
@@ -112,3 +103,20 @@ class TimeBuckets(Layer):
             "num_bins": None if adapted else self.num_bins,
             "bin_boundaries": self.bin_boundaries,
         }
+
+
+def time_boundaries(quantiles: TimeQuantiles, num_bins: int, path: str) -> list[int]:
+    """Returns the boundaries of buckets.
+
+    Args:
+        quantiles: The times.
+        num_bins: The number of buckets.
+        path: The path of the field, or the name of the layer, for the error.
+
+    Raises:
+        StructureError: If there are no times (also a ValueError).
+    """
+    if quantiles.start is None:
+        fix = "Adapt the layer to a dataset with times."
+        raise StructureError(path, "at least one time", "none", fix)
+    return quantiles.boundaries(num_bins)
