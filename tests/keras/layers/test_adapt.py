@@ -34,7 +34,7 @@ ROWS = st.lists(
         {
             "word": st.sampled_from(["a", "b", "c", "é", ""]),
             "words": st.lists(st.sampled_from(["x", "y", "z", "[UNK]"]), max_size=3),
-            "code": st.integers(-3, 3),
+            "code": st.integers(0, 5),
             "number": NUMBERS,
             "numbers": st.lists(NUMBERS, max_size=3),
             "vector": st.lists(NUMBERS, min_size=2, max_size=2),
@@ -75,7 +75,9 @@ def expect_same(one, other):
         had, wanted = layer.get_config(), other.layers[path].get_config()
         for name in ("vocabulary", "mean", "variance", "bin_boundaries"):
             if isinstance(layer, keras.layers.Normalization) and name in ("mean", "variance"):
-                np.testing.assert_allclose(had[name], wanted[name], rtol=1e-5, atol=1e-4)
+                np.testing.assert_allclose(had[name], wanted[name], rtol=1e-5, atol=1e-3)
+            elif isinstance(layer, xt.keras.layers.TimeBuckets) and name == "bin_boundaries":
+                np.testing.assert_allclose(had[name], wanted[name], rtol=0, atol=1)  # half seconds
             else:
                 assert had.get(name) == wanted.get(name), path
 
@@ -84,8 +86,7 @@ def expect_same(one, other):
 @FEW
 @given(ROWS, st.integers(1, 5))
 def test_each_layer_learns_what_keras_learns_of_the_field_alone(rows, batch_size):
-    # Keras needs a word that is no special token.
-    rows[0]["words"] = ["x"]
+    rows[0]["words"] = ["x"]  # a word that is no special token
     found = features(rows, batch_size).layers
     column = {name: [row[name] for row in rows] for name in SCHEMA.names}
     flat = {name: [x for items in column[name] for x in items] for name in ("words", "numbers")}
@@ -172,6 +173,11 @@ def test_all_fields_are_adapted_in_one_pass():
     assert read == [0, 1, 2]
 
 
+def test_special_tokens_alone_are_no_words():
+    with pytest.raises(StructureError, match="x: expected at least one string, got none"):
+        of({"x": ["[UNK]", "[UNK]"]})
+
+
 @pytest.mark.whole("adapts many layers")
 def test_other_layers_adapt_as_in_keras():
     words = [["a b", "b"], ["c c"], ["a"]]
@@ -219,7 +225,9 @@ def test_a_merge_of_other_fields_or_settings_is_an_error_that_names_them():
         title.merge(of({"title": ["b"]}, max_tokens=9))
     with pytest.raises(StructureError, match="title: .*got StringLookup and Normalization"):
         title.merge(of({"title": [1.0]}))
-    with pytest.raises(StructureError, match=r"x: expected vectors of shape \[2\], got shape \[3\]"):
+    with pytest.raises(
+        StructureError, match=r"x: expected vectors of shape \[2\], got shape \[3\]"
+    ):
         of({"x": tf.ones([2, 2])}).merge(of({"x": tf.ones([2, 3])}))
     with pytest.raises(UnsupportedTypeError, match="expected RecordFeatures, got StringLookup"):
         title.merge(keras.layers.StringLookup())
@@ -230,7 +238,9 @@ def test_a_layer_of_a_file_has_no_statistics_and_says_so(tmp_path):
     made = of({"title": ["a", "b", "b"]})
     loaded = xt.keras.layers.RecordFeatures.from_config(made.get_config())
     for one, other in ((made, loaded), (loaded, made), (xt.keras.layers.RecordFeatures(), made)):
-        with pytest.raises(StructureError, match="without statistics, .*before you save; or .*pickl"):
+        with pytest.raises(
+            StructureError, match="without statistics, .*before you save; or .*pickl"
+        ):
             one.merge(other)
     copy = pickle.loads(pickle.dumps(made))
     copy.merge(of({"title": ["a", "a"]}))

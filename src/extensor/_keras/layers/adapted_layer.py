@@ -103,9 +103,7 @@ class Learned:
         return found
 
 
-def adapted_to(
-    layers: Mapping[str, Any], data: tf.data.Dataset
-) -> tuple[dict[str, Any], Learned]:
+def adapted_to(layers: Mapping[str, Any], data: tf.data.Dataset) -> tuple[dict[str, Any], Learned]:
     """Returns layers that are adapted to fields, and what they learned; in one pass over the data.
 
     What a layer learned is in its configuration, so that it is complete after `from_config`. The
@@ -173,7 +171,7 @@ def warn_of_many_words(layers: Mapping[str, Any]) -> None:
                 "keras.layers.Hashing(100), ...}), or leave the field out: "
                 f"records.without({path!r}).",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
@@ -271,10 +269,12 @@ def _expect_words(layer: Any, path: str) -> None:
     table: Any = layer.lookup_table
     try:
         words = table.export()[0].numpy().tolist()
-    except tf.errors.OpError as error:
-        fix = f"Give other data, or leave the field out: records.without({path!r})."
+    except tf.errors.OpError:  # there is no table
+        words = []
+    if not words:
         kind = "string" if isinstance(layer, keras.layers.StringLookup) else "integer"
-        raise StructureError(path, f"at least one {kind}", "none", fix) from error
+        fix = f"Give other data, or leave the field out: records.without({path!r})."
+        raise StructureError(path, f"at least one {kind}", "none", fix)
     expect_no_nul(words, path, f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}})")
 
 
