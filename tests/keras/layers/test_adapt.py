@@ -223,7 +223,7 @@ def test_a_merge_of_other_fields_or_settings_is_an_error_that_names_them():
     text = "title: expected layers of the same settings, got max_tokens=None and max_tokens=9"
     with pytest.raises(StructureError, match=text):
         title.merge(of({"title": ["b"]}, max_tokens=9))
-    with pytest.raises(StructureError, match="title: .*got StringLookup and Normalization"):
+    with pytest.raises(StructureError, match=r"title: .*got StringLookup and Normalization"):
         title.merge(of({"title": [1.0]}))
     with pytest.raises(
         StructureError, match=r"x: expected vectors of shape \[2\], got shape \[3\]"
@@ -238,9 +238,7 @@ def test_a_layer_of_a_file_has_no_statistics_and_says_so(tmp_path):
     made = of({"title": ["a", "b", "b"]})
     loaded = xt.keras.layers.RecordFeatures.from_config(made.get_config())
     for one, other in ((made, loaded), (loaded, made), (xt.keras.layers.RecordFeatures(), made)):
-        with pytest.raises(
-            StructureError, match="without statistics, .*before you save; or .*pickl"
-        ):
+        with pytest.raises(StructureError, match=r"without statistics, .*before you save.*pickl"):
             one.merge(other)
     copy = pickle.loads(pickle.dumps(made))
     copy.merge(of({"title": ["a", "a"]}))

@@ -119,7 +119,7 @@ def test_what_cannot_be_crossed_is_named():
             xt.keras.layers.RecordFeatures(crosses=[cross])
     with pytest.raises(ArgumentError, match="crossing_dim: expected 1 or more, got 0"):
         xt.keras.layers.RecordFeatures(crosses=[("city", "kind")], crossing_dim=0)
-    with pytest.raises(UnsupportedTypeError, match="code: expected .*got Normalization.*Discretiz"):
+    with pytest.raises(UnsupportedTypeError, match=r"code: expected .*got Normalization.*Discreti"):
         xt.keras.layers.RecordFeatures(crosses=[("city", "code")]).adapt(orders())
 
 
