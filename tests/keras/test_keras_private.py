@@ -233,6 +233,15 @@ def test_initial_epoch_is_the_epoch_with_which_fit_begins():
     assert history.epoch == [2]
 
 
+def test_a_layer_that_was_called_takes_no_other_layers():
+    layer = keras.layers.Dense(1)
+    assert not _keras_private.is_closed(layer)
+    layer(np.ones([1, 1]))
+    assert _keras_private.is_closed(layer)
+    with pytest.raises(ValueError, match="already built"):
+        layer.other = keras.layers.Dense(1)
+
+
 def test_summaries_are_those_of_discretization():
     numbers = np.random.default_rng(0).normal(size=[2, 500]).astype(np.float32)
     layer = keras.layers.Discretization(num_bins=4)
@@ -259,6 +268,7 @@ def test_the_table_lists_what_is_probed():
         "_layers",
         "_maybe_symbolic_build",
         "_standardize_inputs",
+        "_tracker",
         "merge_summaries",
         "summarize",
     ]

@@ -17,6 +17,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 | `Model._initial_epoch` | The epoch with which `fit` begins after a callback restored a training. `initial_epoch` is an argument of `fit`, which a callback cannot change. |
+| `Layer._tracker` | Whether a layer takes no other layers any more, because it was called. |
 | `discretization.summarize` | The quantiles of a batch that `keras.layers.Discretization` keeps. Times are added to them as differences, without a layer. |
 | `discretization.merge_summaries` | The quantiles of two parts of the data are joined. The layer has no method for it. |
 """  # noqa: E501 - a table row is one line
@@ -146,6 +147,11 @@ def inference_arguments(model: Any) -> dict[str, Any]:
 def begin_with_epoch(model: Any, epoch: int) -> None:
     """Lets the `fit` that has just begun begin with an epoch other than the first."""
     model._initial_epoch = epoch
+
+
+def is_closed(layer: Any) -> bool:
+    """Returns whether Keras lets a layer have no other layers in it, because it was called."""
+    return layer._tracker.locked
 
 
 def summary_with(summary: Any, numbers: Any, epsilon: float) -> Any:

@@ -282,3 +282,15 @@ def test_integers_of_which_all_are_null_are_named():
     made = xt.keras.layers.RecordFeatures({"x": keras.layers.IntegerLookup()})
     with pytest.raises(StructureError, match="x: expected at least one integer, got none"):
         made.adapt(xt.from_arrow(pa.table({"x": column}), nulls="mask"))
+
+
+def test_a_layer_that_was_called_is_neither_adapted_nor_merged():
+    records = xt.DenseStructuredTensor([2], {"title": ["a", "b"]})
+    made, other = of({"title": ["a"]}), of({"title": ["b"]})
+    wanted = made(records)
+    for change in (lambda: made.adapt(records), lambda: made.merge(other)):
+        with pytest.raises(StructureError, match="expected a layer that was not called yet"):
+            change()
+    np.testing.assert_array_equal(made(records), wanted)
+    other.merge(made)
+    assert other.layers["title"].get_vocabulary() == ["[UNK]", "b", "a"]

@@ -105,8 +105,9 @@ def test_crosses_go_through_configurations_saved_models_and_datasets(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(orders(), verbose=0), wanted)
-    features.merge(adapted([]))
-    np.testing.assert_array_equal(features(orders()), wanted)
+    merged = adapted([("city", "kind")], crossing_dim=8)
+    merged.merge(adapted([]))
+    np.testing.assert_array_equal(merged(orders()), wanted)
 
 
 def test_what_cannot_be_crossed_is_named():

@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows
+from extensor._keras._keras_private import is_closed
 from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import (
     Learned,
@@ -152,7 +153,12 @@ class RecordFeatures(Layer):
         Args:
             data: A dataset of batches of records, or of tuples that begin with records; or records.
             steps: The number of batches to read. Default: all.
+
+        Raises:
+            StructureError: If the layer was called before, or there is no string (also a
+                ValueError).
         """
+        self._expect_open()
         if not isinstance(data, tf.data.Dataset):
             data = tf.data.Dataset.from_tensors(data)
         if isinstance(data.element_spec, tuple):
@@ -186,8 +192,9 @@ class RecordFeatures(Layer):
                 changed.
 
         Raises:
-            StructureError: If a layer is not adapted or comes from a file, or if the fields,
-                settings, sizes of vectors or units differ (also a ValueError).
+            StructureError: If a layer is not adapted or comes from a file, if this layer was called
+                before, or if the fields, settings, sizes of vectors or units differ (also a
+                ValueError).
             UnsupportedTypeError: If `other` is no RecordFeatures, or has a layer whose statistics
                 cannot be merged (also a TypeError).
 
@@ -200,18 +207,25 @@ class RecordFeatures(Layer):
         ...     adapted.append(features)
         >>> features, other = adapted
         >>> features.merge(other)
-        >>> features.layers["title"].get_vocabulary()
-        ['[UNK]', 'Scones', 'Flapjacks']
+        >>> print(*features.layers["title"].get_vocabulary())
+        [UNK] Scones Flapjacks
         """
         if not isinstance(other, RecordFeatures):
             fix = "Adapt a RecordFeatures to each shard."
             raise UnsupportedTypeError(self.name, "RecordFeatures", type(other).__name__, fix)
+        self._expect_open()
         mine, theirs = _learned(self), _learned(other)
         if have_other_units(self._spec, other._spec) or have_other_units(other._spec, self._spec):
             fix = "Cast the records first: spec.cast(records)."
             raise StructureError(self.name, "records of the same units", "other units", fix)
         learned = mine.merged(theirs, self.name)
         self._set_adapted(learned.layers(self.layers), learned)
+
+    def _expect_open(self) -> None:
+        """Raises if the layer was called: models and functions have the layers that it had."""
+        if is_closed(self):
+            fix = "Adapt and merge first, or make a new RecordFeatures."
+            raise StructureError(self.name, "a layer that was not called yet", "a built one", fix)
 
     def _set_adapted(self, layers: dict[str, Any], learned: Learned) -> None:
         if not self._chosen and self.max_tokens is None and self.output_mode == "concat":
