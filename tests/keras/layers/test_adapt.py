@@ -123,8 +123,8 @@ def test_shards_that_are_merged_are_as_the_whole(one, other, pickled):
 
 @pytest.mark.whole("adapts many layers")
 @FEW
-@given(ROWS, ROWS, ROWS)
-def test_the_order_of_merges_does_not_matter(*shards):
+@given(st.tuples(ROWS, ROWS, ROWS))
+def test_the_order_of_merges_does_not_matter(shards):
     for rows in shards:
         rows[0]["words"] = ["x"]
     first, second, third = map(features, shards)

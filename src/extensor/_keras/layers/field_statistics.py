@@ -172,7 +172,9 @@ class WordStatistics(FieldStatistics):
 
     def finish(self, layer: Any, path: str) -> None:
         layer.reset_state()
-        if self.counts:
+        special = {layer.mask_token, layer.oov_token}
+        special |= {token.encode() for token in special if isinstance(token, str)}
+        if self.counts.keys() - special:  # else the layer has no table
             words = tf.constant(list(self.counts), layer.vocabulary_dtype)
             layer.token_counts.insert(words, tf.constant(list(self.counts.values()), tf.int64))
         layer.finalize_state()
