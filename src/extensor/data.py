@@ -2,10 +2,13 @@
 
 from extensor._data.arrays import arrays
 from extensor._data.batches import batches
+from extensor._data.bucket import bucket
 from extensor._data.databases import database, firestore, spanner
 from extensor._data.fields_used import fields_used
 from extensor._data.files import arrow, csv, json, parquet, proto, tfrecord
 from extensor._data.mix import mix
+from extensor._data.pack import pack
+from extensor._data.padding_share import padding_share
 from extensor._data.position import Shuffle
 from extensor._data.state import state, steps_per_shard
 from extensor._describe.describe import describe
@@ -27,6 +30,7 @@ __all__ = [
     "arrays",
     "arrow",
     "batches",
+    "bucket",
     "csv",
     "database",
     "describe",
@@ -34,6 +38,8 @@ __all__ = [
     "firestore",
     "json",
     "mix",
+    "pack",
+    "padding_share",
     "parquet",
     "proto",
     "spanner",

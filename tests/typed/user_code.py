@@ -145,6 +145,7 @@ reveal_type(xt.data.arrays(xt.data.parquet("recipes.parquet", 2)))  # Dataset[Un
 reveal_type(xt.data.Cache("parts", max_bytes=1 << 30))  # Cache
 reveal_type(xt.data.arrow("recipes.arrow", 2, nulls="mask", shard="service"))  # Dataset[Unknown]
 reveal_type(xt.data.batches([pa.RecordBatch.from_pylist([{"x": 1}])], schema, 2))  # Dataset[Unknown]
+reveal_type(xt.data.bucket(xt.data.parquet("a.parquet", 2), "items", [8, 32], [64, 16]))  # Dataset[Unknown]
 reveal_type(xt.data.database("SELECT 1 AS x", duckdb.connect(), 2, params=[1]))  # Dataset[Unknown]
 reveal_type(xt.data.describe("recipes.parquet"))  # Description
 reveal_type(xt.data.fields_used(lambda r: r["minutes"], spec))  # FieldsUsed
@@ -152,6 +153,8 @@ reveal_type(xt.data.firestore(firestore().collection("recipes"), 2, schema=schem
 reveal_type(xt.data.csv("recipes.csv", 2, names=["a"]))  # Dataset[Unknown]
 reveal_type(xt.data.json("recipes.jsonl", 2, shuffle=xt.data.Shuffle(100)))  # Dataset[Unknown]
 reveal_type(xt.data.mix({"a": (xt.data.parquet("a.parquet", 2), 0.7)}, seed=1))  # Dataset[Unknown]
+reveal_type(xt.data.pack(xt.data.parquet("a.parquet", 2), {"items": 4096}, 64))  # Dataset[Unknown]
+reveal_type(xt.data.padding_share(xt.data.pack(xt.data.parquet("a.parquet", 2), {"items": 9})))  # dict[str, float]
 reveal_type(xt.data.parquet("recipes.parquet", 2, columns=["title"], read_ahead=0, cache="parts"))  # Dataset[Unknown]
 reveal_type(xt.data.proto("recipes.bin", FileDescriptorProto, 2, max_depth=2))  # Dataset[Unknown]
 reveal_type(xt.data.spanner(spanner(), "SELECT title FROM recipes", 2))  # Dataset[Unknown]

@@ -151,6 +151,9 @@ class Resumable(abc.ABC):
     is_endless = False
     """Whether a pass has no end."""
 
+    counts_steps = True
+    """Whether a state follows from the number of batches of several passes."""
+
     def __init__(self, epochs: int, shard: tuple[int, int]) -> None:
         self.epochs = epochs
         self.shard = shard

@@ -69,6 +69,11 @@ class BackupAndRestore(keras.callbacks.Callback):
             fix = 'Give save_freq="epoch".'
             raise StructureError("BackupAndRestore: save_freq", expected, repr(save_freq), fix)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
+        if not self._plan.counts_steps:
+            expected = "a dataset of which the number of batches of a pass is known"
+            received = "batches of xt.data.bucket or xt.data.pack"
+            fix = "Save xt.data.state(iterator, step), or a tf.train.Checkpoint of the iterator."
+            raise StructureError("BackupAndRestore: dataset", expected, received, fix)
         self._path = os.fspath(backup_dir)
         self._folder = BackupFolder(self._path, self._plan.shard)
         self._length = int(dataset.cardinality())

@@ -179,6 +179,13 @@ def test_static_records_are_elements_of_datasets():
     assert back.to_py() == first.to_py()
 
 
+def test_single_records_of_datasets_are_cut():
+    sizes = {"items": 1, "items.tags": 1}
+    rows = tf.data.Dataset.from_tensor_slices(ORDERS)
+    single = rows.map(lambda row: row.to_static(sizes, overflow="cut")).batch(3)
+    assert [batch.to_py() for batch in single] == [ORDERS.to_static(sizes, None, "cut").to_py()]
+
+
 def test_fields_of_the_static_records_alone_stay():
     static = ORDERS.to_static({"items": 2, "items.tags": 2})
     more = static.with_updates(scores=static["items.price"] * 2.0)

@@ -90,8 +90,9 @@ def _take_off_dimension(value: FieldValue) -> tuple[Any, Level]:
     if not isinstance(value, (tf.Tensor, StructuredTensor)) and hasattr(
         value, "__tf_uncut_rows__"
     ) and shape.rank is not None and shape[1] is None:  # fmt: skip
-        values, splits = value.__tf_uncut_rows__()
-        return values, Level(splits)
+        uncut = value.__tf_uncut_rows__()
+        if uncut is not None:  # else, rows of one size that is not known yet
+            return uncut[0], Level(uncut[1])
     sizes = first_sizes(value, 2)
     return reshape.merge_outer(value, sizes), Level(None, sizes)
 

@@ -26,6 +26,7 @@ from extensor._struct.masked import combined, is_masked, is_union, under_masks
 from extensor._struct.paths.place import Names, depth_of
 from extensor._struct.paths.rows import (
     null_lists_to_empty,
+    size_of,
     split_mask,
     take_off_dimension,
     with_rows,
@@ -60,13 +61,15 @@ def static_and_cut(
     expect_one_of(("error", "cut"), overflow, "to_static: overflow", fix)
     capacities = _capacities(records, padded, packed)
     task = _Task(capacities, overflow == "cut")
-    if task.cuts:
-        _add_totals(records, Path(), task.cut)
+    rows: Any = records
     if records.rank == 0:
-        one: Any = stacked(tf.type_spec_from_value(records), 1).cast(tf.stack([records]))
-        result = index.take(task.rows(one, Path()), (0,), Path())
-    else:
-        result = task.rows(records, Path())
+        rows = stacked(tf.type_spec_from_value(records), 1).cast(tf.stack([records]))
+    if task.cuts:
+        for names, counts in items_of_rows(rows).items():
+            task.cut[names] = tf.add_n([tf.reduce_sum(each) for each in counts])
+    result = task.rows(rows, Path())
+    if records.rank == 0:
+        result = index.take(result, (0,), Path())
     _expect_used(records, capacities)
     return result, {str(Path(*names)): count for names, count in task.cut.items()}
 
@@ -295,7 +298,7 @@ class _Task:
         present = splits[-1]
         if self.cuts:
             items = index.take(items, (slice(0, present),), at)
-        items = _with_empty_rows(items, tf.cast(count, splits.dtype) - present, count, at)
+        items = with_empty_rows(items, tf.cast(count, splits.dtype) - present, count, at)
         result = self.rows(items, at, level + 1)
         result = combined(result, tf.sequence_mask(present, count))
         end = tf.constant([count], splits.dtype)  # the last list has the free places
@@ -365,22 +368,43 @@ class _Task:
             self.cut[at.names] -= tf.reduce_sum(tf.cast(counts, tf.int64))
 
 
-def _add_totals(value: Any, at: Path, totals: dict[Names, Any]) -> None:
-    """Adds the number of items of the lists at each path of a value of one row for each item."""
+def items_of_rows(value: Any) -> dict[Names, list[tf.Tensor]]:
+    """Returns how many items each row has in all its lists at each path, for each of their levels.
+
+    Args:
+        value: A value of one row for each record.
+    """
+    found: dict[Names, list[tf.Tensor]] = {}
+    bounds = tf.range(tf.cast(size_of(value), tf.int64) + 1)
+    _add_items_of_rows(value, Path(), bounds, found)
+    return found
+
+
+def _add_items_of_rows(
+    value: Any, at: Path, bounds: tf.Tensor, found: dict[Names, list[tf.Tensor]]
+) -> None:
+    """Adds what `items_of_rows` returns.
+
+    Args:
+        value: A value of one row for each item.
+        at: Its path.
+        bounds: Where the items of each row begin, and where those of the last one end.
+        found: What is added to.
+    """
     value, valid = split_mask(value, 1)
     if _is_list(value):
         if valid is not None:
             value = null_lists_to_empty(combined(value, valid))
         items, rows = take_off_dimension(value)
+        bounds = tf.gather(tf.cast(rows.row_splits(tf.int64), tf.int64), bounds)
         if shape_of(value)[1] is None:
-            total = tf.cast(rows.row_splits(tf.int64)[-1], tf.int64)
-            totals[at.names] = totals.get(at.names, 0) + total
-        _add_totals(items, at, totals)
+            found.setdefault(at.names, []).append(bounds[1:] - bounds[:-1])
+        _add_items_of_rows(items, at, bounds, found)
     elif is_masked(value):
-        _add_totals(value.values, at, totals)
+        _add_items_of_rows(value.values, at, bounds, found)
     elif isinstance(value, DenseStructuredTensor):
         for name, part in value._columns.items():
-            _add_totals(part, at / name, totals)
+            _add_items_of_rows(part, at / name, bounds, found)
 
 
 def _is_list(value: FieldValue) -> bool:
@@ -402,13 +426,13 @@ def _spec_of_parts(value: FieldValue, at: Path) -> Any:
     return spec
 
 
-def _with_empty_rows(items: Any, missing: tf.Tensor, count: int, at: Path) -> Any:
+def with_empty_rows(items: Any, missing: Any, count: int, at: Path) -> Any:
     """Returns items and after them zeros, empty strings or empty lists, in all `count` rows."""
     if isinstance(items, RecordsBase):
         records: Any = items
         if isinstance(records, DenseStructuredTensor):
             return records._map_parts(
-                lambda part, name: _with_empty_rows(part, missing, count, at / name if name else at)
+                lambda part, name: with_empty_rows(part, missing, count, at / name if name else at)
             )
         splits = _with_empty_lists(records.row_splits, missing, count)
         return RaggedStructuredTensor._of_parts(records.values, splits, records._name)
@@ -425,9 +449,25 @@ def _with_empty_rows(items: Any, missing: tf.Tensor, count: int, at: Path) -> An
         return result
     spec = _spec_of_parts(items, at)
     parts = tf.nest.map_structure(
-        lambda part: _with_empty_rows(part, missing, count, at), spec.to_components(items)
+        lambda part: with_empty_rows(part, missing, count, at), spec.to_components(items)
     )
     return stacked(unstacked(spec), count).from_components(parts)
+
+
+def with_null_rows(value: Any, valid: tf.Tensor) -> Any:
+    """Returns static records or values whose rows are null, also in fields, where a mask is False.
+
+    Args:
+        value: What `to_static` returned, or another value of one row for each record. Lists of
+            rows that are not valid have no items.
+        valid: The mask, a vector of bools.
+    """
+    if isinstance(value, DenseStructuredTensor) and value.rank == 1:
+        return value._map_parts(lambda part, name: with_null_rows(part, valid) if name else part)
+    is_padded = is_masked(value) and (value.mask.shape.rank or 0) > 1
+    if is_padded or isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
+        return value  # the free places are null already
+    return combined(value, valid)
 
 
 def _with_empty_lists(splits: tf.Tensor, missing: tf.Tensor, count: int) -> tf.Tensor:
