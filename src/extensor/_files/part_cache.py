@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import struct
+import threading
 import time
 import uuid
 import zlib
@@ -65,6 +66,7 @@ class PartCache:
         self.max_bytes = max_bytes
         self._size: int | None = None  # of all files, as far as this process knows
         self._added = 0  # bytes since they were counted
+        self._adding = threading.Lock()
         try:
             os.makedirs(self.folder, exist_ok=True)
         except FileExistsError as error:
@@ -97,8 +99,11 @@ class PartCache:
     def add(self, key: str, part: memoryview) -> None:
         """Adds a part, and deletes others if there is no room."""
         size = _HEADER.size + len(part)
-        if size > self.max_bytes:
-            return
+        if size <= self.max_bytes:
+            with self._adding:  # threads that fetch would all find the same room
+                self._add(key, part, size)
+
+    def _add(self, key: str, part: memoryview, size: int) -> None:
         # Other processes add parts too.
         if self._size is None or self._added > self.max_bytes // 64:
             self._count()
