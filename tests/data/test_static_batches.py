@@ -257,6 +257,7 @@ def plain(batches):
     return [batch.to_py() for batch in batches]
 
 
+@pytest.mark.whole("makes many datasets")
 @pytest.mark.parametrize("how", MAKE)
 def test_a_state_goes_on_at_the_exact_batch(path, how):
     dataset = made(path, how)
