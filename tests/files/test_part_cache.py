@@ -203,7 +203,8 @@ def test_processes_share_a_folder(server, tmp_path, run_python):
 
     def run(i):
         killed = textwrap.dedent(code).replace("KILLED", str(i == 0))
-        sums[i] = run_python(killed, check=i != 0).stdout.split()
+        # The server of prepared processes runs one after another.
+        sums[i] = run_python(killed, check=i != 0, fresh=True).stdout.split()
 
     threads = [threading.Thread(target=run, args=[i]) for i in range(3)]
     for thread in threads:
