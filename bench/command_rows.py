@@ -37,7 +37,7 @@ def rows() -> list[Row | ProcessRow]:
                 f"describe, {_COUNT:,} records of Parquet, {names[0]} and {names[1]}, CPU, vs "
                 "pyarrow.compute",
                 Within(3),
-                partial(_described, names),
+                partial(_describe, names),
                 statistic=cpu_medians,
             )
             for names in (("floats", "50 words"), ("integers", "different words"))
@@ -62,7 +62,7 @@ def _cpu_of(code: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _described(names: tuple[str, str], folder: Path) -> tuple[Call, Call]:
+def _describe(names: tuple[str, str], folder: Path) -> tuple[Call, Call]:
     path, columns = folder / "described.parquet", list(names)
     if not path.exists():
         pq.write_table(_numbers_and_words(), path)

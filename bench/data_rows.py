@@ -30,7 +30,7 @@ def rows() -> list[Row]:
         Row(
             f"Shuffled stream of {_COUNT:,} records, vs unbatch().shuffle().batch()",
             Faster(3),
-            _shuffled,
+            _shuffle,
         ),
         *(
             Row(f"{name}{unit}", limit, prepare, statistic=statistic)
@@ -99,7 +99,7 @@ def _passes(dataset: tf.data.Dataset) -> Callable[[], None]:
     return whole
 
 
-def _shuffled(folder: Path) -> tuple[Call, Call]:
+def _shuffle(folder: Path) -> tuple[Call, Call]:
     path = _file(folder)
     ours = xt.data.parquet(path, _BATCH, shuffle=xt.data.Shuffle(0, 16 * _BATCH))
     peer = xt.data.parquet(path, _BATCH).unbatch().shuffle(16 * _BATCH, seed=0).batch(_BATCH)

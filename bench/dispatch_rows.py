@@ -24,7 +24,7 @@ _TURNS, _CALLS = 1500, 20
 
 def rows() -> list[Row | ProcessRow]:
     return [
-        ProcessRow("what dispatch adds to `import extensor`, vs all of it", Under(0.1), _imported),
+        ProcessRow("what dispatch adds to `import extensor`, vs all of it", Under(0.1), _import),
         *(
             ProcessRow(
                 f"what dispatch adds to tf.add, {count} types, vs {peer}",
@@ -52,7 +52,7 @@ def rows() -> list[Row | ProcessRow]:
     ]
 
 
-def _imported() -> tuple[float, float]:
+def _import() -> tuple[float, float]:
     """Returns the time that dispatch adds to `import extensor`, and the total, in new processes."""
     code = "import tensorflow, time; start = time.process_time(); import extensor; "
     code += "print(time.process_time() - start)"
@@ -75,7 +75,7 @@ def _imported() -> tuple[float, float]:
 # handler calls, and of the new value.
 
 
-def _handled(make: Callable[..., Any], x: Any, y: Any) -> Any:
+def _handler_call(make: Callable[..., Any], x: Any, y: Any) -> Any:
     return make(tf.add(x.values, y.values), tf.logical_and(x.mask, y.mask))
 
 
@@ -136,7 +136,7 @@ def _added(count: int, theirs: Callable[[], type]) -> tuple[float, float]:
         kind = _types(make, count)[-1]
         x, y = kind(*tensors), kind(*tensors)
         calls.append(functools.partial(tf.add, x, y))
-        calls.append(functools.partial(_handled, kind, x, y))
+        calls.append(functools.partial(_handler_call, kind, x, y))
     return _more(*calls)
 
 

@@ -200,11 +200,11 @@ def _eager_calls(folder: Path, fields: int) -> tuple[Call, Call]:
     random = np.random.default_rng(0)
     tensors = {f"f{i}": tf.constant(random.random((32, 1), np.float32)) for i in range(fields)}
     records = xt.DenseStructuredTensor([32], tensors)
-    ours, peer = _concatenated(xt.keras.Model, tensors), _concatenated(keras.Model, tensors)
+    ours, peer = _concatenate(xt.keras.Model, tensors), _concatenate(keras.Model, tensors)
     return lambda: ours(records), lambda: peer(tensors)
 
 
-def _concatenated(base: Any, names: Any) -> Any:
+def _concatenate(base: Any, names: Any) -> Any:
     class Concatenated(base):
         def __init__(self) -> None:
             super().__init__()
@@ -253,8 +253,8 @@ def _nested_steps(step: Callable[[Any, Any], Call]) -> tuple[Call, Call]:
         "step splits": of_recipes.row_splits,
         "ingredient splits": of_steps.row_splits,
     }
-    ours = step(_compiled(_nested(xt.keras.Model, _parts_of_records), records), records)
-    peer = step(_compiled(_nested(keras.Model, _parts_of_tensors), tensors), tensors)
+    ours = step(_compiled(_nest_fields(xt.keras.Model, _parts_of_records), records), records)
+    peer = step(_compiled(_nest_fields(keras.Model, _parts_of_tensors), tensors), tensors)
     return ours, peer
 
 
@@ -272,7 +272,7 @@ def _parts_of_tensors(tensors: Any) -> tuple[Any, Any, Any]:
     return tensors["taste"], minutes, grams
 
 
-def _nested(base: Any, parts: Callable[[Any], tuple[Any, Any, Any]]) -> Any:
+def _nest_fields(base: Any, parts: Callable[[Any], tuple[Any, Any, Any]]) -> Any:
     class Nested(base):
         def __init__(self) -> None:
             super().__init__()
@@ -300,7 +300,7 @@ def _direct(folder: Path, method: str, count: int, fields: int) -> tuple[Call, C
     target = () if method == "predict" else (tf.zeros([count, 1]),)
     calls: list[Call] = []
     for base, x in ((xt.keras.Model, records), (keras.Model, tensors)):
-        model = _concatenated(base, names)
+        model = _concatenate(base, names)
         model.compile("sgd", "mse", jit_compile=False)
         calls.append(functools.partial(getattr(model, method), x, *target, verbose=0))
     return calls[0], calls[1]

@@ -26,7 +26,7 @@ _PAIRS, _TURNS = 3, 41
 
 def rows() -> list[ProcessRow]:
     return [
-        ProcessRow("import extensor, vs import tensorflow before it", Under(0.25), _imported),
+        ProcessRow("import extensor, vs import tensorflow before it", Under(0.25), _import),
         *(
             ProcessRow(
                 f"{name} of plain tensors, with extensor imported, vs without",
@@ -38,7 +38,7 @@ def rows() -> list[ProcessRow]:
     ]
 
 
-def _imported() -> tuple[float, float]:
+def _import() -> tuple[float, float]:
     """Returns the import times of extensor and of TensorFlow in fresh processes."""
     command = [sys.executable, "-c", _IMPORT]
     ours, peer = [], []

@@ -70,7 +70,7 @@ def _class() -> Any:
 
 
 @functools.cache
-def _serialized() -> list[bytes]:
+def _serialize() -> list[bytes]:
     cls = _class()
     return [cls(**row).SerializeToString() for row in recipe.recipes(_COUNT).to_pylist()]
 
@@ -78,7 +78,7 @@ def _serialized() -> list[bytes]:
 def _against_ptars(folder: Path) -> tuple[Call, Call]:
     from ptars import HandlerPool
 
-    messages, cls = _serialized(), _class()
+    messages, cls = _serialize(), _class()
     handler = HandlerPool([cls.DESCRIPTOR.file]).get_for_message(cls.DESCRIPTOR)
     expected = recipe.recipes(_COUNT).slice(0, 1000).to_pylist()
     if xt.to_arrow(xt.from_proto(messages[:1000], cls)).to_pylist() != expected:
@@ -90,7 +90,7 @@ def _against_ptars(folder: Path) -> tuple[Call, Call]:
 
 
 def _against_decode_proto(folder: Path) -> tuple[Call, Call]:
-    messages, cls = tf.constant(_serialized()), _class()
+    messages, cls = tf.constant(_serialize()), _class()
     signature = [tf.TensorSpec([None], tf.string)]
     ours = tf.function(lambda s: xt.from_proto(s, cls), input_signature=signature, autograph=False)
     by_hand = tf.function(lambda s: _by_hand(s, "Recipe"), input_signature=signature)

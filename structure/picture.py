@@ -36,18 +36,18 @@ def imports(late: bool = False) -> Graph:
     for path in packages:
         if path.stem in names:
             for file in [path] if path.is_file() else path.rglob("*.py"):
-                graph[path.stem] |= set(_imported(file, late)) & names - {path.stem}
+                graph[path.stem] |= set(_import(file, late)) & names - {path.stem}
     return graph
 
 
 @functools.cache
-def _parsed(file: Path) -> ast.Module:
+def _parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text())
 
 
-def _imported(file: Path, late: bool) -> Iterator[str]:
+def _import(file: Path, late: bool) -> Iterator[str]:
     """Yields the packages that a file imports, except under TYPE_CHECKING."""
-    for node in _statements(_parsed(file), False, late):
+    for node in _statements(_parse(file), False, late):
         if isinstance(node, ast.ImportFrom) and node.module:
             parts = node.module.split(".")
             if parts == ["extensor"]:
@@ -208,14 +208,14 @@ def svg() -> str:
             f'<rect class="{kind}" x="{x:.0f}" y="{y:.0f}" width="{_WIDTH}" height="{_HEIGHT}" '
             f'rx="6"/><text class="t" x="{x + 10:.0f}" y="{y + 18:.0f}">{escape(title)}</text>'
         )
-        for i, line in enumerate(_wrapped(_first_line(package), 32, 2)):
+        for i, line in enumerate(_wrap(_first_line(package), 32, 2)):
             lines.append(
                 f'<text class="s" x="{x + 10:.0f}" y="{y + 31 + 11 * i:.0f}">{escape(line)}</text>'
             )
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _wrapped(text: str, width: int, most: int) -> list[str]:
+def _wrap(text: str, width: int, most: int) -> list[str]:
     """Returns the wrapped lines of a text, at most `most` of them."""
     lines = textwrap.wrap(text.replace("`", ""), width)
     return lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1][: width - 1]}…"]

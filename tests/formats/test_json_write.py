@@ -17,7 +17,7 @@ from hypothesis import given
 import extensor as xt
 from extensor._formats.json.text import json_text
 from extensor._formats.json.write import write
-from extensor._struct.to_python import undecoded
+from extensor._struct.to_python import to_numbers
 from tests.samples import arrow_strategies as samples
 
 # Types that JSON text and a schema give back: integers, floats, text, bytes, times, decimals.
@@ -62,7 +62,7 @@ def test_what_is_written_is_read_back(schema_and_records, lines):
     schema = xt.schema_from_spec(xt.spec_of(records))
     back = xt.read_json(text, schema=schema, nulls="mask")
     # Python has no date of some numbers.
-    assert repr(undecoded(back)) == repr(undecoded(records))
+    assert repr(to_numbers(back)) == repr(to_numbers(records))
     found = xt.schema_from_spec(xt.spec_of(back)).types
     assert found == schema.types, (found, schema.types)
 

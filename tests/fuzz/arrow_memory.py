@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import extensor as xt
-from extensor._struct.to_python import undecoded
+from extensor._struct.to_python import to_numbers
 
 NUMBERS = {
     pa.int8(): "i1", pa.int16(): "i2", pa.int32(): "i4", pa.int64(): "i8",
@@ -130,7 +130,7 @@ def plain(records):
     """Returns the numbers and bytes of records, and calls `to_py`, which may name a bad value."""
     with contextlib.suppress(xt.errors.FormatError):
         records.to_py()
-    return undecoded(records)
+    return to_numbers(records)
 
 
 def read(array):

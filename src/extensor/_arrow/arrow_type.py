@@ -225,12 +225,12 @@ def invalid(path: object, expected: str, received: str) -> StructureError:
     return StructureError(path, expected, received, fix)
 
 
-def rejected(path: object, error: Exception) -> StructureError:
+def rejection(path: object, error: Exception) -> StructureError:
     """Returns the error for an array that Arrow's own validation rejects."""
     return invalid(path, "a valid Arrow array", f"an array that Arrow rejects ({error})")
 
 
-def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
+def unsupported_error(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
     """Returns the error for an Arrow type that is not in the type table."""
     expected = "an Arrow type that has a tensor (docs/arrow.md lists them)"
     fix = "Cast the column to one of these in Arrow, or leave it out."

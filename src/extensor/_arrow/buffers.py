@@ -68,7 +68,7 @@ def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
     count = len(array)
     if count == 0:
         return tf.zeros([0], dtype)
-    return _shared(array.buffers()[1], array.offset, count, _numpy_dtype(dtype))
+    return _share(array.buffers()[1], array.offset, count, _numpy_dtype(dtype))
 
 
 def rows_in(array: pa.Array, width: int) -> tf.Tensor:
@@ -76,11 +76,11 @@ def rows_in(array: pa.Array, width: int) -> tf.Tensor:
     if len(array) == 0:
         return tf.zeros([0, width], tf.int64)
     first, count = array.offset * width, len(array) * width
-    flat = _shared(array.buffers()[1], first, count, np.dtype(np.int64))
+    flat = _share(array.buffers()[1], first, count, np.dtype(np.int64))
     return tf.reshape(flat, [len(array), width])
 
 
-def _shared(buffer: pa.Buffer, first: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
+def _share(buffer: pa.Buffer, first: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
     return tensor_at(buffer, buffer.address + first * np_dtype.itemsize, length, np_dtype)
 
 
@@ -168,7 +168,7 @@ def row_splits_in(
     buffer = array.buffers()[1]
     has_offsets = len(array) > 0 and buffer is not None and buffer.size > 0
     if has_offsets and offsets[0] == 0 and offsets.dtype == np_dtype:
-        return _shared(buffer, array.offset, len(array) + 1, np_dtype)
+        return _share(buffer, array.offset, len(array) + 1, np_dtype)
     return splits_in(offsets, dtype, path)
 
 

@@ -18,7 +18,7 @@ def array_capsules(records: StructuredTensor, requested_schema: object = None) -
         DTypeError: If `records` is a single record (also a TypeError).
         The errors of `to_arrow`.
     """
-    return _exported(records).__arrow_c_array__(requested_schema)
+    return _export(records).__arrow_c_array__(requested_schema)
 
 
 def stream_capsule(records: StructuredTensor, requested_schema: object = None) -> object:
@@ -27,13 +27,13 @@ def stream_capsule(records: StructuredTensor, requested_schema: object = None) -
     Raises:
         The errors of `array_capsules`.
     """
-    array = _exported(records)
+    array = _export(records)
     if isinstance(array, pa.RecordBatch):
         return pa.Table.from_batches([array]).__arrow_c_stream__(requested_schema)
     return pa.chunked_array([array]).__arrow_c_stream__(requested_schema)
 
 
-def _exported(records: StructuredTensor) -> pa.RecordBatch | pa.Array:
+def _export(records: StructuredTensor) -> pa.RecordBatch | pa.Array:
     if records.rank == 0:
         expected = "records of rank 1 or more"
         fix = "Use xt.to_arrow, which returns a StructScalar."

@@ -11,7 +11,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import contains_type, decoded_type, rejected
+from extensor._arrow.arrow_type import contains_type, decoded_type, rejection
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
 from extensor._arrow.nulls import nulls_of, refuse_nulls, valid_bits, with_nulls
@@ -78,7 +78,7 @@ class ColumnType(abc.ABC):
             array.validate()
             self.check(array, path)
         except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-            raise rejected(path, error) from error
+            raise rejection(path, error) from error
         return array
 
     def check(self, array: pa.Array, path: Path) -> None:

@@ -26,14 +26,14 @@ class EncodedType(WrapperType):
         """Returns the decoded values, if they may have columns inside."""
         if not pa.types.is_nested(decoded_type(self.arrow)):
             return ()
-        return [(self.values, self._decoded(array), location)]
+        return [(self.values, self._decode(array), location)]
 
     @abc.abstractmethod
-    def _decoded(self, array: pa.Array) -> pa.Array:
+    def _decode(self, array: pa.Array) -> pa.Array:
         """Returns the value of each element. Those of nulls may be anything."""
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
-        return self.values.read(self._decoded(array), location)
+        return self.values.read(self._decode(array), location)
 
     def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
         return self._write(value, path)  # the values have the nulls
@@ -96,7 +96,7 @@ class DictionaryType(EncodedType):
             return buffers.categories_in(array, words)
         return super()._read(array, location)
 
-    def _decoded(self, array: pa.Array) -> pa.Array:
+    def _decode(self, array: pa.Array) -> pa.Array:
         if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
             return array
         # After decoding, a null is found only if an index points to it. Null indices are hidden.
@@ -110,7 +110,7 @@ class DictionaryType(EncodedType):
         if words is None or words.type != values.type:
             words = values.slice(0, 0)
         try:
-            words, indices = _encoded(values, words)
+            words, indices = _encode(values, words)
             indices = indices.cast(self.arrow.index_type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # too many words
             raise self.not_convertible(value, path) from error
@@ -118,7 +118,7 @@ class DictionaryType(EncodedType):
         return array if array.type == self.arrow else array.cast(self.arrow)
 
 
-def _encoded(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _encode(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Returns a dictionary that begins with `words`, and the index of each value in it."""
     known = len(words)
     joined = pa.concat_arrays([words, values])
@@ -153,7 +153,7 @@ class RunEndEncodedType(EncodedType):
         runs = self.values.valid(array.values)
         return None if runs is None else runs[_runs(array)]
 
-    def _decoded(self, array: pa.Array) -> pa.Array:
+    def _decode(self, array: pa.Array) -> pa.Array:
         if not pa.types.is_run_end_encoded(array.type):
             return array
         return take_places(array.values, _runs(array))

@@ -44,14 +44,14 @@ class ExtensionStorageType(WrapperType):
         return self.values.read(self._values_of(array), location)
 
     def _write(self, value: FieldValue, path: Path) -> pa.Array:
-        stored = self.values.write(self._stored(value, path), path)
+        stored = self.values.write(self._to_storage(value, path), path)
         return pa.ExtensionArray.from_storage(self.arrow, stored)
 
     def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
-        stored = type(value).of_parts(self._stored(value.values, path), value.mask)
+        stored = type(value).of_parts(self._to_storage(value.values, path), value.mask)
         return pa.ExtensionArray.from_storage(self.arrow, self.values.write(stored, path))
 
-    def _stored(self, value: FieldValue, path: Path) -> FieldValue:
+    def _to_storage(self, value: FieldValue, path: Path) -> FieldValue:
         """Returns a value as its storage writes it."""
         return value
 
@@ -66,7 +66,7 @@ class Bool8Type(ExtensionStorageType):
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
         return tf.cast(super()._read(array, location), tf.bool)
 
-    def _stored(self, value: FieldValue, path: Path) -> FieldValue:
+    def _to_storage(self, value: FieldValue, path: Path) -> FieldValue:
         return tf.cast(value, tf.int8) if is_flat(value) and value.dtype == tf.bool else value
 
 
@@ -101,7 +101,7 @@ class FixedShapeTensorType(ExtensionStorageType):
 
         return _each_part(super()._read(array, location), reshaped)
 
-    def _stored(self, value: FieldValue, path: Path) -> FieldValue:
+    def _to_storage(self, value: FieldValue, path: Path) -> FieldValue:
         return _each_part(value, lambda part: self._flat(part, path))
 
     def _flat(self, value: FieldValue, path: Path) -> tf.Tensor:

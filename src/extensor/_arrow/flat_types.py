@@ -6,7 +6,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import unsupported
+from extensor._arrow.arrow_type import unsupported_error
 from extensor._arrow.column_type import ColumnType, is_flat
 from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.kept_strings import keep_column, kept_column
@@ -157,7 +157,7 @@ class UnreadType(ColumnType):
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Raises UnsupportedTypeError."""
-        raise unsupported(self.arrow, location.path)
+        raise unsupported_error(self.arrow, location.path)
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
-        raise unsupported(self.arrow, location.path)
+        raise unsupported_error(self.arrow, location.path)

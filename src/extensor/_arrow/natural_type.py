@@ -178,13 +178,13 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, value: FieldValue) -> pa
     if is_list(kept) and is_list(natural):
         if t.is_fixed_size_list(kept) and t.is_fixed_size_list(natural):
             kept = pa.list_(kept.value_field, natural.list_size)
-        return with_inner_fields(kept, [_merged(kept.value_field, natural.value_field, value)])
+        return with_inner_fields(kept, [_merge(kept.value_field, natural.value_field, value)])
     if t.is_union(kept) and t.is_union(natural):
         ours, theirs = inner_fields(kept), inner_fields(natural)
         if [field.name for field in ours] != [field.name for field in theirs]:
             return natural
         variants = _union_in(value).variants
-        fields = [_merged(k, n, variants[n.name]) for k, n in zip(ours, theirs, strict=True)]
+        fields = [_merge(k, n, variants[n.name]) for k, n in zip(ours, theirs, strict=True)]
         make = pa.dense_union if kept.mode == "dense" else pa.sparse_union
         return make(fields, kept.type_codes)
     return natural if t.is_nested(natural) or t.is_nested(kept) else kept
@@ -198,7 +198,7 @@ def _union_in(value: FieldValue) -> FieldValue:
     return value
 
 
-def _merged(kept: pa.Field, natural: pa.Field, value: FieldValue) -> pa.Field:
+def _merge(kept: pa.Field, natural: pa.Field, value: FieldValue) -> pa.Field:
     """Returns the field inside a list or map that a value came with."""
     field = kept.with_type(_kept_type(kept.type, natural.type, value))
     return with_dim(field, dim_of(natural))

@@ -72,7 +72,7 @@ class StructType(ColumnType):
         return [without_fields(field) for field in self.arrow.fields]
 
     @functools.cached_property
-    def _encoded(self) -> list[tuple[int, str]]:
+    def _encode(self) -> list[tuple[int, str]]:
         """The number and name of each field with a dictionary."""
         fields = enumerate(self.fields.items())
         return [(i, n) for i, (n, f) in fields if contains_type(f.arrow, pa.types.is_dictionary)]
@@ -159,7 +159,7 @@ class StructType(ColumnType):
             types = {name: ArrowType(kept, form_of(value, 1)) for (name, value), kept in pairs}
             self._arrow_types = types
         found: ArrowTypes = {}
-        for i, name in self._encoded:
+        for i, name in self._encode:
             words = self.fields[name].vocabulary(columns[i])
             if words is not None:
                 found[name] = types[name]._replace(words=words)
@@ -214,7 +214,7 @@ def write_fields(
         value = records._field(name, at)
         if type_of is not None and kept is not None and _means_other(kept, value, field.arrow):
             own = type_of(natural_field(records, name, value, path).type, at)
-            calls.append(functools.partial(_changed, own, value, field.arrow, at))
+            calls.append(functools.partial(_change_shapes, own, value, field.arrow, at))
             continue
         if field.copies_strings and (size := _size_of_strings(value)) > LARGE:
             sizes[len(calls)] = size
@@ -232,7 +232,7 @@ def _means_other(kept: ArrowType, value: FieldValue, arrow: pa.DataType) -> bool
     )
 
 
-def _changed(own: ColumnType, value: FieldValue, arrow: pa.DataType, path: Path) -> pa.Array:
+def _change_shapes(own: ColumnType, value: FieldValue, arrow: pa.DataType, path: Path) -> pa.Array:
     """Returns a field, written as its own type and cast to another one."""
     return cast_column(own.write(value, path), arrow, path, "Correct schema=.")
 

@@ -92,7 +92,7 @@ class NullableType(ColumnType):
         assert isinstance(self.policy, Fill)
         filling = array_of_one(self.policy.value, self.arrow)
         if pa.types.is_nested(decoded_type(self.arrow)):
-            return self.values.read(_filled(array, valid, filling, location.path), location)
+            return self.values.read(_fill(array, valid, filling, location.path), location)
         value = self.values.read(filling, location.alone())
         values = self.values.read_hidden(array, inside)
         mask = location.masks.mask(valid, len(array))
@@ -117,9 +117,7 @@ class NullableType(ColumnType):
         return self.read(array, location)
 
 
-def _filled(
-    array: pa.Array, valid: np.ndarray[Any, Any], filling: pa.Array, path: Path
-) -> pa.Array:
+def _fill(array: pa.Array, valid: np.ndarray[Any, Any], filling: pa.Array, path: Path) -> pa.Array:
     """Returns an array with an array of one value in place of nulls."""
     expect_selectable(array, path)
     places = np.where(valid, np.arange(len(array)), len(array))

@@ -72,7 +72,7 @@ def table_of(data: Any, name: str) -> pa.Table:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    rows = data if isinstance(data, (pa.Array, pa.ChunkedArray)) else _imported(data, name)
+    rows = data if isinstance(data, (pa.Array, pa.ChunkedArray)) else _import(data, name)
     if not pa.types.is_struct(rows.type):
         expected = "records: a table, or an array of structs"
         fix = (
@@ -89,7 +89,7 @@ def table_of(data: Any, name: str) -> pa.Table:
     return pa.Table.from_batches(map(batch_of, chunks), pa.schema(list(rows.type)))
 
 
-def _imported(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
+def _import(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
     """Returns what an object exports by the Arrow PyCapsule interface.
 
     Raises:
@@ -132,7 +132,7 @@ def _converted(
         with _refusing(nulls, found, is_part):
             return rows.read(column, Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
-        return _converted(_imported(data, type(data).__name__), splits, nulls)
+        return _converted(_import(data, type(data).__name__), splits, nulls)
     schema = data.schema if schema is None else schema
     records = records_reader(schema, nulls)
     columns = _columns(data, records)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import rejected
+from extensor._arrow.arrow_type import rejection
 from extensor._arrow.location import Location
 from extensor._path import Path
 
@@ -21,7 +21,7 @@ def expect_selectable(array: pa.Array, path: Path | Location) -> None:
     try:
         array.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        raise rejected(path, error) from error
+        raise rejection(path, error) from error
 
 
 def take_places(array: pa.Array, places: np.ndarray[Any, Any]) -> pa.Array:

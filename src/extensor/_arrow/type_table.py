@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import unsupported
+from extensor._arrow.arrow_type import unsupported_error
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.encoded_types import DictionaryType, RunEndEncodedType
 from extensor._arrow.extension_types import Bool8Type, ExtensionStorageType, FixedShapeTensorType
@@ -92,9 +92,9 @@ def column_type(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None = None
             TypeError).
         StructureError: If two fields of a struct have the same name (also a ValueError).
     """
-    found = _described(arrow, path, inner_types(arrow, path, nulls))
+    found = _describe(arrow, path, inner_types(arrow, path, nulls))
     if found is None:
-        raise unsupported(arrow, path)
+        raise unsupported_error(arrow, path)
     policy = "error" if nulls is None else nulls.policy(arrow)
     if isinstance(found, UnionType):  # has no nulls of its own: its variants have them
         return found.with_nulls(policy)
@@ -122,10 +122,10 @@ def target_type(arrow: pa.DataType, path: Path) -> ColumnType:
     Raises:
         StructureError: If two fields of a struct have the same name (also a ValueError).
     """
-    return _described(arrow, path, target_type) or UnreadType(arrow)
+    return _describe(arrow, path, target_type) or UnreadType(arrow)
 
 
-def _described(
+def _describe(
     arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
 ) -> ColumnType | None:
     described = _BY_KEY.get(_key(arrow))

@@ -124,7 +124,7 @@ class WantedTable:
         wanted.nulls = masking(nulls) if nullable is None else with_masks_in_auto(nulls, nullable)
         return wanted
 
-    def settled(self, records: StructuredTensor) -> StructuredTensor:
+    def settle(self, records: StructuredTensor) -> StructuredTensor:
         """Returns the records of the spec of `without_auto` with the masks that "auto" leaves."""
         if not has_auto(self.nulls):
             return records

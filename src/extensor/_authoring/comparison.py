@@ -15,7 +15,7 @@ import tensorflow as tf
 from extensor._authoring.extents import learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.graph_splits import same_splits
-from extensor._protocol.run_time_check import asserted, passed
+from extensor._protocol.run_time_check import assert_op, passed
 from extensor._tf import BaseResourceVariable
 from extensor.errors import ExtensorError
 
@@ -101,7 +101,7 @@ def equal_splits(
         return numbers(row, lengths[row], wanted[row])
 
     def rows() -> list[Any]:
-        return asserted(tf.reduce_all(own == expected), error, first)
+        return assert_op(tf.reduce_all(own == expected), error, first)
 
     if own.shape[0] is not None and own.shape[0] == expected.shape[0]:
         return rows()

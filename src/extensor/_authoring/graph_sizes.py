@@ -76,7 +76,7 @@ class GraphSizes:
 
     def learn(self, tensor: tf.Tensor, axis: int, size: Size) -> None:
         """Stores that an axis of a tensor has a size."""
-        key, size = (id(tensor), axis), self._resolved(size)
+        key, size = (id(tensor), axis), self._resolve(size)
         if key not in self._learned and size != (*key, 0):
             self._alive.append(tensor)
             self._learned[key] = size
@@ -88,7 +88,7 @@ class GraphSizes:
     def cuts(self, row_splits: tf.Tensor, counts: set[Size]) -> bool:
         """Returns whether row splits are known to cut as many values."""
         known = self._values.get(id(self.source(row_splits)), set())
-        return bool({self._resolved(size) for size in known} & counts)
+        return bool({self._resolve(size) for size in known} & counts)
 
     def forget(self) -> None:
         """Forgets the sizes that were found from ops, so that they are found with new knowledge."""
@@ -108,9 +108,9 @@ class GraphSizes:
             size = (*key, 0) if size is None else size
             self._alive.append(tensor)
             self._followed[key] = size
-        return self._resolved(size)
+        return self._resolve(size)
 
-    def _resolved(self, size: Size) -> Size:
+    def _resolve(self, size: Size) -> Size:
         while not isinstance(size, int) and size[:2] in self._learned:
             size = plus(self._learned[size[:2]], size[2])
         return size
@@ -118,7 +118,7 @@ class GraphSizes:
     def source(self, tensor: tf.Tensor) -> tf.Tensor:
         """Returns the tensor that another one is equal to: before it was captured or copied."""
         while not hasattr(tensor, "numpy"):
-            captured = self._captured(tensor)
+            captured = self._outer_tensor(tensor)
             if captured is not None:
                 tensor = captured
             elif tensor.op.type == "Identity":
@@ -127,7 +127,7 @@ class GraphSizes:
                 break
         return tensor
 
-    def _captured(self, tensor: tf.Tensor) -> tf.Tensor | None:
+    def _outer_tensor(self, tensor: tf.Tensor) -> tf.Tensor | None:
         """Returns the tensor outside of a function that a tensor inside stands for, or None."""
         if tensor.op.type != "Placeholder":
             return None
@@ -141,7 +141,7 @@ class GraphSizes:
 
     def _follow(self, tensor: tf.Tensor, axis: int) -> Size | None:
         """Returns the size of an axis by the op that makes a tensor; None if it does not say."""
-        captured = self._captured(tensor)
+        captured = self._outer_tensor(tensor)
         if captured is not None:
             return self.size(captured, axis)
         op, rank = tensor.op, tensor.shape.rank
@@ -155,7 +155,7 @@ class GraphSizes:
         if kind in _OF_SHAPE:
             return self._element(inputs[_OF_SHAPE[kind]], axis)
         if kind in _REDUCTIONS:
-            return self._reduced(op, axis)
+            return self._reduce(op, axis)
         if kind in _SEGMENTS and axis == 0:
             return self.number(inputs[2])
         if kind == "LookupTableFindV2" and axis < (inputs[1].shape.rank or 0):
@@ -163,7 +163,7 @@ class GraphSizes:
         if kind == "MatMul" and axis == 0 and not op.get_attr("transpose_a"):
             return self.size(inputs[0], 0)
         if kind in ("GatherV2", "ResourceGather"):
-            return self._gathered(op, axis)
+            return self._gather(op, axis)
         if kind == "ConcatV2":
             along = constant(inputs[-1])
             if along is None or _number(along) % rank == axis:
@@ -174,7 +174,7 @@ class GraphSizes:
             added = None if new is None else _number(new) % rank
             return None if added in (None, axis) else self.size(inputs[0], axis - (axis > added))
         if kind == "StridedSlice":
-            return self._sliced(op, axis)
+            return self._slice(op, axis)
         if kind == "Range":
             start, delta = constant(inputs[0]), constant(inputs[2])
             return self.number(inputs[1]) if (start, delta) == (0, 1) else None
@@ -191,7 +191,7 @@ class GraphSizes:
                 found.add(size)
         return found.pop() if len(found) == 1 else None
 
-    def _reduced(self, op: tf.Operation, axis: int) -> Size | None:
+    def _reduce(self, op: tf.Operation, axis: int) -> Size | None:
         value, rank, axes = op.inputs[0], op.inputs[0].shape.rank, constant(op.inputs[1])
         if axes is None or rank is None:
             return None
@@ -200,7 +200,7 @@ class GraphSizes:
             return None if axis in gone else self.size(value, axis)
         return self.size(value, [each for each in range(rank) if each not in gone][axis])
 
-    def _gathered(self, op: tf.Operation, axis: int) -> Size | None:
+    def _gather(self, op: tf.Operation, axis: int) -> Size | None:
         values, indices = op.inputs[:2]
         along = 0 if op.type == "ResourceGather" else constant(op.inputs[2])
         if along is None or along < 0 or op.get_attr("batch_dims") or indices.shape.rank is None:
@@ -210,7 +210,7 @@ class GraphSizes:
         inner = axis - int(along)
         return self.size(indices, inner) if inner < indices.shape.rank else None
 
-    def _sliced(self, op: tf.Operation, axis: int) -> Size | None:
+    def _slice(self, op: tf.Operation, axis: int) -> Size | None:
         value, begin, end, strides = op.inputs[0], *map(constant, op.inputs[1:4])
         if begin is None or end is None or strides is None or value.shape.rank is None:
             return None

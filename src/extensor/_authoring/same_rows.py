@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor._authoring.comparison import SizeComparison, equal_splits, with_checks
 from extensor._authoring.extents import known_sizes, size_at
 from extensor._authoring.rows import uncut_rows
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._typing import Value
 from extensor.errors import ExtensorError
 
@@ -86,7 +86,7 @@ def _checks(
                 return None
             numbers = size_at(value, axis), size_at(like, axis + outer)
             wrong = error(f"{LATER} instead of {LATER} in dimension {axis + outer}")
-            checks += asserted(tf.equal(*numbers), wrong, numbers)
+            checks += assert_op(tf.equal(*numbers), wrong, numbers)
     return checks
 
 
@@ -99,6 +99,6 @@ def _equal_splits(
     return equal_splits(
         own,
         expected,
-        lambda: asserted(tf.equal(*counts), other_count, counts),
+        lambda: assert_op(tf.equal(*counts), other_count, counts),
         (other_row, lambda *numbers: list(numbers)),
     )

@@ -182,7 +182,7 @@ def auto_composite_tensor(
     refuse(cls, attrs=False)
     Constructor(cls, omitted)  # raises if the arguments are not known
     _check_name(cls, name)
-    made: Any = cls if issubclass(cls, CompositeTensor) else _generated(cls)
+    made: Any = cls if issubclass(cls, CompositeTensor) else _generate(cls)
     refuse(made)
     spec_class = _spec_class(made, cls, omitted, ignored)
     _equip(made, spec_class)
@@ -210,7 +210,7 @@ _NAME = re.compile(r"(\w+\.)+\w+")
 _generated_classes: weakref.WeakKeyDictionary[type, dict[Any, type]] = weakref.WeakKeyDictionary()
 
 
-def _generated(cls: type) -> type:
+def _generate(cls: type) -> type:
     """Returns a new class that is a `cls` and a composite tensor."""
     meta: Any = type(cls)
     if meta is not type and not issubclass(meta, abc.ABCMeta):

@@ -108,7 +108,7 @@ class AutoSpec(DerivedSpec):
     _mixed: dict[str, Part]
     """Arguments with both tensors and static data: their component is a tuple of the tensors."""
 
-    def _arranged(self, parts: Mapping[str, Part]) -> dict[str, Any]:
+    def _attributes_of_parts(self, parts: Mapping[str, Part]) -> dict[str, Any]:
         components: dict[str, Nest] = {}
         constants: dict[str, Nest] = {}
         fresh: dict[str, Part] = {}
@@ -164,7 +164,7 @@ class AutoSpec(DerivedSpec):
         for name, part in self._fresh.items():
             arguments[name] = thaw(part, _plain)
         for name, part in self._mixed.items():
-            arguments[name] = thaw(part, functools.partial(_filled, iter(components[name])))
+            arguments[name] = thaw(part, functools.partial(_fill, iter(components[name])))
         with Deferred():
             return self.constructor().call(arguments)
 
@@ -219,12 +219,12 @@ class AutoSpec(DerivedSpec):
         check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
 
-    def _changed(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
+    def _change_shapes(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
         # The meaning of a shape argument is unknown, so shapes do not change with the stack.
-        return super()._changed(lambda shape: shape, change_spec)
+        return super()._change_shapes(lambda shape: shape, change_spec)
 
     def __reduce__(self) -> tuple[Callable[..., AutoSpec], tuple[Any, ...]]:
-        return _unpickled, (self.value_type, self.serialize())
+        return _unpickle, (self.value_type, self.serialize())
 
 
 _UNKNOWN = object()
@@ -264,7 +264,7 @@ def _plain(leaf: Part) -> Nest:
     return leaf.value if isinstance(leaf, Itself) else plain(leaf)
 
 
-def _filled(tensors: Iterator[Value], leaf: Part) -> Nest:
+def _fill(tensors: Iterator[Value], leaf: Part) -> Nest:
     if not isinstance(leaf, tf.TypeSpec):
         return _plain(leaf)
     tensor = next(tensors)
@@ -296,7 +296,7 @@ def _opaque(code: Code) -> Iterator[object]:
 _SAVED_TYPES = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
 
 
-def _unpickled(value_type: Any, serialization: Nest) -> AutoSpec:
+def _unpickle(value_type: Any, serialization: Nest) -> AutoSpec:
     return value_type._extensor_spec.deserialize(serialization)
 
 

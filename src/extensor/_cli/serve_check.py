@@ -48,7 +48,7 @@ def _loaded(path: str) -> Any:
         expected = "the folder of a SavedModel"
         raise MissingFileError(path, expected, "a path that does not exist", "Check the path.")
     if not tf.saved_model.contains_saved_model(path):
-        versions = [name for name in _listed(path) if name.rstrip("/").isdigit()]
+        versions = [name for name in _as_list(path) if name.rstrip("/").isdigit()]
         received = "a folder without it" if tf.io.gfile.isdir(path) else "a file"
         fix = (
             f"Give the folder of a version: {os.path.join(path, versions[0])}."
@@ -66,7 +66,7 @@ def _loaded(path: str) -> Any:
         raise FormatError(path, "a SavedModel that loads", received, fix) from error
 
 
-def _listed(path: str) -> list[str]:
+def _as_list(path: str) -> list[str]:
     return tf.io.gfile.listdir(path) if tf.io.gfile.isdir(path) else []
 
 

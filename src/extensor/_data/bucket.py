@@ -19,7 +19,7 @@ from extensor._data.static_batches import (
     text_of_sizes,
 )
 from extensor._path import Path, PathLike
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._struct.paths.place import Names
 from extensor._struct.paths.to_static import Sizes, items_of_rows
 from extensor._tf import map_elements
@@ -178,7 +178,7 @@ def _numbers(
         fix = 'Give a larger boundary, or overflow="cut" or "drop".'
         where = ", ".join(str(Path(*names)) for names in by)
         error = StructureError(where, expected, f"one of {LATER}", fix)
-        with tf.control_dependencies(asserted(longest <= last, error, [longest])):
+        with tf.control_dependencies(assert_op(longest <= last, error, [longest])):
             lengths = tf.identity(lengths)
     ends = tf.constant(boundaries, tf.int64)
     return tf.searchsorted(ends, lengths, side="left", out_type=tf.int64)

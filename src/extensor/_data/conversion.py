@@ -61,7 +61,7 @@ class Conversion:
                 where = f"of the batch that begins with record {first + at}"
                 if place is not None:
                     where += f" ({place(first + at + self._first_wrong(batch))})"
-                made.append(failing_dataset(_located(error, where), self.spec))
+                made.append(failing_dataset(_error_at(error, where), self.spec))
                 break
         return concatenate(made)
 
@@ -91,7 +91,7 @@ def concatenate(datasets: list[tf.data.Dataset]) -> tf.data.Dataset:
     return functools.reduce(lambda one, other: one.concatenate(other), datasets)
 
 
-def _located(error: ExtensorError, where: str) -> ExtensorError:
+def _error_at(error: ExtensorError, where: str) -> ExtensorError:
     """Returns an error that says where the record is that cannot be converted."""
     if error.received is None:
         return type(error)(f"{error} The record is one {where}.")

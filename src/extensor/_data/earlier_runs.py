@@ -108,7 +108,7 @@ def rest_of(
     pieces = [[Span(i, 0, int(end))] for i, end in enumerate(rows(first))]
     following = [*(shards for shards, _ in read[1:]), count]
     for (_, steps), shards in zip(read, following, strict=True):
-        pieces = _dealt(_left(pieces, steps, batching), rows(shards), batching)
+        pieces = _deal(_left(pieces, steps, batching), rows(shards), batching)
     return first, pieces
 
 
@@ -124,7 +124,7 @@ def _left(pieces: Sequence[Sequence[Span]], steps: Sequence[int], batching: Batc
     return found
 
 
-def _dealt(
+def _deal(
     spans: Sequence[Span], rows: np.ndarray[Any, Any], batching: Batching
 ) -> list[list[Span]]:
     """Returns the spans of each shard.

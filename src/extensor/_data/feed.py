@@ -181,7 +181,7 @@ class Pass(ReadAhead):
                 self._close_source()
                 self._records = _Records(plan)
             tables.append(self._records.between(epoch, first, last))
-        return tables[0] if len(tables) == 1 else _concatenated(tables)
+        return tables[0] if len(tables) == 1 else _concatenate(tables)
 
 
 class _Records:
@@ -214,7 +214,7 @@ class _Records:
         """Returns the records of an epoch from one to another."""
         if self.plan.shuffle is None:
             return self._in_order(epoch, begin, end)
-        return self._shuffled(epoch, begin, end)
+        return self._shuffle(epoch, begin, end)
 
     def _in_order(self, epoch: int, begin: int, end: int) -> pa.Table:
         rows, self._rows = self._rows, None
@@ -229,7 +229,7 @@ class _Records:
             rows.close()
         return table
 
-    def _shuffled(self, epoch: int, begin: int, end: int) -> pa.Table:
+    def _shuffle(self, epoch: int, begin: int, end: int) -> pa.Table:
         """Returns records of an epoch, and keeps those of the last window that come after them."""
         bounds = self.plan.bounds(epoch)
         tables: list[pa.Table] = []
@@ -244,7 +244,7 @@ class _Records:
             tables.append(rows_after(table, max(0, position - int(bounds[window]))))
             window += 1
             position = int(bounds[window])
-        table = _concatenated(tables)
+        table = _concatenate(tables)
         if end - begin < table.num_rows:
             rest = rows_after(table, end - begin)
             if 2 * rest.num_rows < table.num_rows:
@@ -267,7 +267,7 @@ class _Records:
         return table
 
 
-def _concatenated(tables: list[pa.Table]) -> pa.Table:
+def _concatenate(tables: list[pa.Table]) -> pa.Table:
     """Returns at least one table as one."""
     # Not concat_tables, which loses the number of records without fields.
     pieces = [batch for table in tables for batch in table.to_batches()]

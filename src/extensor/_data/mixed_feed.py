@@ -196,13 +196,13 @@ class MixedPlan(Resumable):
                 numbers = segment.draws.sources(draws)
                 found.append(np.array(segment.sources)[numbers])
                 if self.is_endless:
-                    found[-1] += self._repeated(segment, begun, draws, numbers)
+                    found[-1] += self._repeat(segment, begun, draws, numbers)
             before += segment.length
             if before >= end:
                 break
         return np.concatenate(found)
 
-    def _repeated(
+    def _repeat(
         self, segment: Segment, begun: Begun, draws: _Numbers, numbers: _Numbers
     ) -> _Numbers:
         """Returns what is added to the numbers of sources whose first pass is over."""

@@ -19,7 +19,7 @@ from extensor._data.static_batches import (
     text_of_sizes,
 )
 from extensor._path import Path
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._struct import index
 from extensor._struct.paths.place import Names
 from extensor._struct.paths.to_static import Sizes, items_of_rows
@@ -104,7 +104,7 @@ def pack(
     shape = StaticShape(rows, others, packed)
 
     @tf.autograph.experimental.do_not_convert
-    def divided(element: Any) -> Any:
+    def divide(element: Any) -> Any:
         counts, sizes = _counts(made.records_in(element), budgets)
         fits = tf.reduce_all(counts <= sizes, 1)
         if overflow == "drop":
@@ -131,7 +131,7 @@ def pack(
         return tf.data.Dataset.from_tensor_slices((begins, ends)).map(batch)
 
     windows = made.rows.batch(max(_WINDOW, rows))
-    grouped = map_elements(windows, divided).flat_map(batches)
+    grouped = map_elements(windows, divide).flat_map(batches)
     sizes = [text_of_sizes(packed), text_of_sizes(others)]
     return regrouped(_NAME, dataset, grouped, [*sizes, rows, overflow], state)
 
@@ -163,7 +163,7 @@ def _checks(counts: tf.Tensor, budgets: dict[Names, list[int]]) -> list[Any]:
         expected = f"at most {size} items in the lists of a record"
         fix = 'Give a larger number, or overflow="cut" or "drop".'
         error = StructureError(Path(*names), expected, f"{LATER} in one", fix)
-        checks += asserted(most <= size, error, [most])
+        checks += assert_op(most <= size, error, [most])
     return checks
 
 

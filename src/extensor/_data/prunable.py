@@ -167,7 +167,7 @@ def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -
     else:
         uses = (VALUE,) * len(_parts(specs[-1]))
     if uses not in origin.known:
-        origin.known[uses] = _rebuilt(origin, steps, specs, uses)
+        origin.known[uses] = _rebuild(origin, steps, specs, uses)
     found = origin.known[uses]
     if found is None or stop is None:
         return found
@@ -178,7 +178,7 @@ def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -
     return Pruned(rest, spec, (VALUE,) * len(_parts(spec)))
 
 
-def _rebuilt(
+def _rebuild(
     origin: _Origin, steps: Sequence[_Step], specs: Sequence[Any], uses: Uses
 ) -> Pruned | None:
     """Returns the dataset of the same steps over fewer fields, or None."""
@@ -206,7 +206,7 @@ def _rebuilt(
             dataset = step.called_on(dataset, _packing(step, unpack, before, kept))
             if dataset.element_spec != _packed_spec(after, kept):
                 return None
-            unpack, is_packed = functools.partial(_unpacked, after, kept), True
+            unpack, is_packed = functools.partial(_unpack, after, kept), True
         elif step.name == "filter":
             dataset = step.called_on(dataset, _packing(step, unpack, before))
         else:
@@ -270,7 +270,7 @@ def _packing(
 
     @tf.autograph.experimental.do_not_convert
     def packing(*packed: Any) -> Any:
-        return _packed(converted(unpack(*packed)), uses)
+        return _pack(converted(unpack(*packed)), uses)
 
     return packing
 
@@ -301,7 +301,7 @@ def _has_all(
     )
 
 
-def _packed(element: Any, uses: Uses) -> Any:
+def _pack(element: Any, uses: Uses) -> Any:
     """Returns the tensors of an element that are used."""
     if all(use == VALUE for use in uses):
         return element
@@ -330,7 +330,7 @@ def specs_of_used(parts: Sequence[ComponentTensor], uses: Sequence[int]) -> list
     ]
 
 
-def _unpacked(spec: Any, uses: Uses, *raw: Any) -> Any:
+def _unpack(spec: Any, uses: Uses, *raw: Any) -> Any:
     if all(use == VALUE for use in uses):
         return raw if type(spec) is tuple else raw[0]
     return unpacked(spec, uses, raw)

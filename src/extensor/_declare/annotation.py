@@ -107,7 +107,7 @@ class AnnotationReader(abc.ABC):
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
             specs = [note for note in args[1:] if isinstance(note, tf.TypeSpec)]
-            return self.annotated(self.converter(args[0]), specs)
+            return self.expect_annotated(self.converter(args[0]), specs)
         if origin is typing.Final:
             return self.converter(args[0])
         if origin is Literal:
@@ -145,7 +145,7 @@ class AnnotationReader(abc.ABC):
         """Returns the converter for a tensor or composite tensor class."""
 
     @abc.abstractmethod
-    def annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
+    def expect_annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
         """Returns a converter that applies `inner` and checks the specs of an `Annotated`."""
 
     @abc.abstractmethod
@@ -156,9 +156,9 @@ class AnnotationReader(abc.ABC):
         if kind in _NUMBERS:
             return functools.partial(_number, kind)
         if kind is tf.DType:
-            return _tried(tf.dtypes.as_dtype, "a tf.DType")
+            return _wrap_errors(tf.dtypes.as_dtype, "a tf.DType")
         if kind is tf.TensorShape:
-            return _tried(tf.TensorShape, "a tf.TensorShape")
+            return _wrap_errors(tf.TensorShape, "a tf.TensorShape")
         return self.instance(kind)
 
     def _container(self, kind: type, args: tuple[Any, ...]) -> Converter:
@@ -197,7 +197,7 @@ class _ValueReader(AnnotationReader):
 
         return convert
 
-    def annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
+    def expect_annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
         dtypes = [spec.dtype for spec in specs if isinstance(spec, tf.TensorSpec)]
 
         def convert(value: Value, path: str) -> Value:
@@ -238,7 +238,7 @@ class _PartReader(AnnotationReader):
 
         return convert
 
-    def annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
+    def expect_annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
         def convert(value: Value, path: str) -> Value:
             part = inner(value, path)
             if isinstance(part, tf.TypeSpec):
@@ -331,15 +331,15 @@ def _number(kind: type, value: Value, path: str) -> Value:
     return value
 
 
-def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
-    def tried(value: Value, path: str) -> Value:
+def _wrap_errors(convert: Callable[[Any], Any], expected: str) -> Converter:
+    def wrap_errors(value: Value, path: str) -> Value:
         try:
             return convert(value)
         except (TypeError, ValueError) as error:
             fix = f"Pass {expected}, or a value that converts to it."
             raise _wrong(path, expected, value, fix) from error
 
-    return tried
+    return wrap_errors
 
 
 def _literal(allowed: tuple[Any, ...]) -> Converter:

@@ -384,10 +384,10 @@ def _immutable(self: Value, name: str, what: str) -> ImmutableError:
 
 def _reduce(self: Value) -> tuple[Callable[..., Value], tuple[Any, ...]]:
     spec = self.__tf_type_spec__()
-    return _unpickled, (spec, spec.to_components(self))
+    return _unpickle, (spec, spec.to_components(self))
 
 
-def _unpickled(spec: DerivedSpec, components: dict[str, Nest]) -> Value:
+def _unpickle(spec: DerivedSpec, components: dict[str, Nest]) -> Value:
     return spec.from_components(components)
 
 

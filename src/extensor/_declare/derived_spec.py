@@ -160,9 +160,9 @@ class DerivedSpec(StackableTypeSpec):
 
     def _take(self, parts: Mapping[str, Part]) -> None:
         # Assignment raises an error once `_parts` is set.
-        self.__dict__.update(self._arranged(parts), _parts=parts, _key=None, _hash=None)
+        self.__dict__.update(self._attributes_of_parts(parts), _parts=parts, _key=None, _hash=None)
 
-    def _arranged(self, parts: Mapping[str, Part]) -> dict[str, Any]:
+    def _attributes_of_parts(self, parts: Mapping[str, Part]) -> dict[str, Any]:
         """Returns attributes computed from the parts: component specs, static data, and so on."""
         leaves = [leaf for name, part in parts.items() for leaf in leaves_of(part, name)]
         # A dict, because tf.nest rebuilds it twice as fast as a tuple.
@@ -306,7 +306,7 @@ class DerivedSpec(StackableTypeSpec):
         return name not in self.ignored or any(leaves_of(self._parts[name]))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _unpickled, (type(self), self._parts)
+        return _unpickle, (type(self), self._parts)
 
     def _cmp_key(self) -> Hashable:
         if self._key is None:
@@ -334,23 +334,23 @@ class DerivedSpec(StackableTypeSpec):
         fields = ", ".join(f"{name}={part!r}" for name, part in self._parts.items())
         return f"{type(self).__qualname__}({fields})"
 
-    def _unboxed(self, boxes: list[tf.Tensor]) -> Value:
+    def _unbox(self, boxes: list[tf.Tensor]) -> Value:
         names = self._boxed_names
         if names is None:
-            return super()._unboxed(boxes)
+            return super()._unbox(boxes)
         # The box of a tensor is the tensor. This fast path runs for each element of a dataset.
         return self.from_components(dict(zip(names, boxes, strict=True)))
 
     def stacked(self, num: int | None) -> Self:
         """Returns the spec of `num` stacked values; static shapes get a dimension too."""
-        return self._changed(
+        return self._change_shapes(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
             lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
     def unstacked(self) -> Self:
         """Returns the spec of one row of a value of this spec: the inverse of `stacked`."""
-        return self._changed(
+        return self._change_shapes(
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
 
@@ -358,9 +358,9 @@ class DerivedSpec(StackableTypeSpec):
         cls = type(self)
         if (cls.stacked, cls.unstacked) != (DerivedSpec.stacked, DerivedSpec.unstacked):
             return self.unstacked().stacked(None)
-        return self._changed(any_length_shape, any_length)
+        return self._change_shapes(any_length_shape, any_length)
 
-    def _changed(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
+    def _change_shapes(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
         return self.from_parts(
             {
                 name: map_shapes(part, change_shape, change_spec)
@@ -368,8 +368,8 @@ class DerivedSpec(StackableTypeSpec):
             }
         )
 
-    def _restacked(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
-        result = self._changed(change_shape, change_spec)
+    def _restack(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
+        result = self._change_shapes(change_shape, change_spec)
         for name, part in result.stacked(None)._parts.items():
             self.read_part(name, part)  # raises if the field's hint does not accept the part
         return result
@@ -438,6 +438,6 @@ def check_names(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> None:
             raise FieldError(at, f"one of the fields {listed}", repr(name), "Check the spelling.")
 
 
-def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> DerivedSpec:
+def _unpickle(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> DerivedSpec:
     # Arrays that pickle or deepcopy restored are writeable: freeze them again.
     return cls.from_parts({name: freeze(part, name, is_spec) for name, part in parts.items()})

@@ -45,7 +45,7 @@ def components_of_fields(
         inner = [each for each in spec.component_specs if each.partition("[")[0] == name]
         if name in given:
             used.add(name)
-            found = dict(_matched(part, given[name], name, cls, checked[name]))
+            found = dict(_match(part, given[name], name, cls, checked[name]))
         else:
             used.update(each for each in inner if each in given)
             found = {each: given[each] for each in inner if each in given}
@@ -65,7 +65,7 @@ def components_of_fields(
     return components
 
 
-def _matched(
+def _match(
     part: Part, value: Nest, name: str, cls: str, is_checked: bool
 ) -> Iterator[tuple[str, Value]]:
     """Yields the components in a field, and raises where its static data differs."""
@@ -79,13 +79,13 @@ def _matched(
         if not isinstance(value, (list, tuple)) or len(value) != len(part):
             raise _other_structure(f"a sequence of {len(part)}", value, f"{cls}.{name}")
         for i, (inner, item) in enumerate(zip(part, value, strict=True)):
-            yield from _matched(inner, item, f"{name}[{i}]", cls, is_checked)
+            yield from _match(inner, item, f"{name}[{i}]", cls, is_checked)
     elif isinstance(part, FrozenDict):
         if not isinstance(value, Mapping) or value.keys() != part.keys():
             keys = ", ".join(map(repr, part))
             raise _other_structure(f"a dict with {keys}", value, f"{cls}.{name}")
         for k, inner in part.items():
-            yield from _matched(inner, value[k], f"{name}[{k!r}]", cls, is_checked)
+            yield from _match(inner, value[k], f"{name}[{k!r}]", cls, is_checked)
 
 
 def _has_tensors(part: Part) -> bool:

@@ -316,13 +316,13 @@ _NAMED = {
 """The expected object at an importable name, by the tag before the name."""
 
 
-def _imported(module: str, name: str) -> Any:
+def _import(module: str, name: str) -> Any:
     return functools.reduce(getattr, name.split("."), importlib.import_module(module))
 
 
 def _decode_named(tag: str, module: str, name: str, *rest: Code) -> Part:
     try:
-        kind = _imported(module, name)
+        kind = _import(module, name)
         if tag == "callable" and callable(kind):
             return kind
         if tag == "enum" and issubclass(kind, enum.Enum):
@@ -350,6 +350,6 @@ def _address_of_callable(value: Callable[..., Any]) -> tuple[str, str] | None:
         return None
     try:
         # `==`, because each access to a bound method creates a new object.
-        return (module, name) if _imported(module, name) == value else None
+        return (module, name) if _import(module, name) == value else None
     except (ImportError, AttributeError):
         return None

@@ -21,7 +21,7 @@ from extensor._declare.derived_spec import DerivedSpec, part_of
 from extensor._declare.static_data import freeze
 from extensor._lookup import full_name
 from extensor._protocol.lossless import is_tensor_like
-from extensor._protocol.spec import deserialized
+from extensor._protocol.spec import from_serialization
 from extensor._protocol.tree import map_leaves
 from extensor._tf import name_for_saving, registered_name
 from extensor._typing import Nest, Value
@@ -89,7 +89,7 @@ class VersionedSpec(DerivedSpec):
             FieldError: If the version is the same but the fields differ (also a KeyError).
             RegistrationError: If the spec was saved by a newer version (also a ValueError).
         """
-        version, fields = _parted(serialization)
+        version, fields = _split_version(serialization)
         if version < cls.__version__:
             return _older(cls, version, fields)
         if version > cls.__version__:
@@ -115,7 +115,7 @@ class OlderSpec(VersionedSpec):
     @classmethod
     def deserialize(cls, serialization: Nest) -> Any:
         """Returns the spec that `serialize` described."""
-        return _older(cls._newest, *_parted(serialization))
+        return _older(cls._newest, *_split_version(serialization))
 
     @classmethod
     def of(cls, value: Value) -> Self:
@@ -167,7 +167,7 @@ class OlderSpec(VersionedSpec):
         return self._upgraded_spec().castable_type(spec)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return deserialized, (self._newest, self.serialize())
+        return from_serialization, (self._newest, self.serialize())
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, version={self.__version__})"
@@ -214,7 +214,7 @@ def newest(value: Value) -> Value:
     return made
 
 
-def _parted(serialization: Nest) -> tuple[int, Nest]:
+def _split_version(serialization: Nest) -> tuple[int, Nest]:
     """Returns the version and the fields of a serialization."""
     if serialization and isinstance(serialization[0], int):
         return serialization[0], serialization[1:]

@@ -138,8 +138,8 @@ def interception(operation: Operation, plain: Function) -> Interception:
 
     def answer_iterables(args: Arguments, kwargs: Keywords) -> Found:
         # A generator can be read only once, so the call continues with lists.
-        args = tuple(map(_listed, args))
-        kwargs = {name: _listed(value) for name, value in kwargs.items()}
+        args = tuple(map(_as_list, args))
+        kwargs = {name: _as_list(value) for name, value in kwargs.items()}
         _, result = answer_nested(args, kwargs)
         return None, plain(*args, **kwargs) if result is NOT_OVERRIDDEN else result
 
@@ -160,7 +160,7 @@ def interception(operation: Operation, plain: Function) -> Interception:
     return Interception(operation.function, find_handler, failed, declined)
 
 
-def _listed(value: Nest) -> Nest:
+def _as_list(value: Nest) -> Nest:
     """Returns an iterable that is neither a sequence nor a tensor as a list; others unchanged."""
     kind = type(value)
     if isinstance(value, (str, list, tuple, tf.Tensor, np.ndarray)) or follows_protocol(kind):

@@ -219,7 +219,7 @@ def _leaving_to(reflected: str, function: Function | None) -> Function:
     return operator
 
 
-def _swapped(function: Function) -> Function:
+def _swap(function: Function) -> Function:
     """Returns a reflected operator, which Python calls if the first operand has no operator."""
 
     def operator(one: Value, other: Value) -> object:
@@ -265,6 +265,6 @@ def answers() -> Iterator[tuple[str, Function]]:
     """
     for name, function in _BINARY.items():
         yield f"__{name}__", _leaving_to(f"__r{name}__", function)
-        yield f"__r{name}__", _swapped(function)
+        yield f"__r{name}__", _swap(function)
     for name, reflected, function in _COMPARISONS:
         yield name, _leaving_to(reflected, function)

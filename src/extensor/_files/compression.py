@@ -32,7 +32,7 @@ def compression_of(start: bytes) -> str | None:
 
 
 @contextlib.contextmanager
-def decompressed(path: str, compression: str | None) -> Generator[None]:
+def decompression_errors(path: str, compression: str | None) -> Generator[None]:
     """Replaces pyarrow's errors about compressed data by errors that name the file.
 
     Raises:

@@ -283,9 +283,9 @@ def files_at(
         raise DTypeError("paths", "a path, or a list of paths", type(paths).__name__, fix)
     given = [path if isinstance(path, File) else file_at(path) for path in paths]
     look_up(given)
-    found = [file for each in given for file in _expanded(each, suffixes)]
+    found = [file for each in given for file in _expand(each, suffixes)]
     if not found:
-        expected = f"at least one file{_listed(suffixes)}"
+        expected = f"at least one file{_as_list(suffixes)}"
         fix = "Check the folder or the pattern."
         raise StructureError(
             ", ".join(file.path for file in given) or "paths", expected, "none", fix
@@ -301,13 +301,13 @@ def look_up(files: Sequence[File]) -> None:
             list(pool.map(lambda file: file.system.get_file_info(file.inner), stored))
 
 
-def _listed(suffixes: tuple[str, ...]) -> str:
+def _as_list(suffixes: tuple[str, ...]) -> str:
     """Returns suffixes in parentheses, without those of compressed files."""
     plain = [s for s in suffixes if not any(s.startswith(f"{other}.") for other in suffixes)]
     return f" ({', '.join(plain)})" if plain else ""
 
 
-def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:
+def _expand(file: File, suffixes: tuple[str, ...]) -> list[File]:
     info = file.system.get_file_info(file.inner)
     if info.type == pafs.FileType.File:
         return [file]

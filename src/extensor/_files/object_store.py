@@ -237,7 +237,7 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
                 count += len(chunk)
         known = self._known.setdefault(path, found.meta)
         if known["e_tag"] != found.meta["e_tag"]:  # some servers do not know If-Match
-            raise _replaced(url)
+            raise _replaced_error(url)
         if count != end - start:
             received = f"{count} bytes of {end - start}"
             raise StoreError(url, "the bytes that were asked for", received, "Read the file again.")
@@ -478,7 +478,7 @@ class Upload:
         while (each := self._rest.get()) is not None:
             yield each
         if self._is_aborted:
-            raise self._unfinished()
+            raise self._unfinished_error()
 
     def _give(self, data: bytes | None) -> None:
         assert self._sent is not None
@@ -488,9 +488,9 @@ class Upload:
             if self._sent.done():  # it failed
                 with store_errors(self._url):
                     self._sent.result()
-                raise self._unfinished()
+                raise self._unfinished_error()
 
-    def _unfinished(self) -> StoreError:
+    def _unfinished_error(self) -> StoreError:
         return StoreError(self._url, "a whole object", "a part of it", "Write it again.")
 
 
@@ -522,7 +522,7 @@ def store_errors(url: str) -> Generator[None]:
         fix = "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
     except exceptions.PreconditionError as error:
-        raise _replaced(url) from error
+        raise _replaced_error(url) from error
     except (exceptions.BaseError, OSError) as error:
         if "NoSuchBucket" in str(error):
             raise _missing(url) from error
@@ -530,7 +530,7 @@ def store_errors(url: str) -> Generator[None]:
         raise StoreError(url, "an answer of the store", _reason(error), fix) from error
 
 
-def _replaced(url: str) -> FormatError:
+def _replaced_error(url: str) -> FormatError:
     expected = "the file to stay unchanged since it was opened first"
     fix = "Open the files, or make the dataset, again."
     return FormatError(url, expected, "a file that was replaced or written to", fix)

@@ -91,10 +91,10 @@ def read_arrow(
     if not parts:
         fix = "Without a batch, there is no schema."
         raise StructureError("read_arrow", "at least one batch of records", "0 batches", fix)
-    return wanted.records(_joined(parts))
+    return wanted.records(_join(parts))
 
 
-def _joined(parts: list[tuple[str, pa.Table]]) -> pa.Table:
+def _join(parts: list[tuple[str, pa.Table]]) -> pa.Table:
     first, whole = parts[0]
     for name, table in parts[1:]:
         if table.schema.names != whole.schema.names or table.schema.types != whole.schema.types:

@@ -131,7 +131,7 @@ def write_realtime_database(
         _expect_json(field.type, Path(field.name))
     values: list[dict[str, Any]] = rows.to_pylist()
     keys = [_key(values, i, key_field) for i in range(len(values))]
-    children = [_stored(value, f"record {i}") for i, value in enumerate(values)]
+    children = [_to_storage(value, f"record {i}") for i, value in enumerate(values)]
     for i, child in enumerate(children):
         if child is None:
             raise _not_stored(f"record {i}", "a record without values")
@@ -219,13 +219,13 @@ def _key(rows: list[dict[str, Any]], index: int, key_field: str | None) -> str:
     raise DTypeError(f"{key_field}, record {index}", f"a string {_KEYS}", repr(key)[:60], fix)
 
 
-def _stored(value: Any, place: str) -> Any:
+def _to_storage(value: Any, place: str) -> Any:
     """Returns a value as the database stores it: None for what it does not store."""
     if isinstance(value, dict):
-        fields = {name: _stored(each, f"{name}, {place}") for name, each in value.items()}
+        fields = {name: _to_storage(each, f"{name}, {place}") for name, each in value.items()}
         return {name: each for name, each in fields.items() if each is not None} or None
     if isinstance(value, list):
-        items = [_stored(item, place) for item in value]
+        items = [_to_storage(item, place) for item in value]
         if None in items:
             raise _not_stored(place, "a list with a null or empty item")
         return items or None

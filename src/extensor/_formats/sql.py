@@ -124,7 +124,7 @@ def read_database(
             expected = "a number of records, at least 1"
             fix = "Leave it out for one StructuredTensor."
             raise StructureError("batch_size", expected, repr(batch_size), fix)
-        return _sized(batches, batch_size, wanted)
+        return _resize(batches, batch_size, wanted)
     found = next(batches)
     return wanted.records(pa.Table.from_batches(batches, found))
 
@@ -175,7 +175,7 @@ def write_database(
         raise StructureError("table", "the name of a table, or schema.table", repr(table), fix)
     with (
         progress_bar("write_database", progress, num_records_of(records)) as advance,
-        _connected(connection) as opened,
+        _connection(connection) as opened,
         _named(f"table {Path(*names)}"),
     ):
         raised: list[ExtensorError] = []  # errors of ours, of which Arrow makes a text
@@ -205,7 +205,7 @@ def result_of(
     Raises:
         DatabaseError, UnsupportedTypeError, DTypeError, StructureError: As `read_database`.
     """
-    with _connected(connection) as opened, _reads_alone(opened), _named("query"):
+    with _connection(connection) as opened, _reads_alone(opened), _named("query"):
         read = _read_duckdb if _is_duckdb(opened) else _read_adbc
         yield from read(query, opened, params)
 
@@ -289,7 +289,7 @@ def _with_dimensions(query: str, arrays: list[str]) -> str:
     """
     query = query.rstrip().removesuffix(";")
     counts = [
-        f"array_ndims(extensor_q.{_quoted(name)}) as {_DIMENSIONS}{i}"
+        f"array_ndims(extensor_q.{_quote(name)}) as {_DIMENSIONS}{i}"
         for i, name in enumerate(arrays)
     ]
     return f"select extensor_q.*, {', '.join(counts)} from (\n{query}\n) as extensor_q"
@@ -306,7 +306,7 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
     raise UnsupportedTypeError(Path(name), expected, received, fix)
 
 
-def _sized(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
+def _resize(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
     schema = next(batches)
     is_empty = True
     for table in tables_of_size(batches, size):
@@ -336,7 +336,7 @@ def _write_duckdb(
     connection: duckdb.DuckDBPyConnection,
     if_exists: str,
 ) -> None:
-    table = ".".join(map(_quoted, names))
+    table = ".".join(map(_quote, names))
     # One statement, which is a transaction of its own unless one is open.
     start = {
         "fail": f"create table {table} as",
@@ -359,7 +359,7 @@ def _write_adbc(
     if_exists: str,
 ) -> None:
     modes: dict[str, Any] = {"fail": "create", "replace": "replace", "append": "create_append"}
-    reader = reader.cast(pa.schema([_ingested(field) for field in reader.schema]))
+    reader = reader.cast(pa.schema([_portable_field(field) for field in reader.schema]))
     try:
         with connection.cursor() as cursor:
             schema_name = names[0] if len(names) == 2 else None
@@ -371,10 +371,10 @@ def _write_adbc(
         raise
 
 
-def _ingested(field: pa.Field) -> pa.Field:
+def _portable_field(field: pa.Field) -> pa.Field:
     """Returns a field of a type that more drivers support: lists of 32-bit offsets."""
     if pa.types.is_large_list(field.type):
-        return field.with_type(pa.list_(_ingested(field.type.value_field)))
+        return field.with_type(pa.list_(_portable_field(field.type.value_field)))
     return field
 
 
@@ -386,7 +386,7 @@ def _is_duckdb(connection: object) -> bool:
 
 
 @contextlib.contextmanager
-def _connected(connection: Any) -> Generator[Any]:
+def _connection(connection: Any) -> Generator[Any]:
     """Yields a connection; one that was made of a URI is closed at the end."""
     if not isinstance(connection, str):
         if not _is_duckdb(connection) and not hasattr(connection, "adbc_get_info"):
@@ -436,5 +436,5 @@ def _no_rows() -> StructureError:
     return StructureError("query", "a query that returns rows", "a statement without a result", fix)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

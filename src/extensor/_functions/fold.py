@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._functions.nested import nested_specs
-from extensor._functions.sequence import Elements, accumulated, box_all
+from extensor._functions.sequence import Elements, box_all, cast_accumulator
 from extensor._typing import Nest
 
 
@@ -104,7 +104,7 @@ def _fold(
         # The accumulated value is a loop variable. It may be an extension value, and its shape may
         # change in each step.
         return fold(
-            lambda value, boxes: accumulated(specs, fn(value, sequence.element(boxes)), True),
+            lambda value, boxes: cast_accumulator(specs, fn(value, sequence.element(boxes)), True),
             sequence.boxes,
             initializer,
             **options,
@@ -112,6 +112,6 @@ def _fold(
 
     def step(boxed: tuple[tf.Tensor, ...], boxes: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
         result = fn(sequence.element(boxed), sequence.element(boxes))
-        return box_all(sequence.element_spec, accumulated(sequence.element_spec, result))
+        return box_all(sequence.element_spec, cast_accumulator(sequence.element_spec, result))
 
     return sequence.element(fold(step, sequence.boxes, **options))

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._functions.nested import nested_specs
-from extensor._functions.sequence import Elements, accumulated, box_all, unbox_all
+from extensor._functions.sequence import Elements, box_all, cast_accumulator, unbox_all
 from extensor._typing import Nest
 
 
@@ -57,11 +57,11 @@ def scan(
     sequence = Elements(elems)
     first = sequence.element_spec
     if initializer is not None:
-        first = _relaxed(nested_specs(initializer), first)
+        first = _relax(nested_specs(initializer), first)
 
     def step(boxed: tuple[tf.Tensor, ...], boxes: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
         result = fn(unbox_all(first, boxed), sequence.element(boxes))
-        return box_all(first, accumulated(first, result))
+        return box_all(first, cast_accumulator(first, result))
 
     boxes = tf.scan(
         step,
@@ -78,7 +78,7 @@ def scan(
     )
 
 
-def _relaxed(specs: Nest, others: Nest) -> Nest:
+def _relax(specs: Nest, others: Nest) -> Nest:
     """Returns specs that are compatible with the values of both nests, if their types are equal."""
     flat, other = tf.nest.flatten(specs), tf.nest.flatten(others)
     if len(flat) != len(other):

@@ -55,7 +55,7 @@ def unbox_all(specs: Nest, boxes: Sequence[tf.Tensor]) -> Nest:
     )
 
 
-def accumulated(specs: Nest, result: Nest, any_shape: bool = False) -> Nest:
+def cast_accumulator(specs: Nest, result: Nest, any_shape: bool = False) -> Nest:
     """Returns the result of a loop step, cast to the type of the accumulated value.
 
     Args:
@@ -65,7 +65,7 @@ def accumulated(specs: Nest, result: Nest, any_shape: bool = False) -> Nest:
     """
     tf.nest.assert_same_structure(specs, result)
 
-    def accumulated(spec: tf.TypeSpec, value: Value) -> Value:
+    def cast_accumulator(spec: tf.TypeSpec, value: Value) -> Value:
         if isinstance(spec, tf.TensorSpec) and not isinstance(value, CompositeTensor):
             return value  # TensorFlow converts it
         value = tensor_or_value(value)
@@ -86,4 +86,4 @@ def accumulated(specs: Nest, result: Nest, any_shape: bool = False) -> Nest:
         )
         raise StructureError(type(value).__name__, f"an accumulated value of {spec}", str(own), fix)
 
-    return tf.nest.map_structure(accumulated, specs, result)
+    return tf.nest.map_structure(cast_accumulator, specs, result)

@@ -158,10 +158,10 @@ def _advising(
                 raise
             raise better from error
 
-    return _disguised(function, plain)
+    return _disguise(function, plain)
 
 
-def _disguised(function: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+def _disguise(function: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function with the name of Keras's function, for tracebacks, and without a file.
 
     AutoGraph calls a function of the file "<string>" as it is. It would look for the source of any
@@ -179,11 +179,11 @@ _LAYERS = ("Discretization", "IntegerLookup", "Normalization", "StringLookup", "
 def with_masked(plain: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Nest:
         name = args[0].name
-        args = tuple(_unmasked(arg, name) for arg in args)
-        kwargs = {key: _unmasked(arg, name) for key, arg in kwargs.items()}
+        args = tuple(_unmask(arg, name) for arg in args)
+        kwargs = {key: _unmask(arg, name) for key, arg in kwargs.items()}
         return plain(*args, **kwargs)
 
-    return _advising(_disguised(function, plain), _advice_of_preprocessing)
+    return _advising(_disguise(function, plain), _advice_of_preprocessing)
 
 
 for _target in ("StringLookup.call", *(f"{name}.adapt" for name in _LAYERS)):
@@ -202,7 +202,7 @@ def _advice_of_preprocessing(args: tuple[Any, ...], kwargs: dict[str, Any]) -> E
     return None if given is None else refusal_of_layer(layer, given)
 
 
-def _unmasked(value: Nest, name: str) -> Nest:
+def _unmask(value: Nest, name: str) -> Nest:
     if isinstance(value, Extension):  # else `is_masked` would import the type
         masked: Any = value
         if is_masked(masked) and not is_symbolic(masked.values):

@@ -114,7 +114,7 @@ def _compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:
     # Strings that the step returns unchanged are not compiled either.
     passed = [given.get(_source(out)) if out.dtype in _NOT_COMPILED else None for out in outputs]
     computed = [out for out, value in zip(outputs, passed, strict=True) if value is None]
-    needed = _needed(computed, traced)
+    needed = _operations_of(computed, traced)
     read = [ref for ref in inputs if ref.deref().op in needed]
     names = [
         name for name, leaf in zip(names_of_batch(data), leaves, strict=True) if tf.is_tensor(leaf)
@@ -128,7 +128,7 @@ def _compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:
     model.compiled_ragged = tuple(dict.fromkeys(name.split(".row_splits")[0] for name in splits))
 
     def on_read() -> list[tf.Tensor]:
-        return _copied(traced.graph, needed, {ref: given[ref] for ref in read}, computed)
+        return _copy(traced.graph, needed, {ref: given[ref] for ref in read}, computed)
 
     results = iter(tf.function(on_read, autograph=False, jit_compile=True)())
     flat = [next(results) if value is None else value for value in passed]
@@ -168,7 +168,7 @@ def _source(tensor: tf.Tensor) -> Hashable:
     return tensor.ref()
 
 
-def _needed(outputs: list[Any], traced: tf.types.experimental.ConcreteFunction) -> set[Any]:
+def _operations_of(outputs: list[Any], traced: tf.types.experimental.ConcreteFunction) -> set[Any]:
     """Returns the operations that compute the outputs of a function, or have effects."""
     arguments = {tensor.op for tensor in traced.inputs}
     needed: set[Any] = set()
@@ -183,7 +183,7 @@ def _needed(outputs: list[Any], traced: tf.types.experimental.ConcreteFunction) 
     return needed
 
 
-def _copied(
+def _copy(
     graph: tf.Graph, needed: set[Any], given: dict[Any, Any], outputs: list[Any]
 ) -> list[Any]:
     """Returns outputs of a graph, computed by a copy of its operations in the current graph.

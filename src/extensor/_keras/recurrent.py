@@ -132,7 +132,7 @@ class RNN(LayerWithConfig):
             fix = "Give the number of steps in the spec of the input, or leave unroll out."
             raise UnsupportedTypeError(self.name, expected, received, fix)
         # Steps before rows.
-        boxes = [_swapped(part) for part in boxes]
+        boxes = [_swap(part) for part in boxes]
 
         def step(at: tf.Tensor, states: list[Any], before: Nest = None) -> tuple[Any, list[Any]]:
             at = count - 1 - at if self.go_backwards else at
@@ -185,7 +185,7 @@ class RNN(LayerWithConfig):
         """Returns an output of all steps from its stacked boxes."""
         sizes = tf.TensorShape([None, None]) if shape is None else shape[:2]
         row = stacked_spec(unstacked_spec(spec, self.name), sizes[1], self.name)
-        return unbox(stacked_spec(row, sizes[0], self.name), [_swapped(part) for part in parts])
+        return unbox(stacked_spec(row, sizes[0], self.name), [_swap(part) for part in parts])
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -275,7 +275,7 @@ def _with_shape(tensor: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
     return tensor
 
 
-def _swapped(part: tf.Tensor) -> tf.Tensor:
+def _swap(part: tf.Tensor) -> tf.Tensor:
     """Returns a tensor with its first two dimensions exchanged, boxes of values too."""
     first, second = tf.unstack(tf.shape(part)[:2])
     at = tf.transpose(tf.reshape(tf.range(first * second), [first, second]))

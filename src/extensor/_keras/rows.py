@@ -103,7 +103,7 @@ class Rows:
         if steps == 1 and not shuffle and self._values is not None:
             dataset = self._one_batch(self._values)
         elif shuffle and steps > 0:
-            dataset = self._shuffled(batch_size, shuffle).map(
+            dataset = self._shuffle(batch_size, shuffle).map(
                 self._taken, num_parallel_calls=tf.data.AUTOTUNE
             )
         else:
@@ -121,12 +121,12 @@ class Rows:
 
     def _one_batch(self, values: list[Any]) -> tf.data.Dataset:
         """Returns a dataset of one batch of all rows, for which no function is traced."""
-        dataset = tf.data.Dataset.from_tensors(self._packed(values))
+        dataset = tf.data.Dataset.from_tensors(self._pack(values))
         # The same types as of batches that are cut, so that no step is traced again.
         variant = tf.data.experimental.to_variant(dataset)
-        return tf.data.experimental.from_variant(variant, self._packed(self._specs))
+        return tf.data.experimental.from_variant(variant, self._pack(self._specs))
 
-    def _shuffled(self, batch_size: int, shuffle: bool | str) -> tf.data.Dataset:
+    def _shuffle(self, batch_size: int, shuffle: bool | str) -> tf.data.Dataset:
         """Returns a dataset of the numbers of the rows of each batch."""
         count = self.count or 0
         steps = math.ceil(count / batch_size)
@@ -156,27 +156,27 @@ class Rows:
         """Returns the values of the rows with the given numbers."""
         # The raw operations, because a function of Python per component takes most of the time.
         axis = tf.constant(0)
-        return self._unboxed(
+        return self._unbox(
             lambda tensor: tf.raw_ops.GatherV2(params=tensor, indices=rows, axis=axis)
         )
 
     def _cut(self, start: tf.Tensor, end: tf.Tensor) -> Nest:
         """Returns the values of the rows from a start to an end."""
         start, end, one = start[tf.newaxis], end[tf.newaxis], tf.ones([1], tf.int64)
-        return self._unboxed(
+        return self._unbox(
             lambda tensor: tf.raw_ops.StridedSlice(input=tensor, begin=start, end=end, strides=one)
         )
 
-    def _unboxed(self, change: Callable[[Any], Any]) -> Nest:
+    def _unbox(self, change: Callable[[Any], Any]) -> Nest:
         """Returns values from changed boxes."""
-        return self._packed(
+        return self._pack(
             [
                 unbox(spec, [change(tensor) for tensor in boxes])
                 for spec, boxes in zip(self._specs, self._boxes, strict=True)
             ]
         )
 
-    def _packed(self, leaves: list[Any]) -> Nest:
+    def _pack(self, leaves: list[Any]) -> Nest:
         return tf.nest.pack_sequence_as(self._structure, leaves)
 
 

@@ -53,7 +53,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         cls = type(type_spec_value)
         saved_as = getattr(type_spec_value, "_extensor_saved_as", None)
         if saved_as is not None:  # a stand-in for a type that is not imported
-            return self._reencoded(type_spec_value, saved_as, encode_fn)
+            return self._encode_again(type_spec_value, saved_as, encode_fn)
         if registered_name(cls) is None:
             name = cls.__qualname__.rpartition("<locals>.")[2]
             expected = "a spec with a registered name, under which it is saved"
@@ -71,7 +71,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         _add_fields(encoded.type_spec_value, type_spec_value, cls.__module__, encode_fn)
         return encoded
 
-    def _reencoded(
+    def _encode_again(
         self, spec: tf.TypeSpec, saved_as: tuple[str, str, Nest], encode_fn: _Encode
     ) -> _Proto:
         name, module, state = saved_as
@@ -91,7 +91,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
     def do_decode(self, value: _Proto, decode_fn: Callable[[_Proto], Nest]) -> tf.TypeSpec:
         name = value.type_spec_value.type_spec_class_name
         try:
-            return self._decoded(value.type_spec_value, name, decode_fn)
+            return self._decode(value.type_spec_value, name, decode_fn)
         except ExtensorError:
             raise
         except Exception as error:  # a damaged file can raise any error
@@ -100,9 +100,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             fix = "The file is damaged, or the class has changed: save the model again."
             raise FormatError(at, expected, f"{type(error).__name__}: {error}", fix) from error
 
-    def _decoded(
-        self, proto: _Proto, name: str, decode_fn: Callable[[_Proto], Nest]
-    ) -> tf.TypeSpec:
+    def _decode(self, proto: _Proto, name: str, decode_fn: Callable[[_Proto], Nest]) -> tf.TypeSpec:
         if proto.type_spec_class != _REGISTERED:
             at = name.removeprefix(DOTLESS)
             fix = "The file is damaged: save the model again."
@@ -142,11 +140,11 @@ def _class_of(name: str, module: str) -> type | None:
     packages = name.split(".")[:-1]
     for end in range(len(packages), 0, -1):
         if cls is None:
-            cls = _imported(".".join(packages[:end]), name)
-    return _imported(module, name) if cls is None else cls
+            cls = _import(".".join(packages[:end]), name)
+    return _import(module, name) if cls is None else cls
 
 
-def _imported(module: str, name: str) -> type | None:
+def _import(module: str, name: str) -> type | None:
     if module.partition(".")[0] == "extensor":
         with contextlib.suppress(ImportError):
             importlib.import_module(module)

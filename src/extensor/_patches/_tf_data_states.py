@@ -27,7 +27,7 @@ class _LegacySpec:
         self.spec = spec
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _LegacySpec) and self._merged(other) is not None
+        return isinstance(other, _LegacySpec) and self._merge(other) is not None
 
     def __hash__(self) -> int:
         return hash(type(self.spec))
@@ -35,14 +35,14 @@ class _LegacySpec:
     def __repr__(self) -> str:
         return repr(self.spec)
 
-    def _merged(self, other: _LegacySpec) -> tf.TypeSpec | None:
+    def _merge(self, other: _LegacySpec) -> tf.TypeSpec | None:
         return self.spec.most_specific_common_supertype([other.spec])
 
     def as_list(self) -> list[tf.TypeSpec]:
         return [self.spec]
 
     def most_specific_compatible_shape(self, other: _LegacySpec) -> _LegacySpec:
-        return _LegacySpec(self._merged(other))
+        return _LegacySpec(self._merge(other))
 
 
 _LEGACY = "Dataset.scan and reduce decompose the spec of a state into dtype, shape and class, but "

@@ -174,7 +174,7 @@ def _template(
         "    _beneath = '_beneath'",
         "    raise error.with_traceback(_beneath(error))",
         *_named("_find_handler", "_not_overridden"),
-        *(_handled(given) if handlers else [f"answer = _find_handler({given})"]),
+        *(_handler_call(given) if handlers else [f"answer = _find_handler({given})"]),
         "if answer is not _not_overridden:",
         "  return answer",
         "try:",
@@ -224,7 +224,7 @@ def _known(name: str, sequence: bool = False) -> str:
     return f"(_type({name}) in _types{f' or _check_items({name})' * sequence})"
 
 
-def _handled(given: str) -> list[str]:
+def _handler_call(given: str) -> list[str]:
     """Returns the lines that call a handler."""
     return [
         f"handler, answer = _find_handler({given})",

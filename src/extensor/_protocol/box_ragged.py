@@ -96,15 +96,15 @@ def unbox_ragged(
     is_sparse = isinstance(spec, tf.SparseTensorSpec)
     # First the check without `tensor.shape`, whose first access is slow for an eager tensor.
     if spec.shape.rank is None or (not is_sparse and spec.shape.rank == spec.ragged_rank + 1):
-        return _decoded(spec, boxes)
+        return _decode(spec, boxes)
     leading_rank = None if tensor.shape.rank is None else tensor.shape.rank - is_sparse
     if not leading_rank or tensor.shape.num_elements():
-        return _decoded(spec, boxes)
+        return _decode(spec, boxes)
     sizes = tf.unstack(tf.shape(tensor, tf.int64), tensor.shape.rank)[:leading_rank]
     return tf.cond(
         tf.equal(tf.size(tensor), 0),
         lambda: _empty_sparse(spec, sizes) if is_sparse else _empty_ragged(spec, sizes),
-        lambda: _decoded(spec, boxes),
+        lambda: _decode(spec, boxes),
     )
 
 
@@ -154,7 +154,7 @@ def ragged_of_parts(spec: tf.TypeSpec, parts: Value) -> Value:
     return _tf.from_components(spec, [parts, *splits])
 
 
-def _decoded(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
+def _decode(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
     if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
         return _tf.unboxed(spec, boxes)
     values, splits = _parts(spec, boxes)

@@ -19,7 +19,7 @@ from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.row_splits import expect_splits_fit
-from extensor._protocol.run_time_check import asserted
+from extensor._protocol.run_time_check import assert_op
 from extensor._protocol.tree import supertype, with_items
 from extensor._tf import (
     CAST_CONTEXT,
@@ -253,7 +253,7 @@ def _tensor(spec: tf.TensorSpec, value: Value, path: str) -> tf.Tensor:
         try:
             value = tf.convert_to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as error:
-            raise _unconverted(spec, value, path, error) from error
+            raise _conversion_error(spec, value, path, error) from error
         rank = value.shape.rank
         if spec.shape.rank is not None and rank < spec.shape.rank and 0 in value.shape:
             # An empty list lacks the inner sizes: take them from the spec.
@@ -323,7 +323,7 @@ def _ragged_of_lists(spec: tf.RaggedTensorSpec, value: Sequence[Any], path: str)
             row_splits_dtype=spec.row_splits_dtype,
         )
     except (TypeError, ValueError) as error:
-        raise _unconverted(spec, value, path, error) from error
+        raise _conversion_error(spec, value, path, error) from error
     if ragged.flat_values.shape[0] == 0 and ragged.flat_values.shape.rank <= inner.rank:
         # Empty lists lack the inner sizes: take them from the spec.
         flat = tf.zeros([0, *(size or 0 for size in inner)], spec.dtype)
@@ -399,13 +399,13 @@ def required(holds: tf.Tensor | bool, error: StructureError) -> list[tf.Operatio
     []
     """
     if not hasattr(holds, "numpy"):
-        return asserted(holds, error)
+        return assert_op(holds, error)
     if not holds:
         raise error
     return []
 
 
-def _unconverted(spec: tf.TypeSpec, value: object, path: str, error: Exception) -> DTypeError:
+def _conversion_error(spec: tf.TypeSpec, value: object, path: str, error: Exception) -> DTypeError:
     """Returns the error for a value that TensorFlow cannot convert."""
     fix = error.fix if isinstance(error, DTypeError) else None
     return DTypeError(

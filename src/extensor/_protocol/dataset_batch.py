@@ -97,7 +97,7 @@ def padded_batch(
         values = [
             component
             for spec, value in zip(specs, data_nest.flatten(element), strict=True)
-            for component in _decomposed(spec, value)
+            for component in _decompose(spec, value)
         ]
         pairs = zip(flat, values, strict=True)
         return tuple(b for part, value in pairs for b in box(part.row, part.checked(value)))
@@ -105,7 +105,7 @@ def padded_batch(
     def padded(batch: Nest) -> Nest:
         rest = iter([part.padded(value) for part, value in zip(flat, batch, strict=True)])
         values = [
-            _composed(_stacked(spec, each), rest) for spec, each in zip(specs, parts, strict=True)
+            _compose(_stack(spec, each), rest) for spec, each in zip(specs, parts, strict=True)
         ]
         return data_nest.pack_sequence_as(element_spec, values)
 
@@ -186,7 +186,7 @@ def _is_equal(size: _Size, other: _Size) -> bool:
     return not isinstance(other, tf.Tensor) and size == other
 
 
-def _decomposed(spec: Any, value: Value) -> list[Value]:
+def _decompose(spec: Any, value: Value) -> list[Value]:
     """Returns the leaf components of a value; nested extension values are decomposed too."""
     if not stacks_by_components(spec):
         return [value]
@@ -195,18 +195,18 @@ def _decomposed(spec: Any, value: Value) -> list[Value]:
         tf.nest.flatten(spec.to_components(value)),
         strict=True,
     )
-    return [part for inner, component in pairs for part in _decomposed(inner, component)]
+    return [part for inner, component in pairs for part in _decompose(inner, component)]
 
 
-def _composed(spec: Any, parts: Iterator[Value]) -> Value:
-    """Returns the value whose leaf components an iterator yields: the inverse of `_decomposed`."""
+def _compose(spec: Any, parts: Iterator[Value]) -> Value:
+    """Returns the value whose leaf components an iterator yields: the inverse of `_decompose`."""
     if not stacks_by_components(spec):
         return next(parts)
-    components = [_composed(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
+    components = [_compose(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
     return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, components))
 
 
-def _stacked(spec: Any, parts: list[_Part]) -> tf.TypeSpec:
+def _stack(spec: Any, parts: list[_Part]) -> tf.TypeSpec:
     """Returns the spec of a stack of values after padding."""
     if not stacks_by_components(spec):
         return spec

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from extensor._protocol.run_time_check import LATER, asserted, passed
+from extensor._protocol.run_time_check import LATER, assert_op, passed
 from extensor.errors import StructureError
 
 MAX_INT32 = 2**31 - 1
@@ -104,13 +104,13 @@ def check_row_splits(
 
 def _check_in_graph(splits: tf.Tensor, count: int | tf.Tensor | None, path: str) -> tf.Operation:
     def find_wrong() -> tf.Tensor:
-        with tf.control_dependencies(asserted(tf.size(splits) > 0, _empty(path))):
+        with tf.control_dependencies(assert_op(tf.size(splits) > 0, _empty(path))):
             some = tf.identity(splits)
         checks: list[tf.Operation] = []
         for expected, holds, received, number in RULES:
             wrong = _invalid(path, expected.format(count=LATER), received.format(LATER))
             numbers = [count] * ("{count}" in expected) + [number(some)]
-            checks += asserted(tf.reduce_all(holds(some, count)), wrong, numbers)
+            checks += assert_op(tf.reduce_all(holds(some, count)), wrong, numbers)
         return passed(checks)
 
     valid = [tf.reduce_all(rule.holds(splits, count)) for rule in RULES]

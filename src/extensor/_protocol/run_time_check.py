@@ -13,7 +13,7 @@ LATER = "\0"
 """Stands in the text of an error for a number that is a tensor of a graph."""
 
 
-def asserted(
+def assert_op(
     holds: tf.Tensor,
     error: ExtensorError,
     numbers: Sequence[TensorLike] | Callable[[], Sequence[TensorLike]] = (),
@@ -45,7 +45,7 @@ def asserted(
     True
     """
     if callable(numbers):
-        return [tf.cond(holds, passed, lambda: passed(asserted(holds, error, numbers())))]
+        return [tf.cond(holds, passed, lambda: passed(assert_op(holds, error, numbers())))]
     texts = str(error).split(LATER)
     data: list[tf.Tensor | str] = [texts[0]]
     for text, number in zip(texts[1:], numbers, strict=True):

@@ -312,7 +312,7 @@ class TypeSpec(tf.TypeSpec):
         return found
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return deserialized, (type(self), self.serialize())
+        return from_serialization, (type(self), self.serialize())
 
     # Methods that TensorFlow calls. A subclass does not override anything below.
 
@@ -437,7 +437,7 @@ class UnstackableTypeSpec(TypeSpec):
         return super()._from_compatible_tensor_list(tensor_list)
 
 
-def deserialized(cls: type[TypeSpec], serialization: Nest) -> TypeSpec:
+def from_serialization(cls: type[TypeSpec], serialization: Nest) -> TypeSpec:
     """Returns the spec for a class and a serialization. Used by pickle."""
     return cls.deserialize(serialization)
 

@@ -147,9 +147,9 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         """
         boxes = list(as_list(boxed_tensor))
         expect_boxes(self, boxes)
-        return self._unboxed(boxes)
+        return self._unbox(boxes)
 
-    def _unboxed(self, boxes: list[tf.Tensor]) -> Value:
+    def _unbox(self, boxes: list[tf.Tensor]) -> Value:
         """Returns the value that boxes hold, without checks."""
         rest = iter(boxes)
         components = [
@@ -185,7 +185,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def stacked(self, num: int | None) -> StackableTypeSpec:
         """Returns the spec of `num` stacked values of this spec (None: an unknown number)."""
-        return self._restacked(
+        return self._restack(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
             lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
@@ -196,7 +196,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         Raises:
             StructureError: If a component has no dimension to unstack (also a ValueError).
         """
-        return self._restacked(
+        return self._restack(
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
 
@@ -209,9 +209,9 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         cls = type(self)
         if (cls.stacked, cls.unstacked) != (StackableTypeSpec.stacked, StackableTypeSpec.unstacked):
             return self.unstacked().stacked(None)
-        return self._restacked(any_length_shape, any_length)
+        return self._restack(any_length_shape, any_length)
 
-    def _restacked(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> StackableTypeSpec:
+    def _restack(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> StackableTypeSpec:
         """Maps the shapes in the serialization, and checks the result against the components."""
         # A part of the serialization is often a component spec too.
         done: dict[int, tuple[tf.TypeSpec, tf.TypeSpec]] = {}
@@ -259,7 +259,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         if expected == specs:
             return self
         try:
-            row = self._restacked(lambda shape: shape, lambda s: ragged_row(s, row_splits_dtype))
+            row = self._restack(lambda shape: shape, lambda s: ragged_row(s, row_splits_dtype))
             received = tf.nest.flatten(row.component_specs)
         except ExtensorError as error:
             raise _not_ragged(self) from error
@@ -283,7 +283,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> Value:
         if type(self).from_boxed_tensor is StackableTypeSpec.from_boxed_tensor:
-            return self._unboxed(tensor_list)  # boxes from TensorFlow need no checks
+            return self._unbox(tensor_list)  # boxes from TensorFlow need no checks
         boxed_alone = not isinstance(self.boxed_tensor_spec(), (list, tuple))
         return self.from_boxed_tensor(tensor_list[0] if boxed_alone else tensor_list)
 

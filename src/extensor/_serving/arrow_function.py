@@ -203,7 +203,7 @@ class ArrowFunction:
         return run, schema
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, self._arguments
+        return _restore, self._arguments
 
 
 _known: weakref.WeakValueDictionary[str, ArrowFunction] = weakref.WeakValueDictionary()
@@ -212,7 +212,7 @@ _known: weakref.WeakValueDictionary[str, ArrowFunction] = weakref.WeakValueDicti
 _recent: deque[ArrowFunction] = deque(maxlen=8)
 
 
-def _restored(token: str, *arguments: Any) -> ArrowFunction:
+def _restore(token: str, *arguments: Any) -> ArrowFunction:
     """Returns the function of a token, if this process has it, and else makes it."""
     function = _known.get(token) or ArrowFunction(token, *arguments)
     if function not in _recent:

@@ -115,7 +115,7 @@ def flat_signature(
     """
     call = _call(fn, args, kwargs)
     given = {name: tf.nest.map_structure(_spec, x) for name, x in call.arguments.items()}
-    concrete = _traced(fn, call, given)
+    concrete = _trace(fn, call, given)
     sent = {name: nest for name, nest in given.items() if _has_spec(nest)}
     outputs = Layout(tf.nest.map_structure(_spec, concrete.structured_outputs), ragged)
     if not outputs.components:
@@ -259,7 +259,7 @@ def _signature(fn: Any) -> inspect.Signature:
     return signature
 
 
-def _traced(
+def _trace(
     fn: Callable[..., Any], call: _Call, given: Mapping[str, Any]
 ) -> tf.types.experimental.ConcreteFunction:
     """Returns the concrete function of `fn` for the given specs."""

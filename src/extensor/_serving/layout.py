@@ -203,7 +203,7 @@ class Layout:
             raise _wrong_names(
                 min(unknown), "the name of a tensor in the signature", "an unknown name"
             )
-        ready = iter([_received(component, tensors) for component in self.components])
+        ready = iter([_receive(component, tensors) for component in self.components])
         leaves = [
             leaf.from_tensors(ready) if isinstance(leaf, tf.TypeSpec) else leaf
             for leaf in tf.nest.flatten(self._structure)
@@ -243,7 +243,7 @@ def _is_lengths(component: Component) -> bool:
     return "row_lengths" in component.part
 
 
-def _received(component: Component, tensors: Mapping[str, Any]) -> tf.Tensor:
+def _receive(component: Component, tensors: Mapping[str, Any]) -> tf.Tensor:
     if component.name not in tensors:
         raise _wrong_names(
             component.name, "a tensor of this name", f"the names {', '.join(map(str, tensors))}"

@@ -24,7 +24,7 @@ def typed_leaves(structure: Nest, values: Nest) -> Iterator[tuple[Names, Any, An
         StructureError: If `values` has another structure (also a ValueError).
     """
     for (names, spec), value in zip(
-        signature_leaves(structure), _matched(structure, values, ()), strict=True
+        signature_leaves(structure), _match(structure, values, ()), strict=True
     ):
         if isinstance(spec, tf.TypeSpec):
             yield names, spec, value
@@ -42,7 +42,7 @@ def signature_leaves(structure: Nest) -> Iterator[tuple[Names, Any]]:
             yield from named_leaves(item, (f"output_{name}",))
 
 
-def _matched(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
+def _match(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
     """Yields the values at the leaves of a nest of specs."""
     inner = items_of(structure)
     if inner is None:
@@ -59,4 +59,4 @@ def _matched(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
             "Give a nest with the structure of the signature.",
         )
     for (name, item), (_, value) in zip(inner, own, strict=True):
-        yield from _matched(item, value, (*names, name))
+        yield from _match(item, value, (*names, name))

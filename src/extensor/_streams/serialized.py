@@ -38,7 +38,7 @@ def groups_of_records(files: Sequence[File], block: int | None = None) -> list[G
         block: The approximate size in bytes of a group.
     """
     groups: list[Group] = []
-    for file, local in _copied(files):
+    for file, local in _copy(files):
         groups += _of_records(file, local, block or BLOCK)
     return groups
 
@@ -51,7 +51,7 @@ def _of_records(file: File, local: File, block: int) -> Iterable[Group]:
     return [Group(file, "its records", sum(sizes), os.path.getsize(local.inner))]
 
 
-def _copied(files: Sequence[File]) -> Iterator[tuple[File, File]]:
+def _copy(files: Sequence[File]) -> Iterator[tuple[File, File]]:
     """Yields files, each with a local one of the same content."""
     with fetched_ahead(files) as opened:
         for file, each in zip(files, opened, strict=True):
@@ -62,7 +62,7 @@ def _copied(files: Sequence[File]) -> Iterator[tuple[File, File]]:
 def groups_of_messages(files: Sequence[File]) -> list[Group]:
     """Returns the messages of TFRecord files and of files of messages after their lengths."""
     groups: list[Group] = []
-    for file, local in _copied(files):
+    for file, local in _copy(files):
         with open(local.inner, "rb") as opened:
             start = opened.read(12)
             if is_tfrecord(start):

@@ -203,7 +203,7 @@ class Source(abc.ABC):
 
     def _of_file(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         count = 0
-        for batch in self._unchanged(groups, rows):
+        for batch in self._expect_unchanged(groups, rows):
             count += batch.num_rows
             yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
         expected = sum(group.rows or 0 for group in groups)
@@ -217,7 +217,7 @@ class Source(abc.ABC):
                 fix,
             )
 
-    def _unchanged(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
+    def _expect_unchanged(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         file = groups[0].file
         version = self._versions[file.path]
         file.expect_version(version)

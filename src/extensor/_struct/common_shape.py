@@ -69,7 +69,7 @@ def merge_shape(
         if _outer_sizes(value, rank) == sizes:  # most fields
             continue
         for value_shape in _outer_shapes(value, rank):
-            merged = _merged(found, value_shape, rank)
+            merged = _merge(found, value_shape, rank)
             if merged is None:
                 raise _other_sizes(at / name, found, value_shape, shape, {**kept, **added})
             found, sizes = merged, merged.as_list()
@@ -122,7 +122,7 @@ def _expect_mask_of_records(value: FieldValue, rank: int, path: Path) -> None:
         value = value.values
 
 
-def _merged(shape: tf.TensorShape, value: tf.TensorShape, rank: int) -> tf.TensorShape | None:
+def _merge(shape: tf.TensorShape, value: tf.TensorShape, rank: int) -> tf.TensorShape | None:
     """Returns the shape of records merged with a field's shape; None if they disagree."""
     if value.rank is None:
         return shape
@@ -157,9 +157,9 @@ def _other_sizes(
     """
     whose = ", the shape of the records"
     rank = given.rank
-    if _merged(given, received, rank) is not None:
+    if _merge(given, received, rank) is not None:
         for name, value in fields.items():
-            if _merged(received[:rank], shape_of(value), rank) is None:
+            if _merge(received[:rank], shape_of(value), rank) is None:
                 whose = f", as that of {Path(name)}"
                 break
     return other_sizes(path, f"{found}{whose}", str(received))

@@ -414,7 +414,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _gather(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
-            values = self._unnamed()._gather(numbers.values)
+            values = self._without_name()._gather(numbers.values)
             return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
         axes = axes_after_gather(numbers.shape.rank, self._rank)
         return self._map_parts(lambda part, _: index.gather(part, numbers), axes)

@@ -35,7 +35,7 @@ def to_dense(
     defaults = _by_names(records, default_values)
     if hasattr(records, "row_splits"):
         numbers, flat = _rows(records)
-        dense: Any = _filled(flat, numbers, defaults, ())._with_dims(records._dims)
+        dense: Any = _fill(flat, numbers, defaults, ())._with_dims(records._dims)
         mask: Any = None
         if masked:
             mask = numbers.with_flat_values(tf.ones_like(numbers.flat_values, tf.bool)).to_tensor()
@@ -70,7 +70,7 @@ def _by_names(records: StructuredTensor, defaults: Mapping[Any, Any]) -> dict[tu
     return found
 
 
-def _filled(
+def _fill(
     flat: Any, numbers: tf.RaggedTensor, defaults: dict[Any, Any], at: tuple[str, ...]
 ) -> DenseStructuredTensor:
     """Returns records in one dimension, in rows of one length, filled with default values.
@@ -88,7 +88,7 @@ def _filled(
         path = (*at, name)
         splits: Any = getattr(part, "row_splits", None)
         if isinstance(part, RecordsBase) and splits is None:
-            return _filled(part, numbers, defaults, path)
+            return _fill(part, numbers, defaults, path)
         if isinstance(part, (tf.Tensor, BaseResourceVariable)):
             default = defaults.get(path)
             rows = numbers.with_flat_values(tf.convert_to_tensor(part))

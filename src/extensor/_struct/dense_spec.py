@@ -247,7 +247,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
         """Returns the spec that records of this spec and of another cast to, or None."""
         if isinstance(spec, DenseStructuredTensorSpec):
-            return self._joined(spec, castable_type)
+            return self._join(spec, castable_type)
         return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
 
     def _cast_records(self, value: FieldValue) -> DenseStructuredTensor:
@@ -304,9 +304,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return self
         if not isinstance(other, DenseStructuredTensorSpec):
             return None
-        return self._joined(other, supertype)
+        return self._join(other, supertype)
 
-    def _joined(
+    def _join(
         self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
     ) -> DenseStructuredTensorSpec | None:
         """Returns the spec with each field's spec joined with the other's, or None."""

@@ -88,7 +88,7 @@ def _decoders_of(arrow: pa.DataType, text: bool | None) -> Decoders:
         arrow = pa.decimal64(18, arrow.scale)
     numbers = pa.int32() if arrow.bit_width == 32 else pa.int64()
     if t.is_timestamp(arrow) and arrow.tz is not None:
-        return _each(lambda items: _zoned(pa.array(items, numbers).view(arrow)))
+        return _each(lambda items: _with_zone(pa.array(items, numbers).view(arrow)))
     return _each(lambda items: pa.array(items, numbers).view(arrow).to_pylist())
 
 
@@ -96,7 +96,7 @@ class UnknownZoneError(ValueError):
     """A time zone that Python does not know; its argument is the name."""
 
 
-def _zoned(times: pa.Array) -> list[Any]:
+def _with_zone(times: pa.Array) -> list[Any]:
     try:
         return times.to_pylist()
     except pa.ArrowInvalid as error:
@@ -118,21 +118,21 @@ def _wide_decimals(scale: int, plain: Any) -> object:
 
 def of_flat_lists(decode: Decoder) -> Callable[[list[Any]], list[Any]] | None:
     """Returns what a Decoder does with a flat list, if it makes one object of each value."""
-    return decode.args[0] if decode.func is _decoded else None
+    return decode.args[0] if decode.func is _decode else None
 
 
 def _each(decode: Callable[[list[Any]], list[Any]]) -> Decoder:
     """Returns the Decoder that calls a function of a flat list, once."""
-    return functools.partial(_decoded, decode)
+    return functools.partial(_decode, decode)
 
 
-def _decoded(decode: Callable[[list[Any]], list[Any]], plain: object) -> object:
+def _decode(decode: Callable[[list[Any]], list[Any]], plain: object) -> object:
     if not isinstance(plain, list):
         return decode([plain])[0]
     items: list[Any] = plain
     if list not in set(map(type, items)):
         return decode(items)
-    return _placed(items, iter(decode(list(_leaves(items)))))
+    return _place(items, iter(decode(list(_leaves(items)))))
 
 
 def _leaves(items: list[Any]) -> Iterator[Any]:
@@ -145,11 +145,11 @@ def _leaves(items: list[Any]) -> Iterator[Any]:
     return itertools.chain.from_iterable(_leaves(i if isinstance(i, list) else [i]) for i in items)
 
 
-def _placed(items: list[Any], values: Iterator[Any]) -> list[Any]:
+def _place(items: list[Any], values: Iterator[Any]) -> list[Any]:
     if list not in set(map(type, items)):
         return list(itertools.islice(values, len(items)))
-    return [_placed(i, values) if isinstance(i, list) else next(values) for i in items]
+    return [_place(i, values) if isinstance(i, list) else next(values) for i in items]
 
 
-as_text: Decoder = functools.partial(_decoded, _texts)
+as_text: Decoder = functools.partial(_decode, _texts)
 """Returns the str of all bytes."""

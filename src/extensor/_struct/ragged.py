@@ -412,7 +412,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def _gather(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
-            values = self._unnamed()._gather(numbers.values)
+            values = self._without_name()._gather(numbers.values)
             return RaggedStructuredTensor._of_parts(values, numbers.row_splits)
         if numbers.shape.rank == 1:
             try:
@@ -430,16 +430,16 @@ class RaggedStructuredTensor(StructuredTensor):
         return RaggedStructuredTensor._of_parts(self, row_splits)
 
     def _merge_outer(self, sizes: reshape.Sizes) -> StructuredTensor:
-        return self._values._unnamed()
+        return self._values._without_name()
 
     def _split_outer(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
-        return RaggedStructuredTensor._of_parts(self._unnamed(), splits)
+        return RaggedStructuredTensor._of_parts(self._without_name(), splits)
 
     def _merge_dims(self, outer: int, inner: int) -> StructuredTensor:
         values, splits = self._values, self._row_splits
         if outer == 0:
-            return values._merge_dims(0, inner - 1) if inner > 1 else values._unnamed()
+            return values._merge_dims(0, inner - 1) if inner > 1 else values._without_name()
         if outer > 1:
             values = values._merge_dims(outer - 1, inner - 1)
             return RaggedStructuredTensor._of_parts(values, splits, self._name)
@@ -450,7 +450,7 @@ class RaggedStructuredTensor(StructuredTensor):
             else:
                 splits = splits * tf.cast(first_sizes(values, 2)[1], splits.dtype)
                 values = values._merge_dims(0, 1)
-        return RaggedStructuredTensor._of_parts(values._unnamed(), splits, self._name)
+        return RaggedStructuredTensor._of_parts(values._without_name(), splits, self._name)
 
     def _expand_dims(self, axis: int) -> RaggedStructuredTensor:
         if axis > 1:

@@ -188,7 +188,7 @@ class ListSpec(StructuredTensorSpec):
             boxes.extend(box(spec, column, minimum_rank))
         return alone_or_list(boxes)
 
-    def _unboxed(self, boxes: list[Any]) -> StructuredTensor:
+    def _unbox(self, boxes: list[Any]) -> StructuredTensor:
         rest = iter(boxes)
 
         def column(spec: tf.TypeSpec, count: int) -> FieldValue:

@@ -72,7 +72,7 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     return operator
 
 
-def _reflected(symbol: str) -> Callable[[Any, Any], Any]:
+def _reflected_operator(symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: object) -> NoReturn:
         raise refusal(self, f"value {symbol} records", lambda field: f"1 {symbol} {field}")
 
@@ -99,17 +99,17 @@ class RefusesMath:
     __array_priority__ = 100
     __array_interface__ = NoArray(_refuse_as_array)
 
-    __add__, __radd__ = _binary("+"), _reflected("+")
-    __sub__, __rsub__ = _binary("-"), _reflected("-")
-    __mul__, __rmul__ = _binary("*"), _reflected("*")
-    __truediv__, __rtruediv__ = _binary("/"), _reflected("/")
-    __floordiv__, __rfloordiv__ = _binary("//"), _reflected("//")
-    __mod__, __rmod__ = _binary("%"), _reflected("%")
-    __pow__, __rpow__ = _binary("**"), _reflected("**")
-    __matmul__, __rmatmul__ = _binary("@"), _reflected("@")
-    __and__, __rand__ = _binary("&"), _reflected("&")
-    __or__, __ror__ = _binary("|"), _reflected("|")
-    __xor__, __rxor__ = _binary("^"), _reflected("^")
+    __add__, __radd__ = _binary("+"), _reflected_operator("+")
+    __sub__, __rsub__ = _binary("-"), _reflected_operator("-")
+    __mul__, __rmul__ = _binary("*"), _reflected_operator("*")
+    __truediv__, __rtruediv__ = _binary("/"), _reflected_operator("/")
+    __floordiv__, __rfloordiv__ = _binary("//"), _reflected_operator("//")
+    __mod__, __rmod__ = _binary("%"), _reflected_operator("%")
+    __pow__, __rpow__ = _binary("**"), _reflected_operator("**")
+    __matmul__, __rmatmul__ = _binary("@"), _reflected_operator("@")
+    __and__, __rand__ = _binary("&"), _reflected_operator("&")
+    __or__, __ror__ = _binary("|"), _reflected_operator("|")
+    __xor__, __rxor__ = _binary("^"), _reflected_operator("^")
     __lt__, __le__, __gt__, __ge__ = _binary("<"), _binary("<="), _binary(">"), _binary(">=")
     __neg__, __pos__, __invert__ = _unary("-{}"), _unary("+{}"), _unary("~{}")
     __abs__, __float__, __int__ = _unary("abs({})"), _unary("float({})"), _unary("int({})")

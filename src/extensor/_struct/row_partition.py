@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor._authoring.comparison import with_checks
 from extensor._authoring.rows import row_splits_of
 from extensor._count_text import count_text
-from extensor._protocol.run_time_check import asserted
+from extensor._protocol.run_time_check import assert_op
 from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError
 
@@ -45,7 +45,7 @@ def splits_of_rowids(
         rowids = _expect_integers(value_rowids, "value_rowids")
         if validate:
             before = tf.concat([tf.zeros([1], rowids.dtype), rowids[:-1]], 0)[: tf.size(rowids)]
-            rowids = with_checks(asserted(tf.reduce_all(rowids >= before), wrong), rowids)
+            rowids = with_checks(assert_op(tf.reduce_all(rowids >= before), wrong), rowids)
         if nrows is None:
             nrows = tf.reduce_max(tf.concat([[-1], tf.cast(rowids, tf.int32)], 0)) + 1
         lengths = tf.math.bincount(

@@ -17,7 +17,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_row_splits, first_difference
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
@@ -193,7 +193,7 @@ def uncut(
         if comparison is None or comparison.same_rows(own, row_splits):
             return values
         key = id(own), id(row_splits)
-        return with_checks(comparison.ops(key, lambda: _compared(own, row_splits, at)), values)
+        return with_checks(comparison.ops(key, lambda: _compare_op(own, row_splits, at)), values)
     lengths, expected = np.diff(own.numpy()), np.diff(row_splits.numpy())
     row = first_difference(lengths, expected)
     if row is None:
@@ -201,7 +201,7 @@ def uncut(
     raise _other_splits(at, own, row_splits, _other_row(row, lengths[row], expected[row]))
 
 
-def _compared(own: tf.Tensor, row_splits: tf.Tensor, at: Path) -> list[Any]:
+def _compare_op(own: tf.Tensor, row_splits: tf.Tensor, at: Path) -> list[Any]:
     """Returns the op of a graph that compares the row splits of a value with those of records."""
 
     def count(splits: tf.Tensor) -> list[Any]:
@@ -211,7 +211,7 @@ def _compared(own: tf.Tensor, row_splits: tf.Tensor, at: Path) -> list[Any]:
     return equal_splits(
         own,
         row_splits,
-        lambda: asserted(
+        lambda: assert_op(
             tf.equal(tf.size(own), tf.size(row_splits)),
             _other_splits(at, own, row_splits, None, LATER),
             [*count(row_splits), *count(own)],

@@ -14,7 +14,7 @@ from extensor._authoring.comparison import SizeComparison, equal_splits, with_ch
 from extensor._authoring.extents import extents, known_sizes, learn, size_at
 from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.common_shape import (
@@ -107,7 +107,7 @@ def with_count_check(
         if each == 0:
             comparison.use_records()
     sizes = _size(like, 0), _size(value, 0)
-    return with_checks(asserted(tf.equal(*sizes), error, sizes), value)
+    return with_checks(assert_op(tf.equal(*sizes), error, sizes), value)
 
 
 def _differing(
@@ -209,7 +209,7 @@ def _check_sizes(
         _text(received),
     )
     numbers = [size for size in (*expected, *received) if isinstance(size, tf.Tensor)]
-    return asserted(same[0] if len(same) == 1 else tf.reduce_all(same), error, numbers)
+    return assert_op(same[0] if len(same) == 1 else tf.reduce_all(same), error, numbers)
 
 
 def _now(shape: tf.TensorShape, references: dict[int, _Reference]) -> list[Any]:
@@ -308,4 +308,4 @@ def _check_rows(
         first = [] if reference is not None else [lengths[0]]
         return [*numbers, *first, row, lengths[row]]
 
-    return asserted(tf.reduce_all(tf.logical_not(differs)), wrong, received)
+    return assert_op(tf.reduce_all(tf.logical_not(differs)), wrong, received)

@@ -134,7 +134,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
         return self._with_dims(checked_dims(dims, self.rank, f"{type(self).__name__}.with_dims"))
 
-    def _unnamed(self) -> StructuredTensor:
+    def _without_name(self) -> StructuredTensor:
         """Returns the records without a name for their first dimension."""
         dims = self._dims
         return self._with_dims((None, *dims[1:])) if dims else self
@@ -404,7 +404,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         splits: Any = row_partition
         if isinstance(splits, tf.experimental.RowPartition):
             splits = splits.row_splits()
-        return self._ragged_type.from_row_splits(self._unnamed(), splits, validate)
+        return self._ragged_type.from_row_splits(self._without_name(), splits, validate)
 
     def to_dense(
         self, default_values: Mapping[Any, Any] | None = None, masked: bool = False
@@ -574,7 +574,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def __reduce__(self) -> tuple[Any, ...]:
         spec = self.__tf_type_spec__()
-        return _rebuilt, (spec, spec.to_components(self))
+        return _rebuild, (spec, spec.to_components(self))
 
     def __copy__(self) -> StructuredTensor:
         return self
@@ -602,5 +602,5 @@ def _tree(paths: list[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
     return {name: [] if () in below else below for name, below in tree.items()}
 
 
-def _rebuilt(spec: StructuredTensorSpec, components: tuple[FieldValue, ...]) -> StructuredTensor:
+def _rebuild(spec: StructuredTensorSpec, components: tuple[FieldValue, ...]) -> StructuredTensor:
     return spec.from_components(components)

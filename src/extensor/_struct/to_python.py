@@ -54,10 +54,10 @@ def to_py(records: StructuredTensor, text: bool | None = None) -> Any:
         return _records(records, lambda dense, name: decoders_of_field(dense, name, text), Path())
     except _UnfitError as error:
         at, decode = error.args
-        raise _unfit(undecoded(records), at.names, decode, records.rank) from error.__cause__
+        raise _unfit(to_numbers(records), at.names, decode, records.rank) from error.__cause__
 
 
-def undecoded(records: StructuredTensor) -> Any:
+def to_numbers(records: StructuredTensor) -> Any:
     """Returns `to_py` with the numbers and bytes of the tensors, whatever they mean."""
     return _records(records, lambda dense, name: None, Path())
 
@@ -156,28 +156,28 @@ def _plain(value: FieldValue, decoders: Decoders, rank: int, way: Way, at: Path)
         rows = [iter(_plain(value.variants[n], by_name[n], 1, way, at)) for n in value.names]
         return _union_items(_numbers(value.codes), rows)
     if decoders is None or isinstance(decoders, Mapping):
-        return _undecoded(value, rank)
+        return _to_numbers(value, rank)
     try:
-        return _decoded(value, decoders, rank)
+        return _decode(value, decoders, rank)
     except (OverflowError, ValueError):
         pass  # perhaps of a value that a null hides
     try:
-        return decoders(_undecoded(value, rank))
+        return decoders(_to_numbers(value, rank))
     except (OverflowError, ValueError) as error:
         raise _UnfitError(at, decoders) from error
 
 
-def _decoded(value: FieldValue, decode: Decoder, rank: int) -> Any:
-    """Returns `_undecoded` with all flat values decoded by one call, also those under a mask."""
+def _decode(value: FieldValue, decode: Decoder, rank: int) -> Any:
+    """Returns `_to_numbers` with all flat values decoded by one call, also those under a mask."""
     rows = uncut_rows(value) if isinstance(value, tf.RaggedTensor) or is_masked(value) else None
     if rows is not None:
-        return _cut_list(_decoded(rows[0], decode, 1), rows[1])
+        return _cut_list(_decode(rows[0], decode, 1), rows[1])
     if is_masked(value):
-        return _with_none(_decoded(value.values, decode, rank), _numbers(value.mask))
+        return _with_none(_decode(value.values, decode, rank), _numbers(value.mask))
     is_tensor = isinstance(value, (tf.Tensor, tf.Variable))
     decode_flat = of_flat_lists(decode)
     if not is_tensor or not value.shape.rank or decode_flat is None:
-        return decode(_undecoded(value, rank))
+        return decode(_to_numbers(value, rank))
     array = value.numpy()
     values = decode_flat(array.reshape(-1).tolist())
     if array.ndim == 1:
@@ -187,7 +187,7 @@ def _decoded(value: FieldValue, decode: Decoder, rank: int) -> Any:
     return made.reshape(array.shape).tolist()
 
 
-def _undecoded(value: FieldValue, rank: int) -> Any:
+def _to_numbers(value: FieldValue, rank: int) -> Any:
     """Returns a value of any type but records, with the numbers and bytes of its tensors."""
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return _numbers(value)
@@ -195,14 +195,14 @@ def _undecoded(value: FieldValue, rank: int) -> Any:
         return value.to_py()
     splits = getattr(value, "row_splits", None)
     if splits is not None:
-        return _cut_list(_undecoded(value.values, 1), splits)
+        return _cut_list(_to_numbers(value.values, 1), splits)
     if not rank:
         return value
     spec = tf.type_spec_from_value(value)
     boxes = box(spec, value, 1)
     element = _tf.unstacked(spec)
     elements = [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
-    return elements if rank == 1 else [_undecoded(each, rank - 1) for each in elements]
+    return elements if rank == 1 else [_to_numbers(each, rank - 1) for each in elements]
 
 
 def _numbers(value: FieldValue) -> Any:

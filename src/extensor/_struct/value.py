@@ -214,7 +214,7 @@ class StructuredTensorValue(NoDataFrame):
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = (self._shape.as_list(), self._columns, self._dims or None)
-        return _unpickled, (*arguments, dict(self._types))
+        return _unpickle, (*arguments, dict(self._types))
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self._shape.as_list()))
@@ -223,7 +223,7 @@ class StructuredTensorValue(NoDataFrame):
         return f"StructuredTensorValue(shape={shape}, fields={self._columns!r}{dims})"
 
 
-def _unpickled(
+def _unpickle(
     shape: list[int | None], fields: dict[str, Any], dims: Dims | None, types: ArrowTypes
 ) -> StructuredTensorValue:
     made = StructuredTensorValue(shape, fields, dims)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._testing.law import BreachError, expect, law
 from extensor._testing.subject import StrangerSpec, Subject, merged, spec_of
-from extensor._testing.variation import alike, generalised, opened, twin
+from extensor._testing.variation import alike, generalise, opened, twin
 
 _ALLOWED = (bool, int, float, str, type(None), tf.DType, tf.TensorShape, tf.TypeSpec, np.ndarray)
 
@@ -333,7 +333,7 @@ def _compatible(specs: object, others: object) -> bool:
 def compatibility_with_generalisation(subject: Subject) -> None:
     """A spec is compatible with the same spec without static sizes."""
     for spec in subject.specs:
-        general = generalised(spec)
+        general = generalise(spec)
         expected = f"{general} compatible with {spec}"
         expect(general.is_compatible_with(spec), expected, "incompatibility")
 

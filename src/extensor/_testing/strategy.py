@@ -118,7 +118,7 @@ class _Draw:
     def value(self, spec: Any, outer: Sequence[int] = ()) -> Value:
         """Returns a value of any spec."""
         if isinstance(spec, _tf.VariableSpec):
-            raise _unsupported("a Variable")
+            raise _unsupported_error("a Variable")
         if isinstance(spec, tf.TensorSpec):
             return self._tensor(self._known(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.SparseTensorSpec):
@@ -282,7 +282,7 @@ class _Draw:
             return st.integers(-9, 9).map(float)
         if dtype.is_complex:
             return st.builds(complex, st.integers(-9, 9), st.integers(-9, 9))
-        raise _unsupported(dtype.name)
+        raise _unsupported_error(dtype.name)
 
 
 def _item_type(arrow: pa.DataType) -> pa.DataType:
@@ -291,7 +291,7 @@ def _item_type(arrow: pa.DataType) -> pa.DataType:
     return arrow if value_type is None else _item_type(value_type)
 
 
-def _unsupported(received: str) -> UnsupportedTypeError:
+def _unsupported_error(received: str) -> UnsupportedTypeError:
     expected = "numbers, strings or booleans"
     fix = "Pass your own strategy to check_spec."
     return UnsupportedTypeError("xt.testing.values_of", expected, received, fix)

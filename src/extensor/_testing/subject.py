@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._count_text import count_text
 from extensor._protocol.spec import TypeSpec
-from extensor._testing.variation import generalised, same_numbers, twin, variations
+from extensor._testing.variation import generalise, same_numbers, twin, variations
 from extensor.errors import ExtensorError, ProtocolError
 
 
@@ -49,7 +49,7 @@ class Subject:
     @cached_property
     def pool(self) -> tuple[Any, ...]:
         """Specs to compare: the specs of the values, copies, and specs without static sizes."""
-        return (*self.specs, *map(twin, self.specs), *map(generalised, self.specs))
+        return (*self.specs, *map(twin, self.specs), *map(generalise, self.specs))
 
     @cached_property
     def variations(self) -> tuple[tuple[Any, Any], ...]:

@@ -22,7 +22,7 @@ from extensor._testing.subject import (
     merged,
     spec_of,
 )
-from extensor._testing.variation import alike, generalised, twin
+from extensor._testing.variation import alike, generalise, twin
 
 
 def expect_equal(value: object, received: object, what: str) -> None:
@@ -216,7 +216,7 @@ def function_carries_value(subject: Subject) -> None:
 def function_takes_generalisation(subject: Subject) -> None:
     """A tf.function with a signature without static sizes accepts and returns all sizes."""
     for value, spec in subject.pairs:
-        signature = [generalised(spec)]
+        signature = [generalise(spec)]
         function: Any = tf.function(lambda v: v, input_signature=signature, autograph=False)
         traced = function.get_concrete_function()
         expect_equal(value, traced(value), "the original value")
@@ -230,13 +230,13 @@ def function_takes_generalisation(subject: Subject) -> None:
 def control_flow_carries_value(subject: Subject) -> None:
     """Values pass through tf.cond and tf.while_loop."""
 
-    def carried(flag: tf.Tensor, value: object) -> object:
+    def carry_flag(flag: tf.Tensor, value: object) -> object:
         chosen = tf.cond(flag, lambda: value, lambda: value)
         counted = (tf.constant(0), chosen)
         return tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, v), counted)[1]
 
     for value in subject.values:
-        function: Any = tf.function(carried, autograph=False)
+        function: Any = tf.function(carry_flag, autograph=False)
         flag = tf.constant(True)
         traced = function.get_concrete_function(flag, value)
         expect_equal(value, traced(flag, value), "the original value")

@@ -18,7 +18,7 @@ def twin(spec: tf.TypeSpec) -> tf.TypeSpec:
     return _tf.deserialize(type(spec), _tf.serialize(spec))
 
 
-def generalised(spec: tf.TypeSpec) -> tf.TypeSpec:
+def generalise(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec without static sizes, or the same spec if its type does not allow this."""
     return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
 

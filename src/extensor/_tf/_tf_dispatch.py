@@ -81,12 +81,12 @@ def public_functions() -> Iterator[PublicFunction]:
         public = _under_tf(names[0]) if names else None
         if hasattr(public, dispatch.TYPE_BASED_DISPATCH_ATTR) and id(public) not in seen:
             seen.add(id(public))
-            yield _described(min(names, key=_length), public, innermost)
+            yield _describe(min(names, key=_length), public, innermost)
     for name in (*_VARIADIC, *_WITHOUT_DISPATCHER.split()):
         public = _under_tf(name)
         if public is not None and id(public) not in seen:
             seen.add(id(public))
-            yield _described(name, public, tf_decorator.unwrap(public)[1])
+            yield _describe(name, public, tf_decorator.unwrap(public)[1])
 
 
 def _under_tf(name: str) -> Any:
@@ -100,7 +100,7 @@ def _length(name: str) -> tuple[int, int, str]:
     return name.count("."), len(name), name
 
 
-def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
+def _describe(name: str, public: Any, innermost: Any) -> PublicFunction:
     code = _own(innermost).__code__
     variadic = bool(code.co_flags & inspect.CO_VARARGS)
     parameters = code.co_varnames[: code.co_argcount + variadic]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from extensor._files.compression import compression_of, decompressed
+from extensor._files.compression import compression_of, decompression_errors
 from extensor._files.files import File
 from extensor._formats.csv.dialect import Dialect, expect_different
 from extensor.errors import FormatError
@@ -46,7 +46,7 @@ def blocks_of_file(file: File, dialect: Dialect, size: int) -> Iterator[CsvBlock
     """
     with file.open() as opened:
         compression = compression_of(opened.read(4))
-    with file.stream(compression) as stream, decompressed(file.path, compression):
+    with file.stream(compression) as stream, decompression_errors(file.path, compression):
         yield from blocks(stream, file.path, dialect, size, compression is not None)
 
 
@@ -67,7 +67,7 @@ def blocks(
             block, start = block[end:], start + end
             break
         if is_last:
-            raise _unfinished(path, 0) if block.strip() else _no_header(path)
+            raise _unfinished_error(path, 0) if block.strip() else _no_header(path)
         more = _read(stream, path, dialect, max(size, len(block)))
         block, is_last = block + more, not more
     is_first = True
@@ -77,7 +77,7 @@ def blocks(
         more = b"" if is_last else _read(stream, path, dialect, max(size, len(block) - end))
         if not more:
             if block.count(b'"') % 2:
-                raise _unfinished(path, record + _num_lines(block[:end]))
+                raise _unfinished_error(path, record + _num_lines(block[:end]))
             end = len(block)
         if end or (is_first and not more):
             yield CsvBlock(block[:end], start if is_seekable else None, record, names)
@@ -148,7 +148,7 @@ def _no_header(path: str) -> FormatError:
     return FormatError(path, "a line with the names of the columns", "an empty file", fix)
 
 
-def _unfinished(path: str, record: int) -> FormatError:
+def _unfinished_error(path: str, record: int) -> FormatError:
     received = f"a quote without its end, in record {record}"
     fix = "Write the file again; in quotes, a quote is written twice."
     return FormatError(path, "a quote after each quoted value", received, fix)

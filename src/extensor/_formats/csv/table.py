@@ -47,11 +47,11 @@ def table_of(
     if not block.data.strip(b"\r\n") and len(block.names) > 1:
         return pa.schema(types).empty_table()
     try:
-        return _parsed(block, path, dialect, types, is_serial=False)
+        return _parse(block, path, dialect, types, is_serial=False)
     except pa.ArrowInvalid:
         pass
     try:  # one thread knows the numbers of records
-        return _parsed(block, path, dialect, types, is_serial=True)
+        return _parse(block, path, dialect, types, is_serial=True)
     except pa.ArrowInvalid as error:
         raise _bad_text(block, path, str(error)) from error
 
@@ -63,13 +63,13 @@ def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa
     int8, for `joined_types`. Text stays text, also if it looks like a time.
     """
     try:
-        table = _parsed(block, path, dialect, {}, is_serial=False)
+        table = _parse(block, path, dialect, {}, is_serial=False)
     except pa.ArrowInvalid:
         table = _parsed_again(block, path, dialect)
     types = {name: _type_of(table.column(i)) for i, name in enumerate(block.names)}
     wide = [n for i, n in enumerate(block.names) if _may_be_wide(table.column(i))]
     if wide:
-        _expect_exact(_parsed(block, path, dialect, dict.fromkeys(wide, pa.string()), True), path)
+        _expect_exact(_parse(block, path, dialect, dict.fromkeys(wide, pa.string()), True), path)
     return types, table.num_rows
 
 
@@ -77,7 +77,7 @@ def joined_types(
     one: Mapping[str, pa.DataType], other: Mapping[str, pa.DataType]
 ) -> dict[str, pa.DataType]:
     """Returns the types of columns that have values of `types_of` two texts."""
-    return {name: _joined(arrow, other[name]) for name, arrow in one.items()}
+    return {name: _join(arrow, other[name]) for name, arrow in one.items()}
 
 
 def final_types(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
@@ -115,7 +115,7 @@ def expect_scalars(path: Path, arrow: pa.DataType) -> None:
         raise UnsupportedTypeError(path, expected, f"Arrow type {arrow}", fix)
 
 
-def _parsed(
+def _parse(
     block: CsvBlock, path: str, dialect: Dialect, types: Mapping[str, pa.DataType], is_serial: bool
 ) -> pa.Table:
     read = pacsv.ReadOptions(
@@ -142,7 +142,7 @@ def _parsed(
 
 def _parsed_again(block: CsvBlock, path: str, dialect: Dialect) -> pa.Table:
     try:
-        return _parsed(block, path, dialect, {}, is_serial=True)
+        return _parse(block, path, dialect, {}, is_serial=True)
     except pa.ArrowInvalid as error:
         raise _bad_text(block, path, str(error)) from error
 
@@ -172,7 +172,7 @@ def _expect_exact(texts: pa.Table, path: str) -> None:
                 raise DTypeError(f"{path}: {Path(name)}", expected, text.strip(), fix)
 
 
-def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+def _join(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):

@@ -84,7 +84,7 @@ def read_firestore(
     expect_query(source, "read_firestore")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     seen = Plain()
-    paths, rows = _transposed(_rows(source, wanted, id_field, timeout, seen))
+    paths, rows = _transpose(_rows(source, wanted, id_field, timeout, seen))
     return records_of_documents(rows, paths, wanted, conflicts, seen.typed)
 
 
@@ -110,11 +110,11 @@ def batches_of(
     wanted = WantedTable(None, schema, nulls)
     documents = _rows(source, wanted, id_field, timeout, Plain())
     while part := list(itertools.islice(documents, _PART)):
-        paths, rows = _transposed(part)
+        paths, rows = _transpose(part)
         yield to_arrow(records_of_documents(rows, paths, wanted), schema)
 
 
-def _transposed(
+def _transpose(
     documents: Iterable[tuple[str, dict[str, Any]]],
 ) -> tuple[list[str], list[dict[str, Any]]]:
     paths: list[str] = []
@@ -147,13 +147,13 @@ def _rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the path and the fields of each document."""
     with named_errors("read_firestore"):
-        for document in _documents(_selected(source, wanted, id_field), timeout):
+        for document in _documents(_select(source, wanted, id_field), timeout):
             row, reference = seen.plain(document.to_dict()), document.reference
             row = with_key(row, reference.id, id_field, "id_field", reference.path)
             yield reference.path, row
 
 
-def _selected(
+def _select(
     source: CollectionReference | Query, wanted: WantedTable, id_field: str | None
 ) -> CollectionReference | Query:
     """Returns a query for the wanted fields only.

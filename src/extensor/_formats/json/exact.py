@@ -64,7 +64,7 @@ def exact_records(
         records.values = values
     if wanted.schema is not None:
         arrow = pa.struct(list(wanted.schema))
-        values = [_typed(value, arrow) for value in records.values]
+        values = [_as_type(value, arrow) for value in records.values]
         return _of_schema(values, wanted, records)
     if wanted.columns is not None:
         columns = PathTree(wanted.columns)
@@ -136,7 +136,7 @@ class _Parser:
 
     def __init__(self, text: Text) -> None:
         self._name = text.name
-        self.source = _decoded(text)
+        self.source = _decode(text)
         self._at = 0
         self._decoder = json.JSONDecoder(object_pairs_hook=_record, parse_float=_float)
 
@@ -228,7 +228,7 @@ def _float(text: str) -> float:
     return value
 
 
-def _decoded(text: Text) -> str:
+def _decode(text: Text) -> str:
     content = bytes(text.buffer)
     try:
         return content.decode()
@@ -276,7 +276,7 @@ def _chosen(value: object, columns: PathTree, top_only: bool) -> object:
     }
 
 
-def _typed(value: object, arrow: pa.DataType) -> object:
+def _as_type(value: object, arrow: pa.DataType) -> object:
     """Returns a value with the fields of a type only, and text as the values that it stands for.
 
     A value that does not fit stays as it is. Then `of_spec` raises, with its place.
@@ -285,13 +285,15 @@ def _typed(value: object, arrow: pa.DataType) -> object:
     if value is None:
         return None
     if t.is_dictionary(arrow):
-        return _typed(value, arrow.value_type)
+        return _as_type(value, arrow.value_type)
     if t.is_struct(arrow) and isinstance(value, dict):
         fields = {field.name: field.type for field in arrow.fields}
-        return {name: _typed(each, fields[name]) for name, each in value.items() if name in fields}
+        return {
+            name: _as_type(each, fields[name]) for name, each in value.items() if name in fields
+        }
     if (is_list(arrow) or t.is_map(arrow)) and isinstance(value, list):
         inner = pa.struct(inner_fields(arrow)) if t.is_map(arrow) else arrow.value_type
-        return [_typed(item, inner) for item in value]
+        return [_as_type(item, inner) for item in value]
     if t.is_decimal(arrow) and type(value) in (int, float, str):
         try:
             return Decimal(str(value))

@@ -10,7 +10,7 @@ from typing import IO, Any, TypeGuard
 
 import pyarrow as pa
 
-from extensor._files.compression import compression_of, decompressed
+from extensor._files.compression import compression_of, decompression_errors
 from extensor._files.file_path import FilePath
 from extensor._files.files import files_at
 from extensor.errors import DTypeError, FormatError
@@ -107,5 +107,5 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
 
 
 def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
-    with decompressed(name, compression), pa.BufferReader(buffer) as packed:
+    with decompression_errors(name, compression), pa.BufferReader(buffer) as packed:
         return pa.CompressedInputStream(packed, compression).read_buffer()

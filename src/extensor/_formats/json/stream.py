@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._files.compression import compression_of, decompressed
+from extensor._files.compression import compression_of, decompression_errors
 from extensor._files.files import File
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
@@ -46,7 +46,7 @@ def blocks(file: File, size: int) -> Iterator[JsonBlock]:
     """
     with file.open() as stream:
         compression = compression_of(stream.read(4))
-    with file.stream(compression) as stream, decompressed(file.path, compression):
+    with file.stream(compression) as stream, decompression_errors(file.path, compression):
         first = stream.read(size)
         block = first.removeprefix(codecs.BOM_UTF8)
         if not _is_lines(block):
@@ -145,11 +145,11 @@ def table_of(text: Text, line: int, wanted: WantedTable | None = None) -> pa.Tab
         if not line:
             raise
         texts = (error.path, error.expected, error.received)
-        path, expected, received = (_shifted(each, text.name, line) for each in texts)
+        path, expected, received = (_shift(each, text.name, line) for each in texts)
         raise type(error)(path, expected, received, error.fix) from error
 
 
-def _shifted(text: str | None, name: str, line: int) -> str | None:
+def _shift(text: str | None, name: str, line: int) -> str | None:
     if text is None:
         return None
     pattern = rf"(?:(?<={re.escape(name)}, )line (\d+)|line (\d+)(?= of {re.escape(name)}))"

@@ -65,7 +65,7 @@ def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
 def json_lines(records: pa.StructArray, allow_nan: bool) -> pa.Buffer:
     """Returns the JSON text of records, which are no nulls, with a line break after each."""
     *parts, end = _object_parts(records, Path(), allow_nan)
-    text = _interleaved([*parts, f"{end}\n"], len(records))
+    text = _interleave([*parts, f"{end}\n"], len(records))
     _, offsets, data = text.buffers()
     ends = np.frombuffer(offsets, np.int32, 1, 4 * (text.offset + len(text)))
     return pa.py_buffer(b"") if data is None else data.slice(0, int(ends[0]))
@@ -86,10 +86,10 @@ def _without_nulls(text: _Text, whole: bool = False) -> _Text:
         parts = [start, values, end]
     else:
         return text
-    return _Text("", _interleaved(parts, len(values)), "")
+    return _Text("", _interleave(parts, len(values)), "")
 
 
-def _interleaved(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> pa.StringArray:
+def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> pa.StringArray:
     """Returns the pieces of each row after one another, as one text a row.
 
     Args:
@@ -142,11 +142,11 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
     if t.is_map(arrow):
         return _maps(array, path, allow_nan)
     if is_list(arrow):
-        return _joined("[", array, _text(_items(array), path, allow_nan), "]")
+        return _join("[", array, _text(_items(array), path, allow_nan), "]")
     if t.is_union(arrow):
         return _Text("", _variants(array, path, allow_nan), "")
     if is_text(arrow):
-        return _Text('"', _escaped(array.cast(pa.string()), path), '"')
+        return _Text('"', _escape(array.cast(pa.string()), path), '"')
     if is_bytes(arrow):
         values = [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
         return _Text('"', pa.array(values, pa.string()), '"')
@@ -196,7 +196,7 @@ def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> _Text:
         places = pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present)
         return text._replace(values=text.values.take(places))
     start, *parts, end = _object_parts(array, path, allow_nan)
-    return _Text(start, _interleaved(parts, len(array)), end)
+    return _Text(start, _interleave(parts, len(array)), end)
 
 
 def _object_parts(array: pa.StructArray, path: Path, allow_nan: bool) -> list[str | pa.StringArray]:
@@ -219,7 +219,7 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
     ]
 
 
-def _joined(opening: str, array: pa.Array, items: _Text, closing: str) -> _Text:
+def _join(opening: str, array: pa.Array, items: _Text, closing: str) -> _Text:
     """Returns the text of the items of each list, in brackets, and with commas between them."""
     items = _without_nulls(items)
     if pa.types.is_fixed_size_list(array.type):
@@ -234,7 +234,7 @@ def _joined(opening: str, array: pa.Array, items: _Text, closing: str) -> _Text:
     if (items.start or items.end) and not lengths.all():
         has_items = lengths > 0
         parts = [_Choice((opening, start), has_items), values, _Choice((closing, end), has_items)]
-        start, values, end = "", _interleaved(parts, len(array)), ""
+        start, values, end = "", _interleave(parts, len(array)), ""
     if array.null_count:
         values = pc.if_else(array.is_valid(), values, pa.scalar(None, pa.string()))
     return _Text(start, values, end)
@@ -253,8 +253,8 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
     key = _without_nulls(_text(keys, path / "key", allow_nan))
     value = _without_nulls(_text(values, path / "value", allow_nan))
     pieces = [key.values, f"{key.end}:{value.start}", value.values]
-    pairs = _Text(key.start, _interleaved(pieces, len(keys)), value.end)
-    return _joined("{", lists, pairs, "}")
+    pairs = _Text(key.start, _interleave(pieces, len(keys)), value.end)
+    return _join("{", lists, pairs, "}")
 
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
@@ -298,7 +298,7 @@ def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     return text
 
 
-def _escaped(text: pa.StringArray, path: Path) -> pa.StringArray:
+def _escape(text: pa.StringArray, path: Path) -> pa.StringArray:
     _, offsets, data = text.buffers()
     if data is None:
         return text

@@ -150,7 +150,7 @@ def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     if isinstance(arrow, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(arrow, converted_leaf(array, arrow.storage_type))
     if is_bytes(arrow):
-        return _decoded(array, arrow)
+        return _decode(array, arrow)
     made = _cast(array, arrow)
     if t.is_floating(arrow) and t.is_floating(array.type):
         infinite = pc.sum(pc.is_inf(array)).as_py() or 0
@@ -166,7 +166,7 @@ def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
         raise InexactError from error
 
 
-def _decoded(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+def _decode(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     try:
         values = [
             None if each is None else base64.b64decode(each, validate=True)

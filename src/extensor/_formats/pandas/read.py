@@ -148,7 +148,7 @@ class _FrameReader:
             if path[0][0] in wanted:
                 at = Path(*(name for name, _ in path))
                 leaves.append((path, *self._array(self._frame.iloc[:, i], at)))
-        fields, arrays = _nested(leaves, Path())
+        fields, arrays = _nest_fields(leaves, Path())
         axis = list(self._frame.columns.names)
         if any(name is not None for name in axis) and fields:
             label = [encoded_label(name, "the name of the columns") for name in axis]
@@ -201,7 +201,7 @@ class _FrameReader:
             elif isinstance(dtype, pd.SparseDtype):
                 raise pa.ArrowNotImplementedError("sparse")
             elif isinstance(dtype, np.dtype) and dtype.kind in "iuf":
-                array = _copied(np.asarray(values))
+                array = _copy(np.asarray(values))
             else:
                 array = pa.array(values.array, from_pandas=False)
                 if hasattr(array, "buffers") and not isinstance(dtype, pd.ArrowDtype):
@@ -339,7 +339,7 @@ def _expect_order(paths: list[tuple[str, ...]]) -> None:
         last = path
 
 
-def _nested(leaves: list[_Leaf], path: Path) -> tuple[list[pa.Field], list[pa.Array]]:
+def _nest_fields(leaves: list[_Leaf], path: Path) -> tuple[list[pa.Field], list[pa.Array]]:
     """Returns the fields of columns with paths; columns of one name make a record."""
     groups: dict[str, list[_Leaf]] = {}
     for leaf in leaves:
@@ -350,14 +350,14 @@ def _nested(leaves: list[_Leaf], path: Path) -> tuple[list[pa.Field], list[pa.Ar
         outer, array, known = group[0]
         if len(outer) > 1:
             below = [(steps[1:], values, its) for steps, values, its in group]
-            inner = _nested(below, path / name)
+            inner = _nest_fields(below, path / name)
             array, known = pa.StructArray.from_arrays(inner[1], fields=inner[0]), {}
         fields.append(field_of(name, array, {**known, **outer[0][1]}))
         arrays.append(array)
     return fields, arrays
 
 
-def _copied(numbers: np.ndarray[Any, Any]) -> pa.Array:
+def _copy(numbers: np.ndarray[Any, Any]) -> pa.Array:
     """Returns a copy of NumPy numbers as an Arrow array; its memory is aligned for tensors."""
     dtype = numbers.dtype.newbyteorder("=")
     buffer = pa.allocate_buffer(len(numbers) * dtype.itemsize)

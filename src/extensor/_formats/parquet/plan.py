@@ -148,7 +148,7 @@ class ParquetPlan:
         files = [first if each is found[0] else next(rest) for each in kept]
         # Without any file there would be no schema. The others have the layout of one of these.
         known = list({f.layout: f for f in reversed(files or [first])}.values())[::-1]
-        self.whole_schema: pa.Schema = self._with_partition(_merged([f.schema for f in known]))
+        self.whole_schema: pa.Schema = self._with_partition(_merge([f.schema for f in known]))
         self.schema: pa.Schema = self._records_schema(known)
         numbers = _row_group_numbers(row_groups, sum(len(file.row_groups) for file in files))
         before, chosen = 0, list[PlannedFile]()
@@ -158,7 +158,7 @@ class ParquetPlan:
                 groups = tuple(g for g in groups if before + g.number in numbers)
             before += len(file.row_groups)
             if self.filter is not None and groups:
-                groups = self._filtered(file, groups, self.filter)
+                groups = self._filter(file, groups, self.filter)
             if groups or (numbers is None and self.filter is None):
                 chosen.append(replace(file.with_fields_of(self.schema), row_groups=groups))
         self.files: tuple[PlannedFile, ...] = tuple(chosen)
@@ -242,7 +242,7 @@ class ParquetPlan:
                     fix = "Make the field nullable in schema=, and choose nulls=."
                     raise StructureError(Path(field.name), expected, received, fix)
 
-    def _filtered(
+    def _filter(
         self, file: PlannedFile, groups: tuple[RowGroup, ...], condition: pc.Expression
     ) -> tuple[RowGroup, ...]:
         with readable(file.file.path):
@@ -296,7 +296,7 @@ class _Footers:
             for i in range(0, len(found), CONNECTIONS):
                 some = found[i : i + CONNECTIONS]
                 for each, (version, source) in zip(some, pool.map(_opened, some), strict=True):
-                    files.append(self._planned(*each, version, source))
+                    files.append(self._plan(*each, version, source))
         return files
 
     def read(self, file: File, partition: dict[str, str | None]) -> PlannedFile:
@@ -307,9 +307,9 @@ class _Footers:
         """
         version = file.version()
         with open_parquet(file) as source:
-            return self._planned(file, partition, version, source)
+            return self._plan(file, partition, version, source)
 
-    def _planned(
+    def _plan(
         self, file: File, partition: dict[str, str | None], version: Version, source: pq.ParquetFile
     ) -> PlannedFile:
         with readable(file.path):
@@ -368,7 +368,7 @@ def _guarantee(partition: dict[str, str | None], fields: list[pa.Field]) -> pc.E
     return functools.reduce(operator.and_, conditions, pc.scalar(True))
 
 
-def _merged(schemas: list[pa.Schema]) -> pa.Schema:
+def _merge(schemas: list[pa.Schema]) -> pa.Schema:
     if len(schemas) == 1:
         return schemas[0]
     fields: dict[str, pa.Field] = {}

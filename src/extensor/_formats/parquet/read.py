@@ -107,7 +107,7 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
-    with _reopened(file, groups) as source, _readable_groups(file, source, groups):
+    with _reopen(file, groups) as source, _readable_groups(file, source, groups):
         table = _read(file, source, groups)
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
@@ -141,7 +141,7 @@ def batches_of(
         DTypeError: If a column does not convert to the wanted schema.
     """
     mask = _mask(plan, file, groups) if plan.filter is not None else None
-    with _reopened(file, groups) as source:
+    with _reopen(file, groups) as source:
         pieces, count = _pieces(file, source, groups, rows), 0
         while True:
             with _readable_groups(file, source, groups):
@@ -160,7 +160,7 @@ def batches_of(
 
 
 @contextlib.contextmanager
-def _reopened(file: PlannedFile, groups: Sequence[RowGroup]) -> Generator[pq.ParquetFile]:
+def _reopen(file: PlannedFile, groups: Sequence[RowGroup]) -> Generator[pq.ParquetFile]:
     """Yields a file of a plan that is open for reading row groups.
 
     Raises:

@@ -175,10 +175,10 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[
     schema, checked = with_one_schema(batches, "write_parquet")
     of_file = without_unions(schema)
     _check_storable(pa.struct(list(of_file)), Path())
-    return of_file, _joined(batch_without_unions(batch, of_file) for batch in checked)
+    return of_file, _join(batch_without_unions(batch, of_file) for batch in checked)
 
 
-def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yields batches joined into row groups, because each row group costs space and time."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0

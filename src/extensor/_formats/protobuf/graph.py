@@ -62,7 +62,7 @@ class GraphReader:
             exists: Whether each message exists; None if all are. The fields have placeholders
                 where it is not.
         """
-        decoded = iter(_decoded(serialized, record.on_wire()))
+        decoded = iter(_decode(serialized, record.on_wire()))
         fields: dict[str, Any] = {}
         for field in record.fields:
             if isinstance(field, Oneof):
@@ -107,7 +107,7 @@ class GraphReader:
         self, kind: ChosenKeys, counts: tf.Tensor, entries: tf.Tensor
     ) -> DenseStructuredTensor:
         """Returns some keys of maps as records. The other values are not decoded further."""
-        (_, keys), (has_value, values) = _decoded(entries, inner_fields(kind))
+        (_, keys), (has_value, values) = _decode(entries, inner_fields(kind))
         value = kind.value
         if isinstance(value, Scalar) and value.has_own_default:
             values = tf.where(has_value > 0, values, tf.constant(value.default, value.dtype))
@@ -149,7 +149,7 @@ class GraphReader:
             return values
         if isinstance(kind, Record):
             return self.records(kind, values, exists)
-        parts = [part for _, part in _decoded(values, inner_fields(kind))]
+        parts = [part for _, part in _decode(values, inner_fields(kind))]
         if isinstance(kind, Wrapper):
             return parts[0]
         assert isinstance(kind, Time)
@@ -216,7 +216,7 @@ def _assert(condition: tf.Tensor, message: str) -> None:
     tf.debugging.Assert(condition, [message])
 
 
-def _decoded(serialized: tf.Tensor, fields: list[MessageField]) -> list[Decoded]:
+def _decode(serialized: tf.Tensor, fields: list[MessageField]) -> list[Decoded]:
     """Returns the counts and the values of fields.
 
     The values are all values of a list, one after another, or one value of each message. The
@@ -232,7 +232,7 @@ def _decoded(serialized: tf.Tensor, fields: list[MessageField]) -> list[Decoded]
         sizes, values = tf.io.decode_proto(messages, ROOT, names, dtypes, source)
         counts = tf.unstack(sizes, axis=1)
         padded = zip(fields, values, counts, strict=True)
-        return [sizes, *(_unpadded(field, value, count) for field, value, count in padded)]
+        return [sizes, *(_unpad(field, value, count) for field, value, count in padded)]
 
     lists = [field.count is Count.MANY for field in fields]
     lengths = tf.strings.length(serialized)
@@ -267,7 +267,7 @@ def _decoded(serialized: tf.Tensor, fields: list[MessageField]) -> list[Decoded]
     return found
 
 
-def _unpadded(field: MessageField, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+def _unpad(field: MessageField, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """Returns the values of a field without padding."""
     if field.is_group:
         values = _without_tags(field, values)

@@ -228,7 +228,7 @@ class _Reader:
 
     def _records(self, messages: list[bytes]) -> StructuredTensor:
         # ptars reads the tag of a field without what is above 32 bits. protobuf refuses it.
-        for _ in self._parsed(_maybe_with_long_tags(messages)):
+        for _ in self._parse(_maybe_with_long_tags(messages)):
             pass
         if any(f.is_group for record in records_of(self.record) for f in record.on_wire()):
             return self._with_groups(messages)
@@ -287,13 +287,13 @@ class _Reader:
     def _canonical(self, messages: list[bytes]) -> list[bytes]:
         """Returns messages as protobuf itself writes them, with each field once."""
         canonical: list[bytes] = []
-        for message in self._parsed(messages):
+        for message in self._parse(messages):
             # A field of another wire type than its own is one of them.
             message.DiscardUnknownFields()
             canonical.append(message.SerializePartialToString())
         return canonical
 
-    def _parsed(self, messages: list[bytes]) -> Iterator[Message]:
+    def _parse(self, messages: list[bytes]) -> Iterator[Message]:
         """Yields messages as protobuf itself reads them."""
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass

@@ -92,7 +92,7 @@ def to_proto(
     names = rows.field_names()
     descriptor = descriptor_of(message)
     record = record_of(descriptor, None, schema, masks_of_spec(spec), None) if names else None
-    serialized = tf.fill(_count_of(rows), "") if record is None else _encoded(rows, record)
+    serialized = tf.fill(_count_of(rows), "") if record is None else _encode(rows, record)
     if format != "binary":
         if tf.is_symbolic_tensor(serialized):
             expected = 'format="binary", because no op of TensorFlow writes others'
@@ -107,14 +107,14 @@ Column = tuple[Any, tf.Tensor]
 """All values of a field, and the number of values of each message."""
 
 
-def _encoded(records: StructuredTensor, record: Record) -> tf.Tensor:
+def _encode(records: StructuredTensor, record: Record) -> tf.Tensor:
     columns: list[Column] = []
     for field in record.fields:
         value = records.field_value(field.name)
         columns += _members(field, value) if isinstance(field, Oneof) else [_column(field, value)]
     fields = record.on_wire()
     coded = [
-        (_coded(field, field.type, values), counts)
+        (_encode_values(field, field.type, values), counts)
         for field, (values, counts) in zip(fields, columns, strict=True)
     ]
     return _messages(fields, coded)
@@ -193,7 +193,7 @@ def _members(field: Oneof, value: Any) -> list[Column]:
     return columns
 
 
-def _coded(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
+def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
     """Returns values as they are in a message: numbers, text, or serialized messages."""
     if isinstance(kind, Scalar):
         dtype = getattr(values, "dtype", None)
@@ -210,10 +210,10 @@ def _coded(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
     if isinstance(kind, Record):
         if not isinstance(values, StructuredTensor):
             raise _wrong_form(field.path, "records", values)
-        return _encoded(values, kind) if kind.fields else tf.fill(_count_of(values), "")
+        return _encode(values, kind) if kind.fields else tf.fill(_count_of(values), "")
     inner = inner_fields(kind)
     if isinstance(kind, Wrapper):
-        parts = [_coded(field, kind.value, values)]
+        parts = [_encode_values(field, kind.value, values)]
     else:
         assert isinstance(kind, Time)
         parts = _seconds(field, kind, values)
@@ -250,7 +250,7 @@ def _messages(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
     for field, (values, counts) in zip(fields, columns, strict=True):
         if field.is_group:
             begin, end = (varint(field.number << 3 | wire) for wire in (3, 4))
-            parts.append(_joined(tf.strings.join([begin, values, end]), counts, nrows))
+            parts.append(_join(tf.strings.join([begin, values, end]), counts, nrows))
     return parts[0] if len(parts) == 1 else tf.strings.join(parts)
 
 
@@ -273,7 +273,7 @@ def _of_columns(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
     def one_by_one() -> tf.Tensor:
         # Each value is a message of its own; messages one after another are one message.
         parts = [
-            _joined(
+            _join(
                 encoded([values[:, None]], [tf.ones_like(values, tf.int32)], [name]), count, nrows
             )
             for (values, _), count, name in zip(columns, counts, names, strict=True)
@@ -288,7 +288,7 @@ def _of_columns(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
     return tf.cond(cells <= 4 * total + _CELLS, together, one_by_one)
 
 
-def _joined(values: tf.Tensor, counts: tf.Tensor, nrows: tf.Tensor) -> tf.Tensor:
+def _join(values: tf.Tensor, counts: tf.Tensor, nrows: tf.Tensor) -> tf.Tensor:
     """Returns the strings of each message joined, in their order."""
     # tf.repeat pads to the largest count.
     ends = tf.cumsum(tf.cast(counts, tf.int32))

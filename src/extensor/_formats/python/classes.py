@@ -21,7 +21,7 @@ from extensor._formats.python.hints import (
     is_list_hint,
     item_of,
     type_beside_none,
-    unwrapped,
+    unwrap,
     value_type,
     variants_in,
 )
@@ -134,7 +134,7 @@ def _spec_of(hint: Hint, at: _Place, dtype: tf.DType | None = None) -> tf.TypeSp
         at: The place of the field.
         dtype: The dtype that an outer annotation chose, or None.
     """
-    hint, dtype, sizes, spec = unwrapped(hint, dtype)
+    hint, dtype, sizes, spec = unwrap(hint, dtype)
     if spec is not None:
         for size in reversed(at.outer.as_list()):
             spec = stacked(spec, size)
@@ -202,7 +202,7 @@ def _arrow_type(hint: Hint) -> pa.DataType | None:
     arrow = arrow_note(hint)
     if arrow is not None:
         return arrow
-    hint = unwrapped(hint).hint
+    hint = unwrap(hint).hint
     if get_origin(hint) in UNIONS:
         one = type_beside_none(hint)
         if one is not None:
@@ -223,7 +223,7 @@ def _variant_type(hint: Hint) -> pa.DataType:
     kept = _arrow_type(hint)
     if kept is not None or hint is type(None):
         return pa.null() if kept is None else kept
-    hint, dtype, _, _ = unwrapped(hint)
+    hint, dtype, _, _ = unwrap(hint)
     if is_list_hint(hint):
         return pa.list_(_variant_type(item_of(hint, "")))
     if is_class_with_fields(hint):

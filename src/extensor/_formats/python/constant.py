@@ -118,7 +118,7 @@ def constant(
     if array is None:
         array = _array(columns, flat, place, nulls) if flat else pa.array([], pa.struct([]))
         chosen.expect_all_used()
-    return _built(array, levels, columns, splits, _policy(columns, nulls))
+    return _build_records(array, levels, columns, splits, _policy(columns, nulls))
 
 
 @refuse_deep_nesting("constant_value")
@@ -229,7 +229,7 @@ def of_spec(
     else:
         array, columns.policies = made
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
-    built = _built(array, levels, columns, splits, _policy(columns, nulls))
+    built = _build_records(array, levels, columns, splits, _policy(columns, nulls))
     return _with_metadata(spec.cast(built), spec)
 
 
@@ -339,7 +339,7 @@ def _dense_below(levels: list[Offsets]) -> list[_Level]:
     return list(zip([None] * first_dense + sizes[first_dense:], levels, strict=True))
 
 
-def _built(
+def _build_records(
     array: pa.Array,
     levels: list[_Level],
     columns: ColumnConverter,
@@ -352,14 +352,14 @@ def _built(
     records: Any = read_records(array, splits, **policy)
     if columns.tensors:
         in_lists = functools.partial(_in_lists_of, splits=splits)
-        built = _with_levels(_placed(records, columns.tensors, in_lists), levels, splits)
+        built = _with_levels(_place(records, columns.tensors, in_lists), levels, splits)
     else:
         with tf.init_scope():
             built = _with_levels(records, levels, splits)
-    return _placed(built, columns.values, lambda _, value: value) if columns.values else built
+    return _place(built, columns.values, lambda _, value: value) if columns.values else built
 
 
-def _placed(
+def _place(
     value: Any,
     columns: Mapping[tuple[str, ...], Any],
     place: Callable[[Any, Any], Any],
@@ -375,7 +375,7 @@ def _placed(
     """
     if at.names in columns:
         return place(value, columns[at.names])
-    return map_inside(value, lambda part, inner: _placed(part, columns, place, inner), at)
+    return map_inside(value, lambda part, inner: _place(part, columns, place, inner), at)
 
 
 def _with_levels(

@@ -36,7 +36,7 @@ def records_of_documents(
         values = [with_fields_of(document, arrow) for document in documents]
         parsed = wanted.without_auto()
         records = of_spec(values, parsed.spec(), parsed.nulls, name_of=names.__getitem__)
-        return wanted.settled(wanted.cast(records))
+        return wanted.settle(wanted.cast(records))
     if wanted.columns is not None:
         fields = set(field_names(wanted))
         documents = [{n: each for n, each in row.items() if n in fields} for row in documents]

@@ -86,7 +86,7 @@ class Unwrapped(NamedTuple):
     spec: tf.TypeSpec | None
 
 
-def unwrapped(hint: Hint, dtype: tf.DType | None = None) -> Unwrapped:
+def unwrap(hint: Hint, dtype: tf.DType | None = None) -> Unwrapped:
     """Returns an annotation without its wrappers; `dtype` counts if they have none."""
     sizes = spec = None
     while True:
@@ -291,11 +291,11 @@ def variants_in(hint: Hint, path: str) -> dict[str, Hint]:
             TypeError).
     """
     members = [each for each in get_args(hint) if each is not type(None)]
-    records = [each for each in members if is_class_with_fields(unwrapped(each).hint)]
+    records = [each for each in members if is_class_with_fields(unwrap(each).hint)]
     found: dict[str, Hint] = {}
     for each in members:
         if len(records) > 1 and each in records:
-            name = class_in(unwrapped(each).hint).__name__
+            name = class_in(unwrap(each).hint).__name__
         else:
             name = _variant_name(each, path)
         if name in found:
@@ -310,10 +310,10 @@ def variants_in(hint: Hint, path: str) -> dict[str, Hint]:
 def _variant_name(hint: Hint, path: str) -> str:
     """Returns the name that `xt.struct.constant` gives to the variant of such values."""
     depth = 0
-    hint, dtype, _, spec = unwrapped(hint)
+    hint, dtype, _, spec = unwrap(hint)
     while spec is None and is_list_hint(hint):
         depth += 1
-        hint, _, _, spec = unwrapped(item_of(hint, path))
+        hint, _, _, spec = unwrap(item_of(hint, path))
     if depth:
         return list_name(depth)
     if is_class_with_fields(hint):

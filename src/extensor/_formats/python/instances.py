@@ -24,7 +24,7 @@ from extensor._formats.python.hints import (
     hint_text,
     hints_of,
     type_beside_none,
-    unwrapped,
+    unwrap,
     variants_in,
 )
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
@@ -49,10 +49,10 @@ def to_objects(records: StructuredTensor, cls: type) -> Any:
     """
     hints_of(cls, "to_objects")
     expect_values(records, "to_objects")
-    return _object(to_py(_tagged(records)), cls, hint_text(cls))
+    return _object(to_py(_tag(records)), cls, hint_text(cls))
 
 
-def _tagged(value: Any, arrow: pa.DataType | None = None) -> Any:
+def _tag(value: Any, arrow: pa.DataType | None = None) -> Any:
     """Returns a value with each row of a union in a record, whose field names the variant.
 
     Args:
@@ -65,21 +65,21 @@ def _tagged(value: Any, arrow: pa.DataType | None = None) -> Any:
         return value.of_parts(value.codes, rows, value.names)
     if isinstance(value, DenseStructuredTensor):
         known = value.__tf_type_spec__().arrow_types
-        return value._map_parts(lambda part, name: _tagged(part, known.get(name)))
-    return map_inside(value, lambda part, _: _tagged(part, arrow))
+        return value._map_parts(lambda part, name: _tag(part, known.get(name)))
+    return map_inside(value, lambda part, _: _tag(part, arrow))
 
 
 def _row(name: str, part: Any, arrow: pa.DataType | None) -> DenseStructuredTensor:
     """Returns the rows of a variant as records."""
     name = _TAG + name
-    records = DenseStructuredTensor._of_parts(1, {name: _tagged(part, arrow)})
+    records = DenseStructuredTensor._of_parts(1, {name: _tag(part, arrow)})
     if arrow is None:
         return records
     kept = ArrowType(pa.field(name, arrow), form_of(part, 1))
     return records._with_metadata(Metadata({name: kept}))
 
 
-def _untagged(plain: object) -> tuple[object, str | None]:
+def _untag(plain: object) -> tuple[object, str | None]:
     """Returns a value, and the name of its variant if it is a row of a union."""
     if isinstance(plain, dict) and len(cast("Any", plain)) == 1:
         [(name, value)] = cast("Any", plain).items()
@@ -90,8 +90,8 @@ def _untagged(plain: object) -> tuple[object, str | None]:
 
 def _object(plain: object, hint: Hint, path: str) -> object:
     """Returns plain Python data as objects of an annotation's classes."""
-    hint = unwrapped(hint).hint
-    plain, variant = _untagged(plain)
+    hint = unwrap(hint).hint
+    plain, variant = _untag(plain)
     if plain is None:
         return None
     origin, arguments = get_origin(hint), get_args(hint)

@@ -94,17 +94,17 @@ def fields_error(
     """Returns the error for a dict whose keys are not the fields of records."""
     given = list(map(str, keys))
     unknown = [key for key in given if key not in names]
-    wrong = [f"missing: {_listed(missing, 5)}"] if missing else []
-    wrong += [f"unknown: {_listed(unknown, 5)}"] if unknown else []
+    wrong = [f"missing: {_as_list(missing, 5)}"] if missing else []
+    wrong += [f"unknown: {_as_list(unknown, 5)}"] if unknown else []
     text = "; ".join(wrong)
     fix = f"Give exactly these fields. {text[:1].upper()}{text[1:]}."
     if unknown:
         fix += ' extra="ignore" leaves unknown fields out.'
-    expected = f"the fields {_listed(list(names), 20)}"
-    return FieldError(at, expected, _listed(given, 20) or "an empty dict", fix)
+    expected = f"the fields {_as_list(list(names), 20)}"
+    return FieldError(at, expected, _as_list(given, 20) or "an empty dict", fix)
 
 
-def _listed(names: Sequence[str], count: int) -> str:
+def _as_list(names: Sequence[str], count: int) -> str:
     more = f", ... ({len(names)} in all)" if len(names) > count else ""
     return ", ".join(names[:count]) + more
 

@@ -158,7 +158,7 @@ class _Query:
         self._retry = {"retry": retry(timeout)}
         self._arguments: dict[str, Any] = {
             "sql": text,
-            "params": {name: _encoded(value) for name, value in params.items()} or None,
+            "params": {name: _encode(value) for name, value in params.items()} or None,
             "param_types": {**given, **(param_types or {})} or None,
             **self._retry,
         }
@@ -237,8 +237,8 @@ def _type_of(value: object) -> Type | None:
     return None if code is None else Type(code=code)
 
 
-def _encoded(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     """Returns the value of a parameter as the client takes it: it wants bytes in base64."""
     if isinstance(value, (list, tuple)):
-        return [_encoded(item) for item in value]
+        return [_encode(item) for item in value]
     return base64.b64encode(value) if isinstance(value, bytes) else value

@@ -27,7 +27,7 @@ from extensor._arrow.batches import num_records_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, atomic_path, files_at, local_path
 from extensor._formats.tfrecord.inferred import inferred
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, unparsed
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, parse_error
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 from extensor._path import PathLike
@@ -103,7 +103,7 @@ def read_tfrecord(
     expect_message(message)
     given = WantedTable(columns, schema, nulls, row_splits_dtype)
     files = files_at(paths)
-    parts = [_serialized(file) for file in files]
+    parts = [_serialize(file) for file in files]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
     serialized = tf.concat(parts, 0)
 
@@ -130,7 +130,7 @@ def read_tfrecord(
             fix = 'Give message="Example" or "SequenceExample", or context=.'
             record = name_of(int(lacking[number]))
             raise FormatError(record, expected, "a tf.Example with a list", fix)
-    return given.settled(parser.records(serialized, name_of))
+    return given.settle(parser.records(serialized, name_of))
 
 
 def _with_bar(serialized: tf.Tensor, progress: bool | None) -> Iterator[bytes]:
@@ -275,7 +275,7 @@ def message_of(
         for number in range(int(tf.size(serialized))):
             if _feature_list_sizes(serialized[number : number + 1]) is None:
                 either = f"{EXAMPLE} or tf.{SEQUENCE}"
-                raise unparsed(name_of(number), either, "TensorFlow", "one of these messages")
+                raise parse_error(name_of(number), either, "TensorFlow", "one of these messages")
         return EXAMPLE, none
     has_lists = sizes.numpy()[:, 0] > 0
     return (SEQUENCE, np.flatnonzero(~has_lists)) if has_lists.any() else (EXAMPLE, none)
@@ -291,7 +291,7 @@ def _feature_list_sizes(serialized: tf.Tensor) -> tf.Tensor | None:
         return None
 
 
-def _serialized(file: File) -> tf.Tensor:
+def _serialize(file: File) -> tf.Tensor:
     """Returns the bytes of each record of a file.
 
     Raises:
@@ -345,7 +345,7 @@ def ends_of_records(file: File) -> np.ndarray[Any, Any] | None:
                     break
                 ends.append(at)
         if at != size:
-            raise _damaged(file.path, path, "truncated")
+            raise _damage_error(file.path, path, "truncated")
         return np.array(ends, np.int64)
 
 
@@ -436,10 +436,10 @@ def _frames(path: str, name: str) -> Iterator[tf.Tensor]:
             size += int(tf.reduce_sum(tf.strings.length(batch))) + _FRAME * int(tf.size(batch))
             yield batch
     except tf.errors.DataLossError as error:
-        raise _damaged(name, path, str(error)) from error
+        raise _damage_error(name, path, str(error)) from error
     # TensorFlow takes a start of fewer than 12 bytes for the end of the file.
     if size != os.path.getsize(path):
-        raise _damaged(name, path, "the file ends in the header of a record")
+        raise _damage_error(name, path, "the file ends in the header of a record")
 
 
 def _batches(path: str) -> Iterator[tf.Tensor]:
@@ -448,7 +448,7 @@ def _batches(path: str) -> Iterator[tf.Tensor]:
         yield tf.constant(batch, tf.string)
 
 
-def _damaged(name: str, path: str, reason: str) -> FormatError:
+def _damage_error(name: str, path: str, reason: str) -> FormatError:
     count = 0
     try:
         for _ in records_of_file(path):

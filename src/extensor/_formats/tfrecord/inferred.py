@@ -9,7 +9,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._count_text import count_text
-from extensor._formats.tfrecord.layout import SEQUENCE, unparsed
+from extensor._formats.tfrecord.layout import SEQUENCE, parse_error
 from extensor.errors import DTypeError, StructureError
 
 _ARROW = {"int64_list": pa.int64(), "float_list": pa.float32(), "bytes_list": pa.binary()}
@@ -41,7 +41,7 @@ def inferred(
     lists: dict[str, _FeatureType] = {}
     number = -1
     for number, one in enumerate(serialized):
-        parsed = _parsed(one, message, number, name_of)
+        parsed = _parse(one, message, number, name_of)
         if message == SEQUENCE:
             context = parsed.context.feature
             for key, steps in parsed.feature_lists.feature_list.items():
@@ -68,13 +68,13 @@ def inferred(
     return pa.schema(fields), [(key,) for key, found in features.items() if not found.is_single]
 
 
-def _parsed(one: bytes, message: str, number: int, name_of: Callable[[int], str]) -> Any:
+def _parse(one: bytes, message: str, number: int, name_of: Callable[[int], str]) -> Any:
     kind: Any = tf.train.SequenceExample if message == SEQUENCE else tf.train.Example
     parsed = kind()
     try:
         parsed.ParseFromString(one)
     except Exception as error:  # DecodeError, of a package that is not a dependency of ours
-        raise unparsed(name_of(number), message, "protobuf") from error
+        raise parse_error(name_of(number), message, "protobuf") from error
     return parsed
 
 

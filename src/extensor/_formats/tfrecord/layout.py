@@ -53,7 +53,7 @@ def _ragged_dimensions(arrow: pa.DataType) -> int:
     return inner + (is_list(arrow) and not pa.types.is_fixed_size_list(arrow))
 
 
-def unparsed(
+def parse_error(
     record: str, message: str, parser: str = "TensorFlow", what: str = "this message"
 ) -> FormatError:
     """Returns the error for bytes that are not a message."""

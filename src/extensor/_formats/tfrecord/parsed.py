@@ -15,7 +15,14 @@ import tensorflow as tf
 
 from extensor._arrow.null_policy import Fill, Nulls
 from extensor._arrow.wanted_table import WantedTable
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Feature, layout, unparsed
+from extensor._formats.tfrecord.layout import (
+    EXAMPLE,
+    SEQUENCE,
+    Column,
+    Feature,
+    layout,
+    parse_error,
+)
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -133,7 +140,7 @@ def _records(
     # In a graph, "auto" is an error: no data is known.
     wanted = given if tf.is_symbolic_tensor(strings) else with_nullable(given, given.schema)
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return given.settled(Parser(spec, message, wanted.nulls, keys, context).records(strings))
+    return given.settle(Parser(spec, message, wanted.nulls, keys, context).records(strings))
 
 
 def with_nullable(wanted: WantedTable, schema: pa.Schema | None) -> WantedTable:
@@ -193,9 +200,9 @@ class Parser:
         """
         leaves = list(self._leaves.values())
         try:
-            parsed = self._parsed(serialized, leaves)
+            parsed = self._parse(serialized, leaves)
         except _UNPARSED as error:
-            raise self._explained(serialized, name_of) from error
+            raise self._parse_error(serialized, name_of) from error
         columns = {leaf.path: self._column(leaf, parsed[leaf.key], name_of) for leaf in leaves}
         return self._value(self.spec, Path(), columns)
 
@@ -211,7 +218,7 @@ class Parser:
                 return number
         return None
 
-    def _parsed(self, serialized: tf.Tensor, leaves: list[Feature]) -> dict[str, tf.Tensor]:
+    def _parse(self, serialized: tf.Tensor, leaves: list[Feature]) -> dict[str, tf.Tensor]:
         if self._message == EXAMPLE:
             return tf.io.parse_example(
                 serialized, {leaf.key: self._feature(leaf) for leaf in leaves}
@@ -305,7 +312,7 @@ class Parser:
             values = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
         return values
 
-    def _explained(self, serialized: tf.Tensor, name_of: Callable[[int], str]) -> ExtensorError:
+    def _parse_error(self, serialized: tf.Tensor, name_of: Callable[[int], str]) -> ExtensorError:
         """Returns the error of the first record that TensorFlow does not parse."""
         leaves = list(self._leaves.values())
         start, stop = 0, int(tf.size(serialized))
@@ -331,11 +338,11 @@ class Parser:
             size = re.search(r"Values size: (\d+)", error)
             received = f"{size[1] if size else 'another number'} in {record}"
             return _wrong_size(leaf, str(leaf.size), received)
-        return unparsed(record, self._message)
+        return parse_error(record, self._message)
 
     def _error(self, serialized: tf.Tensor, leaves: list[Feature]) -> str | None:
         try:
-            self._parsed(serialized, leaves)
+            self._parse(serialized, leaves)
         except UnicodeDecodeError as error:
             return error.object.decode(errors="replace")
         except _UNPARSED as error:

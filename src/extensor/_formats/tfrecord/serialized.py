@@ -66,7 +66,7 @@ def to_tf_example(
     columns, count = _columns(records, EXAMPLE, schema, keys, ())
     features = _features(columns, count)
     assert features is not None  # records have fields
-    return _wrapped("tensorflow.Example", "features", features)
+    return _wrap("tensorflow.Example", "features", features)
 
 
 def to_tf_sequence_example(
@@ -109,7 +109,7 @@ def to_tf_sequence_example(
         "feature_lists": _feature_lists(in_lists, count),
     }
     message = "tensorflow.SequenceExample"
-    found = [_wrapped(message, name, part) for name, part in parts.items() if part is not None]
+    found = [_wrap(message, name, part) for name, part in parts.items() if part is not None]
     return found[0] if len(found) == 1 else tf.strings.join(found)
 
 
@@ -214,7 +214,7 @@ def _features(columns: list[Column], count: tf.Tensor) -> tf.Tensor | None:
         feature = _feature(leaf, column.values, splits)
         entry = _entry("tensorflow.Features", "FeatureEntry", leaf.key, feature)
         sizes = tf.ones([count], tf.int32) if mask is None else tf.cast(mask, tf.int32)
-        parts.append(_wrapped("tensorflow.Features", "feature", entry, sizes))
+        parts.append(_wrap("tensorflow.Features", "feature", entry, sizes))
     return tf.strings.join(parts) if parts else None
 
 
@@ -224,18 +224,16 @@ def _feature_lists(columns: list[Column], count: tf.Tensor) -> tf.Tensor | None:
     for column in columns:
         leaf, splits = column.leaf, column.splits
         feature = _feature(leaf, column.values, splits[1] if len(splits) > 1 else None)
-        step = _wrapped("tensorflow.FeatureList", "feature", feature)
+        step = _wrap("tensorflow.FeatureList", "feature", feature)
         rows = tf.ragged.row_splits_to_segment_ids(splits[0], out_type=tf.int64)
         steps = tf.strings.unsorted_segment_join(step, rows, tf.cast(count, tf.int64))
         steps = tf.ensure_shape(steps, [None])
         entry = _entry("tensorflow.FeatureLists", "FeatureListEntry", leaf.key, steps)
-        parts.append(_wrapped("tensorflow.FeatureLists", "feature_list", entry))
+        parts.append(_wrap("tensorflow.FeatureLists", "feature_list", entry))
     return tf.strings.join(parts) if parts else None
 
 
-def _wrapped(
-    message: str, field: str, inner: tf.Tensor, sizes: tf.Tensor | None = None
-) -> tf.Tensor:
+def _wrap(message: str, field: str, inner: tf.Tensor, sizes: tf.Tensor | None = None) -> tf.Tensor:
     """Returns messages that have one field, with the given bytes, or without where a size is 0."""
     inner = inner[:, tf.newaxis]
     sizes = tf.ones_like(inner, tf.int32) if sizes is None else sizes[:, tf.newaxis]
@@ -259,7 +257,7 @@ def _feature(leaf: Feature, values: tf.Tensor, splits: tf.Tensor | None) -> tf.T
         lists = tf.io.encode_proto(sizes, [values], ["value"], message)
     else:
         lists = _lists(tf.reshape(values, [-1]), splits * size, message)
-    return _wrapped("tensorflow.Feature", field, lists)
+    return _wrap("tensorflow.Feature", field, lists)
 
 
 def _lists(values: tf.Tensor, splits: tf.Tensor, message: str) -> tf.Tensor:

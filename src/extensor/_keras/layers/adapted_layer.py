@@ -99,7 +99,7 @@ class Learned:
         for path, field in self.fields.items():
             if field.statistics is not None:
                 layer = type(layers[path]).from_config(dict(field.config))
-                found[path] = _finished(layer, field.statistics, path)
+                found[path] = _finish(layer, field.statistics, path)
         return found
 
 
@@ -131,7 +131,7 @@ def adapted_to(layers: Mapping[str, Any], data: tf.data.Dataset) -> tuple[dict[s
         if isinstance(statistics[path], OwnPass):
             _adapt(layer, path, data)
         _warn_of_left_out(path, *left_out[path])
-        adapted[path] = _finished(layer, statistics[path], path)
+        adapted[path] = _finish(layer, statistics[path], path)
     return adapted, Learned(fields)
 
 
@@ -232,7 +232,7 @@ def _adapt(layer: Any, path: str, data: tf.data.Dataset) -> None:
     layer.adapt(data.map(of_batch).filter(lambda batch: tf.shape(batch)[0] > 0))
 
 
-def _finished(layer: Any, statistics: FieldStatistics, path: str) -> Any:
+def _finish(layer: Any, statistics: FieldStatistics, path: str) -> Any:
     """Returns a layer with what was learned, in its configuration."""
     statistics.finish(layer, path)
     if isinstance(layer, WORD_LAYERS):

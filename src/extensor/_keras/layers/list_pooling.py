@@ -76,7 +76,7 @@ class ListPooling(ListLayer):
             path: self._combine(own, items, valid, scores)
             for path, (items, valid) in leaves.items()
         }
-        return lists.one_each(_packed(shape, results, lists.count))
+        return lists.one_each(_pack(shape, results, lists.count))
 
     def _combine(
         self, lists: ListItems, items: tf.Tensor, valid: tf.Tensor | None, scores: tf.Tensor | None
@@ -120,8 +120,8 @@ class ListPooling(ListLayer):
         return path
 
 
-def _packed(shape: Nest, results: dict[str, Any], count: tf.Tensor) -> Value:
+def _pack(shape: Nest, results: dict[str, Any], count: tf.Tensor) -> Value:
     if not isinstance(shape, dict):
         return results[shape]
-    fields = {name: _packed(inner, results, count) for name, inner in shape.items()}
+    fields = {name: _pack(inner, results, count) for name, inner in shape.items()}
     return DenseStructuredTensor([None], fields, validate=False)

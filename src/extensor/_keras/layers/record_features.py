@@ -266,11 +266,11 @@ class RecordFeatures(Layer):
             raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
         if self.output_mode == "records":
             records = self._records(value, Path())
-            crossed = {cross.name: self._crossed(value, cross) for cross in self.crosses}
+            crossed = {cross.name: self._cross_bins(value, cross) for cross in self.crosses}
             return records.with_updates(crossed) if crossed else records
         parts = [self._vector(field_at(value, path), path) for path in self.layers]
         for cross in self.crosses:
-            bins = self._crossed(value, cross)
+            bins = self._cross_bins(value, cross)
             bins = bins.fill(-1) if isinstance(bins, MaskedTensor) else bins  # -1 is zeros
             parts.append(tf.one_hot(bins, cross.num_bins, dtype=self.compute_dtype))
         vectors = tf.concat(parts, axis=1)
@@ -305,7 +305,7 @@ class RecordFeatures(Layer):
         fields = {name: field(records[name], above / name) for name in names}
         return DenseStructuredTensor(records.shape, fields, validate=False)
 
-    def _crossed(self, records: DenseStructuredTensor, cross: Cross) -> Value:
+    def _cross_bins(self, records: DenseStructuredTensor, cross: Cross) -> Value:
         """Returns the bin of a cross for each record, masked if one of its fields may be null."""
 
         def categories(path: str) -> Value:

@@ -109,18 +109,18 @@ def _cell(value: FieldValue, width: int, decoders: Decoders) -> str:
         return "?"
     shape: Any = getattr(value, "shape", None)
     if isinstance(value, (tf.Tensor, tf.Variable)) and (not shape.rank or _is_decimal(value)):
-        plain = _decoded(value.numpy(), decoders)
+        plain = _decode(value.numpy(), decoders)
         if not isinstance(plain, (list, np.ndarray)):
             return _scalar(plain)
     if isinstance(shape, tf.TensorShape) and shape.rank:
         return _join_cells("[", _items(value, decoders), "]", width)
     if not hasattr(value, "to_py"):
         return f"<{type(value).__name__}>"
-    plain = _decoded(value.to_py(), decoders)
+    plain = _decode(value.to_py(), decoders)
     return _short.repr(plain) if isinstance(plain, (list, dict)) else _scalar(plain)
 
 
-def _decoded(plain: object, decoders: Decoders) -> object:
+def _decode(plain: object, decoders: Decoders) -> object:
     """Returns a value as it is decoded, or as it is if it cannot be."""
     if not isinstance(decoders, functools.partial):
         return plain

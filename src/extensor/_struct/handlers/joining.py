@@ -38,7 +38,7 @@ def concat(
 
     Dense and ragged collections may be mixed; the result is ragged where rows differ in length.
     """
-    values = _listed(values)
+    values = _as_list(values)
     place = axis_of(axis, _rank(values), "tf.concat")
     if place == 0:
         return concat_records(values, "tf.concat")  # needs no gather
@@ -51,7 +51,7 @@ def stack(
     values: FieldValue | Sequence[FieldValue], axis: TensorLike = 0, *_: object
 ) -> StructuredTensor:
     """Returns collections of one rank, stacked along a new axis."""
-    values = _listed(values)
+    values = _as_list(values)
     rank = _rank(values)
     place = axis_of(axis, rank + 1, "tf.stack")
     _expect_one_size(values, Path())
@@ -67,7 +67,7 @@ def ragged_stack(
 
     All lists of the result are ragged, as those of `tf.ragged.stack` of tensors are.
     """
-    values = _listed(values)
+    values = _as_list(values)
     if axis_of(axis, _rank(values) + 1, "tf.ragged.stack"):
         fix = "Stack along the first axis, or stack the fields."
         raise StructureError("tf.ragged.stack: axis", "axis 0", f"axis {axis}", fix)
@@ -112,7 +112,7 @@ def _expect_one_size(values: list[Any], at: Path) -> None:
             _expect_one_size(fields, at / name)
 
 
-def _listed(values: FieldValue | Sequence[FieldValue]) -> list[Any]:
+def _as_list(values: FieldValue | Sequence[FieldValue]) -> list[Any]:
     return list(values) if isinstance(values, Sequence) else [values]
 
 

@@ -61,14 +61,14 @@ def filled_like(
 
     Nulls stay null, and rows of a union keep their variant.
     """
-    return _filled(op, input, dtype, Path())
+    return _fill(op, input, dtype, Path())
 
 
-def _filled(
+def _fill(
     op: Callable[..., Any], value: FieldValue, dtype: tf.DType | None, at: Path
 ) -> FieldValue:
     if isinstance(value, StructuredTensor) or is_masked(value) or is_union(value):
-        return map_inside(value, lambda part, place: _filled(op, part, dtype, place), at)
+        return map_inside(value, lambda part, place: _fill(op, part, dtype, place), at)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
         op is tf.ones_like and value.dtype == tf.string and dtype is None
     ):

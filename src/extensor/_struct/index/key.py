@@ -11,7 +11,7 @@ import tensorflow as tf
 from extensor._authoring.comparison import with_checks
 from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._struct.common_shape import row_splits_at
 from extensor._struct.dims import Axes
 from extensor._struct.masked import is_masked, under_masks
@@ -299,7 +299,7 @@ def _of_equal_lists(mask: Any, axis: int, row_splits: Any, at: Path) -> Any:
     other = lengths != size
     if not hasattr(other, "numpy"):
         error = _other_length(at, "as long as each row", f"{LATER} bools")
-        return with_checks(asserted(~tf.reduce_any(other), error, [size]), mask)
+        return with_checks(assert_op(~tf.reduce_any(other), error, [size]), mask)
     if other.numpy().any():
         row = int(other.numpy().argmax())
         raise _other_length(

@@ -80,7 +80,7 @@ class _Picker:
             arrays, rest = _arrays(key)
             size = value.row_splits.shape[0]
             size = value.nrows() if size is None else size - 1
-            return self._zipped(value, [without_negative(arrays[0], size), *arrays[1:]], rest)
+            return self._zip(value, [without_negative(arrays[0], size), *arrays[1:]], rest)
         splits = value.row_splits
         before = first - 1 if isinstance(first, int) and first < 0 else first
         if isinstance(first, int):
@@ -89,7 +89,7 @@ class _Picker:
             start, end = splits[:-1][first], splits[1:][first]
         return self.below(value.values[start:end], 0, rest)
 
-    def _zipped(self, value: Any, arrays: list[Any], rest: Key) -> tf.Tensor | tf.RaggedTensor:
+    def _zip(self, value: Any, arrays: list[Any], rest: Key) -> tf.Tensor | tf.RaggedTensor:
         """Returns the items at arrays of positions along the first dimensions.
 
         The first array is in range, and not negative.
@@ -98,7 +98,7 @@ class _Picker:
         if len(arrays) > 1 and isinstance(value, tf.RaggedTensor):
             starts, limits = _bounds(value)
             places = self._places(tf.gather(starts, rows), tf.gather(limits, rows), arrays[1])
-            return self._zipped(value.values, [places, *arrays[2:]], rest)
+            return self._zip(value.values, [places, *arrays[2:]], rest)
         if len(arrays) > 1:
             sizes = [value.shape[i] or tf.shape(value)[i] for i in range(1, len(arrays))]
             others = [without_negative(a, s) for a, s in zip(arrays[1:], sizes, strict=True)]
@@ -122,7 +122,7 @@ class _Picker:
         inner = tf.reshape(starts, [-1] + [1] * arrays[0].shape.rank)
         ends = tf.reshape(limits, [-1] + [1] * arrays[0].shape.rank)
         places = self._places(inner, ends, arrays[0])
-        return self._zipped(value.values, [places, *arrays[1:]], rest)
+        return self._zip(value.values, [places, *arrays[1:]], rest)
 
     def _places(self, starts: tf.Tensor, limits: tf.Tensor, positions: Any) -> tf.Tensor:
         """Returns where the items at positions of rows are in the values.

@@ -93,14 +93,14 @@ def map_values(
     names = names_of(st, source)
     new = names if target is None else new_field(st, target)
     comparison = SizeComparison.in_graph(validate)
-    return put(st, new, _mapped(function, value_at(st, names), Path(*names), comparison))
+    return put(st, new, _map(function, value_at(st, names), Path(*names), comparison))
 
 
-def _mapped(
+def _map(
     function: Callable[[Any], Any], value: FieldValue, path: Path, comparison: SizeComparison | None
 ) -> FieldValue:
     if hasattr(value, "row_splits"):
-        values = _mapped(function, value.values, path, comparison)
+        values = _map(function, value.values, path, comparison)
         return with_rows(values, value.row_splits)
     result = function(value)
     if not hasattr(result, "shape"):
@@ -148,13 +148,13 @@ def rename(st: StructuredTensor, names: Mapping[Any, str]) -> StructuredTensor:
     for parent in sorted(by_parent, key=len, reverse=True):  # the inner records first
         new_names, at = by_parent[parent], Path(*parent)
         renamed = map_records(
-            value_at(st, parent), lambda old, names=new_names, at=at: _renamed(old, names, at)
+            value_at(st, parent), lambda old, names=new_names, at=at: _rename(old, names, at)
         )
         st = put(st, parent, renamed)
     return st
 
 
-def _renamed(records: StructuredTensor, names: Mapping[str, str], at: Path) -> StructuredTensor:
+def _rename(records: StructuredTensor, names: Mapping[str, str], at: Path) -> StructuredTensor:
     old = records.field_names()
     new = [names.get(name, name) for name in old]
     for i, name in enumerate(new):

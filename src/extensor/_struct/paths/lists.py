@@ -299,12 +299,12 @@ def explode(st: StructuredTensor, path: PathLike) -> StructuredTensor:
     above = depth_of(st, names[:-1])
     if above != depth:  # a null among the records that are repeated has no list, and is left out
         masks = [mask for mask in masks if mask.shape.rank < depth]
-    result = _exploded(rest, names[-1:], lists, depth, above)
+    result = _explode(rest, names[-1:], lists, depth, above)
     result = put(st, names[:-1], functools.reduce(combined, reversed(masks), result))
     return with_types(result, {names: type_at(st, names)})
 
 
-def _exploded(
+def _explode(
     rest: StructuredTensor, name: Names, lists: Lists, depth: int, above: int
 ) -> StructuredTensor:
     """Returns records with one record for each item of a list.

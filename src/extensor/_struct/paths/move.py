@@ -56,10 +56,10 @@ def promote(st: StructuredTensor, source: PathLike, target: PathLike) -> Structu
     new = new_field(st, target)
     if names[: len(new) - 1] != new[:-1] or len(new) > len(names):
         raise not_in_line(names, new, "above", "broadcast")
-    return put_items(st, new, _promoted(st, names, parent, new[:-1]), names)
+    return put_items(st, new, _promote(st, names, parent, new[:-1]), names)
 
 
-def _promoted(st: StructuredTensor, names: Names, parent: FieldValue, above: Names) -> FieldValue:
+def _promote(st: StructuredTensor, names: Names, parent: FieldValue, above: Names) -> FieldValue:
     rank, outside = records_in(parent).rank, fields_at(st, above).rank
     if rank == outside:
         return value_at(st, names)
@@ -162,7 +162,7 @@ def promote_and_broadcast(
         common = 0
         while common < min(len(names) - 1, len(below)) and names[common] == below[common]:
             common += 1
-        value = _promoted(st, names, parent, below[:common])
+        value = _promote(st, names, parent, below[:common])
         depth = fields_at(st, below[:common]).rank
         updates[new] = _broadcast(st, value, depth, below)
         types[new] = type_at(st, names)

@@ -89,7 +89,7 @@ def is_null(st: StructuredTensor, path: PathLike, target: PathLike | None = None
     else:
         items, valid, same = _each(value, depth)
         flags = same(tf.zeros([size_of(items)], tf.bool) if valid is None else ~valid)
-    return _flagged(st, target, flags, depth)
+    return _with_flags(st, target, flags, depth)
 
 
 def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) -> Any:
@@ -123,7 +123,7 @@ def has(st: StructuredTensor, source: PathLike, target: PathLike | None = None) 
     else:
         some = lists_of(items, 1).lengths > 0
         some = some if valid is None else tf.logical_and(some, valid)
-    return _flagged(st, target, same(some), depth)
+    return _with_flags(st, target, same(some), depth)
 
 
 def _place(st: StructuredTensor, path: PathLike) -> tuple[Names, int]:
@@ -151,7 +151,7 @@ def _each(value: FieldValue, depth: int) -> tuple[Any, Any, Callable[[Any], Any]
     return (*split_mask(rows.items, 1), rows.same)
 
 
-def _flagged(
+def _with_flags(
     st: StructuredTensor, target: PathLike | None, flags: FieldValue, depth: int
 ) -> FieldValue:
     """Returns bools alone, or the records with them in a new field.

@@ -17,7 +17,7 @@ from extensor._choice import expect_one_of
 from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.casting import required
-from extensor._protocol.run_time_check import LATER, asserted
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
@@ -261,7 +261,7 @@ class _Task:
         parts = spec.to_components(value)
         return result.from_components(tf.nest.map_structure(padding.apply, parts))
 
-    def _fixed(self, value: Any, at: Path, level: int, padding: _Padding, size: int) -> Any:
+    def _fixed_size(self, value: Any, at: Path, level: int, padding: _Padding, size: int) -> Any:
         """Returns lists that all have one size, which need no mask."""
         items, rows = take_off_dimension(value)
         return self.rows(items, at, level, padding.inside(rows.row_splits(tf.int64), size))
@@ -270,19 +270,19 @@ class _Task:
         items, rows = take_off_dimension(value)
         size = shape_of(value)[1]
         if size is not None:
-            return self._fixed(value, at, level, padding, size)
+            return self._fixed_size(value, at, level, padding, size)
         splits = rows.row_splits(tf.int64)
         capacity = self._capacity(at, level)
         count = capacity.sizes[level]
         if capacity.is_packed:
-            return self._packed(items, splits, at, level, padding, count)
+            return self._pack(items, splits, at, level, padding, count)
         lengths = padding.apply(splits[1:] - splits[:-1])
         splits = self._checked(lengths, splits, at, count)
         self._keep(at, tf.minimum(lengths, count))
         result = self.rows(items, at, level + 1, padding.inside(splits, count))
         return combined(result, tf.sequence_mask(lengths, count))
 
-    def _packed(
+    def _pack(
         self, items: Any, splits: tf.Tensor, at: Path, level: int, padding: _Padding, count: int
     ) -> Any:
         if padding.sizes:  # the lists of the items that are padding are empty
@@ -336,7 +336,7 @@ class _Task:
         if is_known:
             required(longest <= count, error)
             return splits
-        return with_checks(asserted(longest <= count, error, [longest]), splits)
+        return with_checks(assert_op(longest <= count, error, [longest]), splits)
 
     def _fitting(self, splits: tf.Tensor, at: Path, count: int) -> tf.Tensor:
         """Returns the row splits of packed lists, cut to a number of items or checked."""
@@ -359,7 +359,7 @@ class _Task:
             if is_known:
                 required(total <= count, error)
             else:
-                checks += asserted(total <= count, error, [total])
+                checks += assert_op(total <= count, error, [total])
         return with_checks(checks, tf.minimum(splits, count) if self.cuts else splits)
 
     def _keep(self, at: Path, counts: tf.Tensor) -> None:

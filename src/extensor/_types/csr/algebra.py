@@ -42,12 +42,12 @@ def product(matrix: CSRSparseTensor, dense: tf.Tensor, transpose: bool, adjoint:
         raise shape_error("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
     if shape.rank == 2 == rank:
         return multiply(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
-    result = _batched(matrix, dense, outer, transpose, adjoint)
+    result = _batch_product(matrix, dense, outer, transpose, adjoint)
     static = leading.merge_with(batch).concatenate([shape[outer], dense.shape[-1]])
     return tf.ensure_shape(result, static)
 
 
-def _batched(
+def _batch_product(
     matrix: CSRSparseTensor, dense: tf.Tensor, outer: int, transpose: bool, adjoint: bool
 ) -> tf.Tensor:
     """Returns the product if at least one side is a batch; `outer` is the axis that is kept."""

@@ -37,7 +37,7 @@ def transpose(
     order = list(range(rank))[::-1] if perm is None else tf.get_static_value(perm)
     if rank < 2 or order is None or list(order) != [*range(rank - 2), rank - 1, rank - 2]:
         return NotImplemented
-    return _conjugated(a.transpose()) if conjugate else a.transpose()
+    return _conjugate(a.transpose()) if conjugate else a.transpose()
 
 
 @implements(tf.linalg.matrix_transpose, on=CSRSparseTensor)
@@ -45,10 +45,10 @@ def matrix_transpose(
     a: CSRSparseTensor, name: str | None = "matrix_transpose", conjugate: bool = False
 ) -> CSRSparseTensor:
     """Returns each sparse matrix with rows and columns swapped."""
-    return _conjugated(a.transpose()) if conjugate else a.transpose()
+    return _conjugate(a.transpose()) if conjugate else a.transpose()
 
 
-def _conjugated(x: CSRSparseTensor) -> CSRSparseTensor:
+def _conjugate(x: CSRSparseTensor) -> CSRSparseTensor:
     return x.with_values(tf.math.conj(x.values))
 
 
@@ -153,18 +153,18 @@ def matmul(
     """Returns the product of a sparse matrix and a dense one, or of two sparse ones."""
     a, b = _from_sparse(a), _from_sparse(b)
     if isinstance(a, CSRSparseTensor) and isinstance(b, CSRSparseTensor):
-        a, b = _transposed(a, transpose_a, adjoint_a), _transposed(b, transpose_b, adjoint_b)
+        a, b = _transpose(a, transpose_a, adjoint_a), _transpose(b, transpose_b, adjoint_b)
         return entries.sparse_product(a, b)
     if isinstance(a, CSRSparseTensor):
-        return a.matmul(_transposed(b, transpose_b, adjoint_b), transpose_a, adjoint_a)
-    return algebra.left_product(_transposed(a, transpose_a, adjoint_a), b, transpose_b, adjoint_b)
+        return a.matmul(_transpose(b, transpose_b, adjoint_b), transpose_a, adjoint_a)
+    return algebra.left_product(_transpose(a, transpose_a, adjoint_a), b, transpose_b, adjoint_b)
 
 
 def _from_sparse(one: Operand) -> Operand:
     return CSRSparseTensor.from_sparse(one) if isinstance(one, tf.SparseTensor) else one
 
 
-def _transposed(one: Operand, transpose: bool, adjoint: bool) -> CSRSparseTensor | tf.Tensor:
+def _transpose(one: Operand, transpose: bool, adjoint: bool) -> CSRSparseTensor | tf.Tensor:
     if transpose or adjoint:
         return tf.linalg.matrix_transpose(one, conjugate=adjoint)
     return one

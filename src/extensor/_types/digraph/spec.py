@@ -113,7 +113,7 @@ class DigraphSpec:
         ends = [tf.concat([getattr(g, end) for g in graphs], 0) for end in ("source", "target")]
         counts = [tf.stack([getattr(g, f"num_{kind}") for g in graphs]) for kind in _KINDS]
         first = first_positions(counts[0].shape, counts[0], row_splits_of(counts[1]), ends[0])
-        features = [_joined([getattr(graph, kind) for graph in graphs]) for kind in _KINDS]
+        features = [_join([getattr(graph, kind) for graph in graphs]) for kind in _KINDS]
         return self._graph([end + first for end in ends], counts, features)
 
     def part(self, batch: TensorDigraph, index: int | slice | tf.Tensor) -> TensorDigraph | None:
@@ -226,7 +226,7 @@ def _cut(limits: tf.Tensor, shrink: bool = False) -> Callable[[tf.Tensor], tf.Te
     )
 
 
-def _joined(features: Sequence[Mapping[str, Any]]) -> dict[str, tf.Tensor]:
+def _join(features: Sequence[Mapping[str, Any]]) -> dict[str, tf.Tensor]:
     return {n: tf.concat([of[n] for of in features], 0) for n in sorted(features[0])}
 
 

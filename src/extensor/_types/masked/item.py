@@ -230,7 +230,7 @@ def without_none(plain: Any, spec: tf.TypeSpec, depth: int) -> tuple[Any, Any]:
         The mask is None if no item is None.
     """
     mask = _not_none(plain, depth)
-    return (plain, None) if _all(mask) else (_filled(plain, mask, _neutral(spec, depth)), mask)
+    return (plain, None) if _all(mask) else (_fill(plain, mask, _neutral(spec, depth)), mask)
 
 
 def _not_none(plain: Any, depth: int) -> list[Any] | bool:
@@ -243,10 +243,10 @@ def _all(mask: list[Any] | bool) -> bool:
     return all(map(_all, mask)) if isinstance(mask, list) else mask
 
 
-def _filled(plain: Any, mask: list[Any] | bool, neutral: object) -> Any:
+def _fill(plain: Any, mask: list[Any] | bool, neutral: object) -> Any:
     if isinstance(mask, list):
         pairs = zip(plain, mask, strict=True)
-        return [_filled(item, valid, neutral) for item, valid in pairs]
+        return [_fill(item, valid, neutral) for item, valid in pairs]
     return plain if mask else neutral
 
 

@@ -116,10 +116,10 @@ def with_names(value: UnionTensor, spec: UnionSpec) -> UnionTensor:
 def to_py(value: UnionTensor) -> Any:
     """Returns the values of a union as numbers, bytes, lists and dicts."""
     rows = [iter(to_lists(value.variants[name])) for name in value.names]
-    return _placed(to_lists(value.codes), rows)
+    return _place(to_lists(value.codes), rows)
 
 
-def _placed(codes: list[Any] | int, rows: list[Any]) -> Any:
+def _place(codes: list[Any] | int, rows: list[Any]) -> Any:
     if isinstance(codes, list):
-        return [_placed(code, rows) for code in codes]
+        return [_place(code, rows) for code in codes]
     return next(rows[codes])

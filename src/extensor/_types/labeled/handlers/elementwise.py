@@ -93,10 +93,10 @@ def clip_by_value(
 ) -> LabeledTensor | tf.Tensor:
     """Returns values clipped to two limits, with the axes of all three."""
 
-    def clipped(t: Operand, low: Operand, high: Operand) -> tf.Tensor:
+    def clip(t: Operand, low: Operand, high: Operand) -> tf.Tensor:
         return tf.maximum(tf.minimum(t, high), low)
 
-    return broadcast(clipped, (t, clip_value_min, clip_value_max), "tf.clip_by_value")
+    return broadcast(clip, (t, clip_value_min, clip_value_max), "tf.clip_by_value")
 
 
 @implements(tf.add_n, on=LabeledTensor)

@@ -92,7 +92,7 @@ def _has_items(shape: tf.TensorShape, axis: Axes) -> bool:
     return all(sizes[a] for a in np.reshape(known, [-1]).tolist())
 
 
-def _filled(op: Op, x: MaskedTensor, mask: Mask) -> Mask:
+def _fill(op: Op, x: MaskedTensor, mask: Mask) -> Mask:
     neutral = _RULES[op].neutral
     if neutral in (np.inf, -np.inf) and x.dtype.is_integer:
         neutral = x.dtype.max if neutral > 0 else x.dtype.min
@@ -167,12 +167,12 @@ def reduce(
     if not _can(op, x):
         return NotImplemented
     if within_items(x, axis):
-        return MaskedTensor.of_parts(op(_filled(op, x, x.mask), axis, keepdims), x.mask)
+        return MaskedTensor.of_parts(op(_fill(op, x, x.mask), axis, keepdims), x.mask)
     mask = item.element_mask(x.values, x.mask)
     valid = _valid(op, mask, axis, keepdims)
     if op in _MOMENTS:
         return MaskedTensor.of_parts(_moment(op, x, mask, valid, axis, keepdims), valid)
-    return MaskedTensor.of_parts(op(_filled(op, x, mask), axis, keepdims), valid)
+    return MaskedTensor.of_parts(op(_fill(op, x, mask), axis, keepdims), valid)
 
 
 def _moment(op: Op, x: MaskedTensor, mask: Mask, valid: Mask, axis: Axes, keepdims: bool) -> Mask:
@@ -261,7 +261,7 @@ def extreme(
     if not _can(op, input):
         return NotImplemented
     mask = item.element_mask(input.values, input.mask)
-    places = op(_filled(op, input, mask), axis, output_type)
+    places = op(_fill(op, input, mask), axis, output_type)
     return MaskedTensor.of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
 
 
@@ -278,7 +278,7 @@ def count_nonzero(
         return NotImplemented
     mask = item.element_mask(input.values, input.mask)
     return tf.math.count_nonzero(
-        _filled(tf.math.count_nonzero, input, mask), axis, bool(keepdims), dtype
+        _fill(tf.math.count_nonzero, input, mask), axis, bool(keepdims), dtype
     )
 
 
@@ -292,4 +292,4 @@ def cumulative(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     if not _can(op, x):
         return NotImplemented
     mask = item.element_mask(x.values, x.mask)
-    return MaskedTensor.of_parts(op(_filled(op, x, mask), *args), mask)
+    return MaskedTensor.of_parts(op(_fill(op, x, mask), *args), mask)
