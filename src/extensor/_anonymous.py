@@ -1,7 +1,6 @@
 """Stand-ins for values in files whose classes are not imported."""
 
 # TensorFlow calls private methods of specs; stand-ins use private attributes of each other.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

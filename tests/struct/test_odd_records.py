@@ -119,7 +119,7 @@ EMPTY = tf.ragged.constant([[], []], dtype=tf.int64)
     (MaskedTensor(tf.zeros([2]), [False, False]), pa.null(), [None, None]),
 ])  # fmt: skip
 def test_a_variant_named_null_keeps_its_type_and_its_empty_lists(rows, kind, plain):
-    union = UnionTensor.of_parts(
+    union = UnionTensor._of_parts(
         tf.constant([0, 1, 0], tf.int8), {"null": rows, "b": tf.constant(["x"])}, ("null", "b")
     )
     records = xt.DenseStructuredTensor([3], {"a": union})

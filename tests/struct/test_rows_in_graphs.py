@@ -63,7 +63,7 @@ def ints(x):
 
 def masked(values, like, validate=True):
     """Returns values with a mask that has the rows of other values."""
-    return (Masked if validate else Masked.of_parts)(values, positive(like))
+    return (Masked if validate else Masked._of_parts)(values, positive(like))
 
 
 @dataclass

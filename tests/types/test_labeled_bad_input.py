@@ -269,5 +269,5 @@ def test_bad_input_is_an_error_with_four_parts(case):
 
 
 def test_a_value_of_a_damaged_model_can_be_shown():
-    damaged = xt.types.LabeledTensor.of_parts(tf.zeros([1, 2]), ["recipe", "unit", "recipe"])
+    damaged = xt.types.LabeledTensor._of_parts(tf.zeros([1, 2]), ["recipe", "unit", "recipe"])
     assert repr(damaged) == "<LabeledTensor (recipe=1, unit=2, recipe=?) float32>"

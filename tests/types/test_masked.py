@@ -500,7 +500,7 @@ def test_wrong_masks_and_unsupported_operations_are_errors():
 def test_a_deferred_mask_is_made_once():
     made = []
     mask = tf.constant([True, False])
-    value = MaskedTensor.deferred(tf.constant([31, 0]), lambda: made.append(mask) or mask)
+    value = MaskedTensor._with_late_mask(tf.constant([31, 0]), lambda: made.append(mask) or mask)
     assert value.shape == [2]
     assert value.dtype == tf.int32
     assert not made
@@ -510,7 +510,7 @@ def test_a_deferred_mask_is_made_once():
 
 
 def test_a_deferred_value_has_no_other_attributes():
-    value = MaskedTensor.deferred(tf.constant([31, 0]), lambda: tf.constant([True, False]))
+    value = MaskedTensor._with_late_mask(tf.constant([31, 0]), lambda: tf.constant([True, False]))
     assert not hasattr(value, "masks")
     assert hasattr(value, "mask")
     with pytest.raises(AttributeError, match=r"MaskedTensor.*nope"):

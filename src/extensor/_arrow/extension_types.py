@@ -48,7 +48,7 @@ class ExtensionStorageType(WrapperType):
         return pa.ExtensionArray.from_storage(self.arrow, stored)
 
     def _write_masked(self, value: FieldValue, path: Path) -> pa.Array:
-        stored = type(value).of_parts(self._to_storage(value.values, path), value.mask)
+        stored = type(value)._of_parts(self._to_storage(value.values, path), value.mask)
         return pa.ExtensionArray.from_storage(self.arrow, self.values.write(stored, path))
 
     def _to_storage(self, value: FieldValue, path: Path) -> FieldValue:
@@ -119,4 +119,4 @@ def _each_part(
     if not is_masked(value):
         return change(value)
     parts = change(value.values), change(value.mask)
-    return type(value)(*parts) if isinstance(value, tf.TypeSpec) else type(value).of_parts(*parts)
+    return type(value)(*parts) if isinstance(value, tf.TypeSpec) else type(value)._of_parts(*parts)

@@ -1,7 +1,6 @@
 """The Arrow type of a value without a schema: the type that it came with, or the default."""
 
 # This file calls `StructuredTensor._field`, which is faster than `field_value`.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

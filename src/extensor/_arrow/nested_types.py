@@ -1,7 +1,6 @@
 """Arrow types that contain other types: structs, lists, fixed-size lists."""
 
 # This file calls `StructuredTensor._field`, which is faster than `field_value`.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

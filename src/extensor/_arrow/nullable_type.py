@@ -81,12 +81,12 @@ class NullableType(ColumnType):
             values = self.values.read_hidden(array, location)
             if self.policy == "empty":
                 return values
-            return self._masked_type.deferred(values, location.masks.maker(array))
+            return self._masked_type._with_late_mask(values, location.masks.maker(array))
         valid = self.values.valid(array)
         inside = location if ignores_nulls or valid is None else location.hiding(~valid)
         if self.policy == "mask":
             values = self.values.read_hidden(array, inside)
-            return self._masked_type.of_parts(values, location.masks.mask(valid, len(array)))
+            return self._masked_type._of_parts(values, location.masks.mask(valid, len(array)))
         if valid is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)

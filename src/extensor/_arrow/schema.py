@@ -1,8 +1,5 @@
 """Arrow schemas to specs of StructuredTensors, and back."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Text in ISO 8601 as timestamps, dates and times, where a type wants them."""
 
 # pyarrow makes most functions of pyarrow.compute when it is imported.
-# pyright: reportAttributeAccessIssue=false, reportPrivateUsage=false
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class UnionType(ColumnType):
             codes[records] = code
             variants.append(inner.read(rows, at))
         named = dict(zip(self.variants, variants, strict=True))
-        return UnionTensor.of_parts(tf.constant(codes, tf.int8), named, tuple(self.variants))
+        return UnionTensor._of_parts(tf.constant(codes, tf.int8), named, tuple(self.variants))
 
     def _codes(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         return _numbers(array, 1, np.int8, path)
@@ -207,7 +207,7 @@ class UnionType(ColumnType):
         for code, name in enumerate(union.names):
             mask, rows = valid[own == code], union.variants[name]
             variants[name] = rows if mask.all() else type(value).combined(rows, tf.constant(mask))
-        return self._write(type(union).of_parts(union.codes, variants, union.names), path)
+        return self._write(type(union)._of_parts(union.codes, variants, union.names), path)
 
     def _write(self, value: FieldValue, path: Path) -> pa.Array:
         from extensor._types.union.rows import position_in_variant

@@ -1,8 +1,5 @@
 """The arguments that all functions share which read records from a format."""
 
-# This file calls a method of specs that is private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import copy

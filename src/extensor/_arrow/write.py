@@ -1,7 +1,6 @@
 """to_arrow: converts StructuredTensors to Arrow records."""
 
 # This file calls `StructuredTensor._field`, which is faster than `field_value`.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """`auto_composite_tensor`: derives an extension type from the constructor of a class."""
 
 # The methods of composite tensors that TensorFlow calls are private.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

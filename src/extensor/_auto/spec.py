@@ -1,7 +1,6 @@
 """AutoSpec: the spec of a class, derived from the arguments of its constructor."""
 
 # The methods of composite tensors that TensorFlow calls are private.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Slabs: many batches that are converted at once and cut by TensorFlow without a copy."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools
@@ -81,7 +78,7 @@ class _Cut:
             cut = RaggedStructuredTensor._of_parts(value, self._row_splits(value.row_splits.dtype))
         elif not isinstance(value, StructuredTensor) and is_union(value):
             # Its variants have rows of their own, which its boxes cut by the codes.
-            cut = value.of_parts(self._cut(value.codes), value.variants, value.names)
+            cut = value._of_parts(self._cut(value.codes), value.variants, value.names)
         else:
             # Dense records or masked values: the boxes of all components.
             parts = tf.nest.flatten(tf.type_spec_from_value(value).to_components(value))

@@ -421,7 +421,7 @@ def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
 def parts_of(spec: DerivedSpec) -> Mapping[str, Part]:
     """Returns the frozen parts of a spec by name; the names may be those of an older version."""
     # Not a method, because a public name could conflict with a field.
-    return spec._parts  # pyright: ignore[reportPrivateUsage]
+    return spec._parts
 
 
 def check_names(cls: type[DerivedSpec], parts: Mapping[str, Part]) -> None:

@@ -5,9 +5,6 @@ the spec describes values in the older encoding. These are instances of the type
 the newest version are computed from the older ones when they are read.
 """
 
-# The classes of this module use private attributes of each other.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import types

@@ -1,7 +1,6 @@
 """Description and Comparison: the statistics of records, as a table and as a page."""
 
 # A comparison reads an attribute of descriptions that is private to this file.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Awkward Arrays to StructuredTensors and back."""
 
-# This file calls methods of records and specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -1,8 +1,5 @@
 """The shapes that `build` and `compute_output_shape` of a layer get for extension values."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,8 +1,5 @@
 """Specs with unknown sizes: for batches of any size, or for values of any size."""
 
-# This file reads attributes of specs that are private to `_struct`.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools

@@ -1,8 +1,5 @@
 """Layers like those of Keras, for values that Keras's own layers do not accept."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,8 +1,5 @@
 """The lines of `Model.summary` for the fields of inputs and outputs."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Set

@@ -1,7 +1,5 @@
 """Excludes extensor from AutoGraph."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from tensorflow.python.autograph.core import config

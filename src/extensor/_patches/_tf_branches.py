@@ -1,7 +1,5 @@
 """Branches of tf.cond, tf.case and tf.switch_case that return values of different types."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Which classes TensorFlow treats as composite tensors: `__subclasshook__`s, and containers."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Encodes and decodes specs of extension types, for SavedModels and other files of TensorFlow."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import contextlib

@@ -1,7 +1,5 @@
 """Errors for extension values that TensorFlow tries to convert to one tensor."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools

@@ -1,7 +1,5 @@
 """Datasets of extension values where tf.data supports only tensors."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

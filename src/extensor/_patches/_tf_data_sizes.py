@@ -1,7 +1,5 @@
 """Batches of extension values of different sizes."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import inspect

@@ -1,7 +1,5 @@
 """Extension values as states of Dataset.scan and reduce, and in windows."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Joined or declared datasets whose elements have different types."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Extension values in tf.distribute: distributed batches and reductions."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

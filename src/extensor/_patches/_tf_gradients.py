@@ -1,7 +1,5 @@
 """Gradients with respect to extension values."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

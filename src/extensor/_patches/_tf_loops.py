@@ -1,7 +1,5 @@
 """Loops whose body returns a value of another type than its argument."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """tf.map_fn and tf.vectorized_map: casts of results, and errors for values that do not stack."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

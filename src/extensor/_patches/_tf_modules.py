@@ -1,7 +1,5 @@
 """Variables inside extension values that are attributes of a tf.Module."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

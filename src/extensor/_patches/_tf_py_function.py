@@ -1,7 +1,5 @@
 """Extension values in tf.py_function: casts of results, and gradients."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools

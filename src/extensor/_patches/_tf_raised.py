@@ -1,7 +1,5 @@
 """Errors of the iteration of a dataset, as what they say of extension values and of `xt.data`."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

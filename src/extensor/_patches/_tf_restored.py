@@ -1,7 +1,5 @@
 """Casts of the arguments of functions from a SavedModel to the types that they were traced for."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

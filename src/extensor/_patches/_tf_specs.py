@@ -1,7 +1,5 @@
 """Comparisons of TensorFlow's specs with stand-ins of extensor."""
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,6 @@
 """Boxed tensors: values of any stackable spec, TensorFlow's or ours, as tensors that stack."""
 
 # The boxes of TensorFlow's own types have no public name.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

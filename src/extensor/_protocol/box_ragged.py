@@ -6,7 +6,6 @@ the inner dimensions of an empty value; the functions here take them from the sp
 """
 
 # The boxes of TensorFlow's own types have no public name.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ tensor, and then pads it.
 """
 
 # The methods of specs that this module calls are private, so that authors do not override them.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """StackableTypeSpec: the spec of extension values that can be stacked and unstacked."""
 
 # The methods that TensorFlow calls on batchable specs are private.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

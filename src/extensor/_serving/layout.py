@@ -1,8 +1,5 @@
 """Layout: the component tensors of a nest of values, and their names."""
 
-# This file calls a method of specs that is private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import contextlib

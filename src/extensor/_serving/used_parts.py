@@ -1,8 +1,5 @@
 """The arguments of a function with only the fields that the function uses."""
 
-# This file reads an attribute of specs that is private to `_struct`.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator

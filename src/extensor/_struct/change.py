@@ -130,7 +130,7 @@ def change_numbers(
             else rows
             for name, rows in value.variants.items()
         }
-        return value.of_parts(value.codes, variants, value.names)
+        return value._of_parts(value.codes, variants, value.names)
     spec = spec.values if is_masked(spec) else spec
     if is_masked(value) or isinstance(value, tf.RaggedTensor):
         return map_inside(value, lambda part, _: change_numbers(part, want, have, spec, path))

@@ -1,8 +1,5 @@
 """DenseStructuredTensor, records with one size per dimension."""
 
-# This file calls methods of records and specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence

@@ -1,8 +1,5 @@
 """Dense records from ragged ones: rows filled up to the longest one."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -45,7 +42,7 @@ def to_dense(
         return dense
     from extensor._types.masked.value import MaskedTensor
 
-    return MaskedTensor.of_parts(dense, mask)
+    return MaskedTensor._of_parts(dense, mask)
 
 
 def _rows(records: StructuredTensor) -> tuple[Any, Any]:

@@ -1,8 +1,5 @@
 """The spec of DenseStructuredTensor."""
 
-# This file calls methods of records and specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import operator

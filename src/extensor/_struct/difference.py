@@ -1,8 +1,5 @@
 """Where the records of one spec do not cast to another spec: a table of paths for errors."""
 
-# This file reads attributes of specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,8 +1,5 @@
 """Records from TensorFlow's own tf.experimental.StructuredTensor, and back."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any

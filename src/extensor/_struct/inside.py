@@ -5,9 +5,6 @@ union has the rows of each variant, a RaggedTensor has values. An operation says
 some of these, and calls itself for what is inside of all others.
 """
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -68,12 +65,12 @@ def map_inside(
         return records._map_parts(lambda part, name: fields[name])
     if is_masked(value):
         values = change(value.values, at)
-        return value if values is value.values else type(value).of_parts(values, value.mask)
+        return value if values is value.values else type(value)._of_parts(values, value.mask)
     if is_union(value):
         rows = {name: change(part, at / name) for name, part in value.variants.items()}
         if all(part is value.variants[name] for name, part in rows.items()):
             return value
-        return value.of_parts(value.codes, rows, value.names)
+        return value._of_parts(value.codes, rows, value.names)
     return value
 
 

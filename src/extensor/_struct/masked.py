@@ -1,8 +1,5 @@
 """Masks and unions in records: a field of a masked record has the mask of the record too."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import itertools
@@ -59,7 +56,7 @@ def with_nulls_masked(value: FieldValue) -> FieldValue:
 def without_null_variant(value: FieldValue) -> FieldValue:
     """Returns a value without nulls, or masked; a union in it without the variant of nulls."""
     if is_masked(value):
-        return type(value).of_parts(without_null_variant(value.values), value.mask)
+        return type(value)._of_parts(without_null_variant(value.values), value.mask)
     null = _null_variant(value)
     if null is None or len(value.names) == 1:
         return value
@@ -67,7 +64,7 @@ def without_null_variant(value: FieldValue) -> FieldValue:
     later = tf.cast(tf.greater(value.codes, tf.constant(code, tf.int8)), tf.int8)
     names = (*value.names[:code], *value.names[code + 1 :])
     variants = {name: value.variants[name] for name in names}
-    return value.of_parts(value.codes - later, variants, names)
+    return value._of_parts(value.codes - later, variants, names)
 
 
 def _null_variant(value: FieldValue) -> str | None:
@@ -97,7 +94,7 @@ def map_records(value: FieldValue, change: Callable[[Any], Any]) -> FieldValue:
     """Returns a value with a function applied to the records in it; the masks stay."""
     if isinstance(value, RecordsBase):
         return change(value)
-    return type(value).of_parts(map_records(value.values, change), value.mask)
+    return type(value)._of_parts(map_records(value.values, change), value.mask)
 
 
 def field_of(value: FieldValue, name: str, at: Path) -> FieldValue:

@@ -1,8 +1,5 @@
 """Python objects of the numbers and bytes of a field: dates, str, Decimal, as its type says."""
 
-# This file reads attributes of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import decimal

@@ -1,8 +1,5 @@
 """RaggedStructuredTensor, records cut into rows of different lengths."""
 
-# This file calls methods of records and specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable, KeysView, Mapping

@@ -1,8 +1,5 @@
 """Merges the outer two dimensions of a field's value, and splits the outermost dimension."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -95,7 +92,7 @@ def expand_dims(value: FieldValue, axis: int) -> FieldValue:
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)):
         return tf.expand_dims(value, axis)
     if is_masked(value):
-        return type(value).of_parts(expand_dims(value.values, axis), expand_dims(value.mask, axis))
+        return type(value)._of_parts(expand_dims(value.values, axis), expand_dims(value.mask, axis))
     if follows_protocol(type(value)):
         return tf.expand_dims(value, axis)
     spec = tf.type_spec_from_value(value)

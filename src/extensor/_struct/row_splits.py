@@ -1,8 +1,5 @@
 """Row splits: validates them, cuts a field's values into rows, and undoes the cut."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,5 @@
 """Fields of a graph whose sizes are compared with those of the records when the graph runs."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

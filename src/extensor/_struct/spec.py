@@ -1,8 +1,5 @@
 """StructuredTensorSpec, the base of both specs, and the resolution of field paths."""
 
-# This file calls methods of specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import abc

@@ -588,7 +588,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
     def _ipython_key_completions_(self) -> list[str]:
         """Returns what may follow `records["` in a notebook: the fields, then the paths inside."""
         names = self.field_names()
-        every = self.__tf_type_spec__()._field_paths()  # pyright: ignore[reportPrivateUsage]
+        every = self.__tf_type_spec__()._field_paths()
         paths = (str(path) for path in every if len(path.names) > 1)
         # A name that looks like a path selects the field of this name.
         return [*names, *(path for path in paths if path not in names)]

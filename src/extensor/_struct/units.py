@@ -1,8 +1,5 @@
 """Records with the units of a spec, whatever other fields they have."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools

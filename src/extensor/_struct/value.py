@@ -1,7 +1,6 @@
 """StructuredTensorValue: records of NumPy arrays."""
 
 # `_value_of` calls a private method of StructuredTensorValue.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

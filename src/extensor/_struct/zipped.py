@@ -1,8 +1,5 @@
 """Records from values with the same rows, one for each field."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -5,8 +5,6 @@
 | `VariableSpec.alias_id` | The number of a variable among the variable arguments of a call. With it, a variable that is passed twice is one variable in the graph. TensorFlow does not set it for variables in extension values: passed twice, they became two variables, with reads and writes in any order. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -8,8 +8,6 @@
 | `_pywrap_record_io` | `RecordIterator` reads a file of TFRecords. A dataset traces a function for each file, which takes longer than to read the hundreds of kilobytes of a group of records. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@
 | `tf_decorator` | It unwraps a function: only the innermost one has the parameter names and the public names (`_tf_api_names`). |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools

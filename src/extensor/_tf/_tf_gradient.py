@@ -5,8 +5,6 @@
 | `__composite_gradient__` | The attribute of a class that tells GradientTape which tensors of a value have gradients, and how to build its gradient. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -5,8 +5,6 @@
 | `script_ops` | tf.py_function calls a function by a number that TensorFlow counts in each process, so that no other process can run its graph. Its registry (`_py_funcs._funcs`) accepts any name, for an `EagerFunc`. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -5,8 +5,6 @@
 | `_pywrap_utils.IsCompositeTensor` | TensorFlow's C++ caches `isinstance(value, CompositeTensor)` for each class forever. Only this function shows whether it cached the answer before a class got its spec. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import abc

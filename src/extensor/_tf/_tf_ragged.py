@@ -9,8 +9,6 @@ name scopes, and converts both arguments. Records make a RaggedTensor for each f
 | `RaggedTensor._values`, `RaggedTensor._row_partition` | The constructor reads the shape of ragged values, which takes the square of their ragged rank. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any

@@ -5,8 +5,6 @@
 | `type_spec_registry` | The registry of the names of specs in a SavedModel. Its `register` rejects a class that is defined again, as in a notebook, so extensor writes its two tables. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import threading

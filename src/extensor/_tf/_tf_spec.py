@@ -9,7 +9,7 @@
 """  # noqa: E501 - a table row is one line
 
 # ruff: noqa: F401 - `extensor._tf` has the classes
-# pyright: reportPrivateUsage=false, reportUnusedImport=false
+# pyright: reportUnusedImport=false
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@
 | `type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY` | The converters of `register_type_spec_from_value_converter`. `tf.type_spec_from_value` uses them too, but also converts numbers and lists to tensors. |
 """  # noqa: E501 - a table row is one line
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import tensorflow as tf

@@ -75,7 +75,7 @@ def write_firestore(
         received = type(collection).__name__
         fix = 'Get one by firestore.Client().collection("name").'
         raise DTypeError("write_firestore", expected, received, fix)
-    client = collection._client  # pyright: ignore[reportPrivateUsage] - it has no public name
+    client = collection._client  # it has no public name
     name = collection.id
     written = 0
     with progress_bar("write_firestore", progress, num_records_of(records)) as advance:
@@ -113,7 +113,7 @@ def _writes(
     for document, values in documents:
         one = client.batch()
         getattr(one, mode)(document, values)
-        (message,) = one._write_pbs  # pyright: ignore[reportPrivateUsage] - it has no public name
+        (message,) = one._write_pbs  # it has no public name
         yield message, message._pb.ByteSize()
 
 

@@ -1,8 +1,5 @@
 """The engine inside of graphs: tf.io.decode_proto, which every TensorFlow server has."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -180,12 +177,12 @@ class GraphReader:
             exists = tf.boolean_mask(tf.greater(counts, 0), rows) if is_nullable else None
             kept = self._values(member, member.type, tf.boolean_mask(values, rows), exists)
             if is_nullable and field.policy == "mask":
-                kept = MaskedTensor.of_parts(kept, exists)
+                kept = MaskedTensor._of_parts(kept, exists)
             variants[member.name] = kept
         if is_nullable:
-            return UnionTensor.of_parts(codes, variants, tuple(variants))
+            return UnionTensor._of_parts(codes, variants, tuple(variants))
         codes = tf.boolean_mask(codes, tf.greater(number, 0))
-        union = UnionTensor.of_parts(codes, variants, tuple(variants))
+        union = UnionTensor._of_parts(codes, variants, tuple(variants))
         return self._cut(union, number, field.path)
 
 
@@ -208,7 +205,7 @@ def _without_nulls(field: MessageField, values: Any, valid: tf.Tensor) -> Any:
     if field.policy == "error":
         _assert(tf.reduce_all(valid), f"{field.path}: a message lacks the field. Give nulls=.")
         return values
-    masked = MaskedTensor.of_parts(values, valid)
+    masked = MaskedTensor._of_parts(values, valid)
     return masked.fill(field.policy.value) if isinstance(field.policy, Fill) else masked
 
 

@@ -1,8 +1,5 @@
 """from_proto and spec_from_proto: serialized messages to StructuredTensors."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import contextlib

@@ -1,8 +1,5 @@
 """python_class: specs as dataclasses."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import dataclasses

@@ -1,8 +1,5 @@
 """constant and constant_value: Python data to StructuredTensors."""
 
-# This file calls methods of records and specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools
@@ -238,7 +235,7 @@ def _with_metadata(value: Any, spec: Any) -> Any:
     if isinstance(spec, RaggedRowSpec):
         return _with_metadata(value, spec.values_spec)._with_hint(spec)
     if is_masked(value) and records_in(value) is not None:
-        return type(value).of_parts(_with_metadata(value.values, spec.values), value.mask)
+        return type(value)._of_parts(_with_metadata(value.values, spec.values), value.mask)
     if isinstance(value, RaggedStructuredTensor):
         values = _with_metadata(value.values, spec.values_spec)
         return RaggedStructuredTensor._of_parts(values, value.row_splits, spec._name)

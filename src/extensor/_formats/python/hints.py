@@ -224,7 +224,7 @@ def _of_key(hint: Hint, may_miss: bool) -> Hint:
 
 
 def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Hint]:
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame = sys._getframe(1)
     while frame is not None:
         try:
             return typing.get_type_hints(cls, localns=dict(frame.f_locals), include_extras=True)

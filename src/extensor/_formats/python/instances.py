@@ -1,8 +1,5 @@
 """to_objects: records as objects of a class."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import dataclasses
@@ -62,7 +59,7 @@ def _tag(value: Any, arrow: pa.DataType | None = None) -> Any:
     if is_union(value):
         types = variant_types(arrow)
         rows = {name: _row(name, part, types.get(name)) for name, part in value.variants.items()}
-        return value.of_parts(value.codes, rows, value.names)
+        return value._of_parts(value.codes, rows, value.names)
     if isinstance(value, DenseStructuredTensor):
         known = value.__tf_type_spec__().arrow_types
         return value._map_parts(lambda part, name: _tag(part, known.get(name)))

@@ -1,8 +1,5 @@
 """What a spec wants of a column of Python values."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

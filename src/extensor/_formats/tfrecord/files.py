@@ -1,8 +1,5 @@
 """Reading and writing of TFRecord files of Examples and SequenceExamples."""
 
-# This file calls methods of specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import array

@@ -1,8 +1,5 @@
 """Serialized Examples and SequenceExamples to StructuredTensors, in a graph and eagerly."""
 
-# This file calls methods of specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import re
@@ -306,7 +303,7 @@ class Parser:
         column = columns[path]
         if is_masked(spec):
             values = self._value(spec.values, path, columns)
-            return spec.value_type.of_parts(values, _mask(values, spec.mask, column.mask))
+            return spec.value_type._of_parts(values, _mask(values, spec.mask, column.mask))
         values = column.values
         for splits in reversed(column.splits):
             values = tf.RaggedTensor.from_row_splits(values, splits, validate=False)

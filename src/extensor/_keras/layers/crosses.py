@@ -83,7 +83,7 @@ class Cross:
         bins = self._layer([tf.ensure_shape(column, shape) for column in columns])
         if valid is None:
             return bins
-        return MaskedTensor.of_parts(tf.where(valid, bins, tf.zeros([], bins.dtype)), valid)
+        return MaskedTensor._of_parts(tf.where(valid, bins, tf.zeros([], bins.dtype)), valid)
 
 
 def crosses_of(crosses: Iterable[Any], crossing_dim: int) -> tuple[Cross, ...]:

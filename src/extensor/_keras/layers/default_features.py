@@ -1,8 +1,5 @@
 """The preprocessing of each field that follows from the spec of records."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator

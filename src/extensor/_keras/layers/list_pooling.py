@@ -115,7 +115,7 @@ class ListPooling(ListLayer):
             raise UnsupportedTypeError(path, expected, f"{type(plain).__name__}{dtype}", fix)
         plain = tf.cast(plain, self.compute_dtype)
         if valid is not None:
-            plain = MaskedTensor.of_parts(plain, valid).fill(0)
+            plain = MaskedTensor._of_parts(plain, valid).fill(0)
         leaves[path] = plain, valid
         return path
 

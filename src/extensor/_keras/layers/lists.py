@@ -135,14 +135,14 @@ class ListItems:
             inner = tuple(range(1, mask.shape.rank))
             if inner:
                 neutral = "" if items.dtype == tf.string else 0
-                items = MaskedTensor.of_parts(items, mask).fill(neutral)
+                items = MaskedTensor._of_parts(items, mask).fill(neutral)
             valid = _both(valid, tf.reduce_any(mask, inner) if inner else mask)
         if valid is None:
             return self
         if self.is_static:
             if isinstance(items, tf.Tensor):  # what is hidden may be NaN
                 neutral = "" if items.dtype == tf.string else 0
-                items = MaskedTensor.of_parts(items, valid).fill(neutral)
+                items = MaskedTensor._of_parts(items, valid).fill(neutral)
             return replace(self, items=items, valid=_both(self.valid, valid))
         # TensorFlow needs the rank of a mask.
         valid = tf.ensure_shape(valid, [None])
@@ -280,7 +280,7 @@ class ListItems:
         They are a masked tensor if XLA compiles the step.
         """
         if self.is_static:
-            return MaskedTensor.of_parts(results, valid)
+            return MaskedTensor._of_parts(results, valid)
         return self.cut(tf.boolean_mask(results, tf.ensure_shape(valid, [None, None])))
 
     def cut(self, items: Value) -> Value:
@@ -307,7 +307,7 @@ def _numbers(items: Value, path: str, place: str = "") -> Any:
         expected = "lists of vectors or numbers"
         raise UnsupportedTypeError(path, expected, received, fix)
     for mask in masks:
-        plain = MaskedTensor.of_parts(plain, mask).fill(0)
+        plain = MaskedTensor._of_parts(plain, mask).fill(0)
     return plain
 
 
@@ -330,7 +330,7 @@ def merge_rows(tensor: tf.Tensor) -> tf.Tensor:
 def in_flat(value: Value, change: Callable[[Any], Any]) -> Value:
     """Returns a field with a function applied to the tensor of its values."""
     if isinstance(value, MaskedTensor):
-        return MaskedTensor.of_parts(in_flat(value.values, change), value.mask)
+        return MaskedTensor._of_parts(in_flat(value.values, change), value.mask)
     if isinstance(value, tf.RaggedTensor):
         return value.with_flat_values(change(value.flat_values))
     return change(value)

@@ -1,8 +1,5 @@
 """RecordFeatures: the preprocessing of whole records."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -258,7 +255,7 @@ class RecordFeatures(Layer):
 
     def _features(self, value: Value) -> Value:
         if isinstance(value, MaskedTensor):
-            return MaskedTensor.of_parts(self._features(value.values), value.mask)
+            return MaskedTensor._of_parts(self._features(value.values), value.mask)
         if isinstance(value, RaggedStructuredTensor):
             return cut_rows(self._features(value.values), value.row_splits)
         if not isinstance(value, DenseStructuredTensor):
@@ -287,8 +284,8 @@ class RecordFeatures(Layer):
             if isinstance(value, MaskedTensor):
                 values = field(value.values, path)
                 if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
-                    values = MaskedTensor.of_parts(values, value.mask).fill(0)
-                return MaskedTensor.of_parts(values, value.mask)
+                    values = MaskedTensor._of_parts(values, value.mask).fill(0)
+                return MaskedTensor._of_parts(values, value.mask)
             if isinstance(value, RaggedStructuredTensor):
                 return cut_rows(field(value.values, path), value.row_splits)
             if isinstance(value, DenseStructuredTensor):
@@ -298,7 +295,7 @@ class RecordFeatures(Layer):
                     name: field(rows, path / name) if is_chosen(path / name) else rows
                     for name, rows in value.variants.items()
                 }
-                return UnionTensor.of_parts(value.codes, variants, value.names)
+                return UnionTensor._of_parts(value.codes, variants, value.names)
             return in_flat(value, lambda flat: self._apply(flat, str(path)))
 
         names = [name for name in records.field_names() if is_chosen(above / name)]
@@ -337,7 +334,7 @@ class RecordFeatures(Layer):
             plain = combine(ListItems.of_field(value, path).of_records(), "mean", 0.0)
         else:
             for mask in masks:
-                plain = MaskedTensor.of_parts(plain, mask).fill(0)
+                plain = MaskedTensor._of_parts(plain, mask).fill(0)
         if depth is not None and plain.shape.rank > 2:
             return tf.reduce_mean(plain, axis=range(1, plain.shape.rank - 1))
         size = plain.shape[1:].num_elements()
@@ -425,7 +422,7 @@ def _not_finite_as_null(value: Value) -> Value:
         return MaskedTensor.combined(_not_finite_as_null(value.values), value.mask)
     if not value.dtype.is_floating:
         return value
-    return MaskedTensor.of_parts(value, in_flat(value, is_finite))
+    return MaskedTensor._of_parts(value, in_flat(value, is_finite))
 
 
 def _depth(layer: Any) -> int | None:

@@ -85,7 +85,7 @@ class TimeBuckets(Layer):
             found = self.call(inputs.values)
             if not isinstance(found, MaskedTensor):
                 found = MaskedTensor(found, inputs.mask).fill(0)
-            return MaskedTensor.of_parts(found, inputs.mask)
+            return MaskedTensor._of_parts(found, inputs.mask)
         return in_flat(inputs, self._numbers)
 
     def _numbers(self, inputs: tf.Tensor) -> tf.Tensor:

@@ -4,9 +4,6 @@ The variant `int` of a union `amount` has the path `amount.int`. It is a list of
 for each row of the union, so that a row of another variant has no item.
 """
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -74,7 +71,7 @@ def _place_of_union(records: Value, names: tuple[str, ...]) -> int | None:
 def _variant(union: Value, name: str, path: Path) -> Value:
     """Returns a variant of a union, as a list of at most one item for each row."""
     if isinstance(union, MaskedTensor):
-        return MaskedTensor.of_parts(_variant(union.values, name, path), union.mask)
+        return MaskedTensor._of_parts(_variant(union.values, name, path), union.mask)
     if name not in union.names:
         expected = f"a variant of the union: {', '.join(union.names)}"
         raise FieldError(str(path), expected, name, "Check the spelling.")

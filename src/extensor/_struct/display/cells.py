@@ -41,7 +41,7 @@ def has_values(records: StructuredTensor) -> bool:
         names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
         if not names:
             return tf.executing_eagerly()
-        value = value._uncut_field(names[0], Path())  # pyright: ignore[reportPrivateUsage]
+        value = value._uncut_field(names[0], Path())
     if is_symbolic(value):
         return False
     leaves = tf.nest.flatten(value, expand_composites=True)
@@ -99,7 +99,7 @@ def _cell(value: FieldValue, width: int, decoders: Decoders) -> str:
         if records.shape.rank:
             return _join_cells("[", _items(value, None), "]", width)
         fields = (
-            (f"{name_text(n)}: ", records._field(n, Path(n)), decoders_of_field(records, n))  # pyright: ignore[reportPrivateUsage]
+            (f"{name_text(n)}: ", records._field(n, Path(n)), decoders_of_field(records, n))
             for n in records.field_names()
         )
         return _join_cells("{", fields, "}", width)

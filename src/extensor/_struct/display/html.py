@@ -95,7 +95,7 @@ def _faint(text: str) -> str:
 def _field(records: StructuredTensor, name: str) -> FieldValue | None:
     """Returns the value of a field, or None for a type that cannot be cut into the rows."""
     try:
-        return with_first_fields(records._field(name, Path(name)), _WIDTH // 4)  # pyright: ignore[reportPrivateUsage]
+        return with_first_fields(records._field(name, Path(name)), _WIDTH // 4)
     except UnsupportedTypeError:
         return None
 

@@ -1,8 +1,5 @@
 """The schema of records as a tree of nodes, which the text forms and the HTML show."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -5,9 +5,6 @@ type without such an operation, it is applied to the numbers of the records, onc
 fields, and each of them is gathered by the result.
 """
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools
@@ -121,7 +118,7 @@ def map_tensors_to_many(
             return map_tensors_to_many(value, op, [*axes, *range(records.rank, value.rank)])
         if _is_dense_masked(value):
             pairs = zip(apart(value.values), apart(value.mask), strict=True)
-            return [type(value).of_parts(*pair) for pair in pairs]
+            return [type(value)._of_parts(*pair) for pair in pairs]
         is_other = not isinstance(value, StructuredTensor) and not is_masked(value)
         if is_other and _moves_itself(value):
             return op(value)
@@ -208,7 +205,7 @@ def _join_fields(
             return _join_fields(parts, op, [*axes, *range(outer, parts[0].rank)], at)
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
-            return type(parts[0]).of_parts(of_field(inner, at), of_field(masks, at))
+            return type(parts[0])._of_parts(of_field(inner, at), of_field(masks, at))
         if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)) and (
             not all(map(is_masked, parts))
         ):  # fmt: skip
@@ -262,7 +259,7 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
         len({value.mask.shape.rank for value in values}) == 1
     ):
         inner = concat_values([value.values for value in values], name)
-        return type(first).of_parts(inner, tf.concat([value.mask for value in values], 0))
+        return type(first)._of_parts(inner, tf.concat([value.mask for value in values], 0))
     if _moves_itself(first):
         return tf.concat(list(values), 0)
     return concat_rows(list(values))

@@ -1,8 +1,5 @@
 """Operations that join collections of records."""
 
-# This file calls methods of records and specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,8 +1,5 @@
 """Operations that select records."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools

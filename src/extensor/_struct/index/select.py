@@ -1,8 +1,5 @@
 """Keys with names: finds the field first, which runs no op, and then applies the positions."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import operator

@@ -1,8 +1,5 @@
 """Takes the part of a value at positions: of records, of tensors, of values of any type."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import itertools
@@ -368,7 +365,7 @@ def gather(value: FieldValue, numbers: tf.Tensor) -> FieldValue:
     if isinstance(value, RecordsBase):
         return value._gather(numbers)
     if is_masked(value) and value.mask.shape.rank:
-        return type(value).of_parts(gather(value.values, numbers), gather(value.mask, numbers))
+        return type(value)._of_parts(gather(value.values, numbers), gather(value.mask, numbers))
     if (
         isinstance(value, CompositeTensor)
         and not isinstance(value, _GATHERED)

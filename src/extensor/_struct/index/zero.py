@@ -1,8 +1,5 @@
 """Items with a zero before them, which takes the place of a null."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -30,13 +27,13 @@ def with_zero(items: FieldValue) -> FieldValue:
         splits = items.row_splits
         return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)
     if is_masked(items):
-        return type(items).of_parts(with_zero(items.values), with_zero(items.mask))
+        return type(items)._of_parts(with_zero(items.values), with_zero(items.mask))
     if is_union(items):
         first, *_ = items.names
         codes, variants = with_zero(items.codes), dict(items.variants)
         if not isinstance(codes, tf.RaggedTensor):  # else, an empty list is before the others
             variants[first] = with_zero(variants[first])
-        return items.of_parts(codes, variants, items.names)
+        return items._of_parts(codes, variants, items.names)
     items = tf.convert_to_tensor(items)
     shape = tf.concat([[1], tf.shape(items)[1:]], 0)
     zero = tf.fill(shape, "") if items.dtype == tf.string else tf.zeros(shape, items.dtype)

@@ -1,8 +1,5 @@
 """Fields computed from fields, renamed, and cast."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

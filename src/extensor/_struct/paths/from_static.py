@@ -1,8 +1,5 @@
 """The lists of records of static shapes, as ragged lists again."""
 
-# This file calls methods of records and specs that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

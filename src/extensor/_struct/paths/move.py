@@ -1,8 +1,5 @@
 """Fields copied to records above or below them."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

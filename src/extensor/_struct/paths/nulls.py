@@ -1,8 +1,5 @@
 """Nulls at paths: found, filled, left out, made from empty lists and turned into them."""
 
-# This file calls methods of records or specs that are private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -245,7 +242,7 @@ def _filled_nulls(field: FieldValue, value: FieldValue, at: Path) -> FieldValue:
     is_number = value.shape.rank == 0 if tf.is_tensor(value) else np.isscalar(value)
     if isinstance(values, tf.Tensor) or (isinstance(values, tf.RaggedTensor) and is_number):
         value = cast_value(tf.TensorSpec(None, values.dtype), value, str(at))
-        return type(field).of_parts(values, mask).fill(value)
+        return type(field)._of_parts(values, mask).fill(value)
     rank = shape_of(mask).rank
     if rank == 0:
         return only_row(_with_item(expand_dims(values, 0), tf.reshape(mask, [1]), value, at))

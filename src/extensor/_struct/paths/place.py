@@ -1,8 +1,5 @@
 """Where a path leads: the field, the records that hold it, and where a new field goes."""
 
-# This file calls a method of records that is private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any

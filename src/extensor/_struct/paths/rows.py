@@ -4,9 +4,6 @@ A value is a tensor, a RaggedTensor, records, or another value that stacks. Its 
 those of the records that hold it.
 """
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

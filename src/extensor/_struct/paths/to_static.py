@@ -1,8 +1,5 @@
 """Records of static shapes: each list gets a capacity, and its free places are null."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -244,7 +241,7 @@ class _Task:
             return padding.apply(tf.convert_to_tensor(value))
         if is_masked(value):
             values = self.rows(value.values, at, level, padding)
-            return type(value).of_parts(values, padding.apply(value.mask))
+            return type(value)._of_parts(values, padding.apply(value.mask))
         return self._other(value, at, padding)
 
     def _field(self, part: FieldValue, at: Path, name: str, padding: _Padding) -> FieldValue:

@@ -1,8 +1,5 @@
 """The Arrow type of a field, for a field elsewhere that has the same items."""
 
-# This file calls methods of records that are private to this package.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping

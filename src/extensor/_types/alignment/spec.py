@@ -96,7 +96,7 @@ class AlignmentSpec:
             each + first_positions(count.shape, count, splits, each)
             for each, count in zip(local, counts[:2], strict=True)
         ]
-        return self.value_type.of_parts(*positions, *counts)
+        return self.value_type._of_parts(*positions, *counts)
 
     # The boxes are: the numbers of sources, targets and pairs; then the positions of the pairs,
     # which count from 0 in each alignment.
@@ -127,4 +127,4 @@ class AlignmentSpec:
         for counts in (num_sources, num_targets):
             local = unbox_rows(PAIRS, self.shape, boxes, tf.int64)
             positions.append(local + first_positions(self.shape, counts, splits, local))
-        return self.value_type.of_parts(*positions, num_sources, num_targets, num_pairs)
+        return self.value_type._of_parts(*positions, num_sources, num_targets, num_pairs)

@@ -114,7 +114,7 @@ class DimensionAlignment:
             check.numbers(*arrays)
 
     @classmethod
-    def of_parts(
+    def _of_parts(
         cls,
         source: TensorLike,
         target: TensorLike,
@@ -324,7 +324,7 @@ class DimensionAlignment:
     def invert(self) -> DimensionAlignment:
         """Returns the alignment with sources and targets swapped."""
         order = tf.argsort(self.target, stable=True)
-        return self.of_parts(
+        return self._of_parts(
             tf.gather(self.target, order),
             tf.gather(self.source, order),
             self.num_targets,
@@ -360,7 +360,7 @@ class DimensionAlignment:
         first = tf.gather(self.source, row_ids(found.row_splits, found.values))
         last = tf.gather(other.target, found.values)
         source, target = _in_order(first, last, tf.reduce_sum(other.num_targets))
-        return self.of_parts(
+        return self._of_parts(
             source, target, self.num_sources, other.num_targets, _counts(source, self.num_sources)
         )
 

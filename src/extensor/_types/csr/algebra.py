@@ -123,7 +123,7 @@ def add(matrix: CSRSparseTensor, other: Operand) -> CSRSparseTensor | tf.Tensor:
     )
     splits, columns = rows_of(indices, matrix.row_splits)
     shape = matrix.shape.merge_with(other.shape)
-    return matrix.of_parts(splits, columns, values, matrix.dense_shape, shape)
+    return matrix._of_parts(splits, columns, values, matrix.dense_shape, shape)
 
 
 def rows_of(indices: tf.Tensor, like: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -165,7 +165,7 @@ def transpose(matrix: CSRSparseTensor) -> CSRSparseTensor:
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(places), places, count)
     dtype = matrix.row_splits.dtype
     static = matrix.shape[:-2].concatenate([matrix.shape[-1], matrix.shape[-2]])
-    return matrix.of_parts(
+    return matrix._of_parts(
         tf.cast(row_splits_of(lengths), dtype),
         tf.cast(tf.gather(numbers % height, order), dtype),
         tf.gather(matrix.values, order),

@@ -116,7 +116,7 @@ def concat(tensors: list[Any], axis: int) -> CSRSparseTensor:
     befores = tf.unstack(tf.cumsum(tf.stack(counts), exclusive=True))
     splits = [first.row_splits[:1], *(end + n for end, n in zip(ends, befores, strict=True))]
     columns = tf.concat([tf.cast(tensor.columns, dtype) for tensor in tensors], 0)
-    return first.of_parts(tf.concat(splits, 0), columns, values, whole, tf.TensorShape(sizes))
+    return first._of_parts(tf.concat(splits, 0), columns, values, whole, tf.TensorShape(sizes))
 
 
 def _concat_sizes(sizes: list[Any] | None, shape: tf.TensorShape, axis: int) -> list[Any] | None:
@@ -170,7 +170,7 @@ def columns_at(
     dtype = tensor.row_splits.dtype
     splits = tf.stack([tf.constant(0, dtype), tf.size(rows, dtype)])
     of_rows = tensor.dense_shape[:-1], tensor.shape[:-1]
-    return tensor.of_parts(splits, tf.cast(rows, dtype), values, *of_rows)
+    return tensor._of_parts(splits, tf.cast(rows, dtype), values, *of_rows)
 
 
 def _places(tensor: CSRSparseTensor) -> tf.Tensor:
@@ -197,7 +197,7 @@ def _from_places(
     places = tf.gather(places, order)
     width = tf.maximum(sizes[-1], 1)
     splits, columns = rows_of(tf.stack([places // width, places % width], 1), like.row_splits)
-    return like.of_parts(splits, columns, tf.gather(values, order), sizes, shape)
+    return like._of_parts(splits, columns, tf.gather(values, order), sizes, shape)
 
 
 def is_index(key: Any) -> bool:

@@ -114,7 +114,9 @@ class CSRSpec:
             columns = columns.flat_values
         else:
             row_splits = tf.stack([0, tf.size(columns, dtype)])
-        return self.value_type.of_parts(row_splits, columns, values, dense_shape, self.static_shape)
+        return self.value_type._of_parts(
+            row_splits, columns, values, dense_shape, self.static_shape
+        )
 
 
 def known_shape(shape: tf.TensorShape, dense_shape: tf.Tensor) -> tf.TensorShape:

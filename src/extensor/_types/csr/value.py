@@ -106,7 +106,7 @@ class CSRSparseTensor(OperatorsMixin):
             check.numbers(arrays[0], arrays[1], self.shape)
 
     @classmethod
-    def of_parts(
+    def _of_parts(
         cls,
         row_splits: TensorLike,
         columns: TensorLike,
@@ -149,7 +149,7 @@ class CSRSparseTensor(OperatorsMixin):
         is_entry = tf.not_equal(tall, tf.zeros([], dense.dtype))
         places = tf.where(is_entry)
         splits = row_splits_of(tf.math.count_nonzero(is_entry, axis=1))
-        return cls.of_parts(
+        return cls._of_parts(
             tf.cast(splits, row_splits_dtype),
             tf.cast(places[:, 1], row_splits_dtype),
             tf.gather_nd(tall, places),
@@ -207,7 +207,7 @@ class CSRSparseTensor(OperatorsMixin):
             dense_shape,
             validate=validate,
         )
-        return cls.of_parts(
+        return cls._of_parts(
             result.row_splits, result.columns, result.values, dense_shape, sparse.shape
         )
 
@@ -290,7 +290,7 @@ class CSRSparseTensor(OperatorsMixin):
         values = tf.convert_to_tensor(values)
         if not values.shape.is_compatible_with(self.columns.shape):
             raise check.shape_error("values", self.columns.shape, values.shape)
-        return self.of_parts(self.row_splits, self.columns, values, self.dense_shape, self.shape)
+        return self._of_parts(self.row_splits, self.columns, values, self.dense_shape, self.shape)
 
     def gather(self, indices: TensorLike) -> CSRSparseTensor:
         """Returns the rows with the given indices; for a batch, the matrices.
@@ -325,7 +325,7 @@ class CSRSparseTensor(OperatorsMixin):
         places = tf.ragged.range(
             tf.gather(begins, numbers), tf.gather(ends, numbers), row_splits_dtype=dtype
         )
-        return self.of_parts(
+        return self._of_parts(
             places.row_splits,
             tf.gather(self.columns, places.values),
             tf.gather(self.values, places.values),

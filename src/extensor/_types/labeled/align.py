@@ -46,7 +46,7 @@ def broadcast(function: Op, operands: Sequence[Any], path: str) -> LabeledTensor
             raise _unnamed_error(path, labeled[0], operand)
     rest = iter(check_sizes(labeled, path))
     tensors = [_spread(next(rest), axes) if isinstance(x, LabeledTensor) else x for x in operands]
-    return LabeledTensor.of_parts(function(*tensors), axes)
+    return LabeledTensor._of_parts(function(*tensors), axes)
 
 
 def overrides_operations(operand: object) -> bool:
@@ -118,7 +118,7 @@ def check_sizes(
         return list(values)
     with tf.control_dependencies(assertions):
         # The graph optimizer keeps the assertions only as inputs of ops that are used.
-        return [x.of_parts(tf.identity(x.values), x.axes) for x in values]
+        return [x._of_parts(tf.identity(x.values), x.axes) for x in values]
 
 
 def _assertion(path: str, name: str, x: LabeledTensor, y: LabeledTensor) -> tf.Operation:

@@ -42,7 +42,7 @@ def select(x: LabeledTensor, indexers: Mapping[Any, Any], path: str) -> LabeledT
         isinstance(index, slice) for index in basic
     ):
         kept = [n for n, i in zip(x.axes, basic, strict=True) if isinstance(i, slice)]
-        x = x.of_parts(x.values[tuple(basic)], tuple(kept))
+        x = x._of_parts(x.values[tuple(basic)], tuple(kept))
     for name, indexer in advanced:
         number = x.axes.index(name)
         values = indexer.values if isinstance(indexer, type(x)) else indexer
@@ -143,7 +143,7 @@ def take(x: LabeledTensor, indices: Operand, number: int, path: str) -> LabeledT
             raise StructureError(path, expected, naming.describe(indices), fix)
         own = (name,) * indices.shape.rank
         values = tf.gather(x.values, indices, axis=number)
-        return x.of_parts(values, (*axes[:number], *own, *axes[number + 1 :]))
+        return x._of_parts(values, (*axes[:number], *own, *axes[number + 1 :]))
     shared = [n for n in indices.axes if n in axes and n != name]
     for n in shared:
         a, b = x.sizes[n], indices.sizes[n]
@@ -158,7 +158,7 @@ def take(x: LabeledTensor, indices: Operand, number: int, path: str) -> LabeledT
         axis=len(shared) + place,
         batch_dims=len(shared),
     )
-    return x.of_parts(values, (*shared, *rest[:place], *own, *rest[place + 1 :]))
+    return x._of_parts(values, (*shared, *rest[:place], *own, *rest[place + 1 :]))
 
 
 def boolean_mask(x: LabeledTensor, mask: Operand, number: int, path: str) -> LabeledTensor:
@@ -177,4 +177,4 @@ def boolean_mask(x: LabeledTensor, mask: Operand, number: int, path: str) -> Lab
         expected = f"one bool for each position along axis {name!r} of {naming.describe(x)}"
         fix = "Pass a mask of rank 1: the result of a larger mask has no names for its axes."
         raise StructureError(path, expected, naming.describe(mask), fix)
-    return x.of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)
+    return x._of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)

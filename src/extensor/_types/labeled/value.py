@@ -63,7 +63,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         self.axes = naming.check_names(axes, self.values.shape, "LabeledTensor.axes")
 
     @classmethod
-    def of_parts(cls, values: tf.Tensor, axes: Sequence[str]) -> LabeledTensor:
+    def _of_parts(cls, values: tf.Tensor, axes: Sequence[str]) -> LabeledTensor:
         """Returns a tensor from values and names that match. Checks nothing."""
         self = object.__new__(cls)
         self.__dict__.update(values=values, axes=tuple(axes))
@@ -115,7 +115,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             received = f"shape {values.shape}"
             fix = "For another shape, create a new tensor: LabeledTensor(values, [...])."
             raise StructureError("LabeledTensor.with_values", expected, received, fix)
-        return self.of_parts(values, self.axes)
+        return self._of_parts(values, self.axes)
 
     def rename(self, names: Mapping[str, str] | None = None, /, **others: str) -> LabeledTensor:
         """Returns the tensor with renamed axes.
@@ -137,7 +137,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         for old, new in {**(names or {}), **others}.items():
             axes[naming.axis_number(self, old, "LabeledTensor.rename")] = new
         shape = self.values.shape
-        return self.of_parts(self.values, naming.check_names(axes, shape, "LabeledTensor.rename"))
+        return self._of_parts(self.values, naming.check_names(axes, shape, "LabeledTensor.rename"))
 
     def transpose(self, *axes: str | EllipsisType) -> LabeledTensor:
         """Returns the tensor with its axes in another order.

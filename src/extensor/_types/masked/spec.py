@@ -85,9 +85,9 @@ class MaskedSpec:
             if mask is not None:
                 value = cast_value(self.values, value, path, **request)
                 mask = cast_value(self.mask, mask, f"{path}.mask")
-                return self.value_type.of_parts(value, mask)
+                return self.value_type._of_parts(value, mask)
         values = cast_value(self.values, value, path, **request)
-        return self.value_type.of_parts(values, item.all_valid(values, self.mask.shape.rank))
+        return self.value_type._of_parts(values, item.all_valid(values, self.mask.shape.rank))
 
     def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns the spec to which values of both specs cast: a MaskedSpec, or None."""

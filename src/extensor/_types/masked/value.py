@@ -41,7 +41,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     Raises:
         StructureError: If the rows of the mask are not those of the values (also a ValueError).
             Where a graph does not know them, running it raises an InvalidArgumentError instead;
-            `of_parts` makes a value without this check.
+            `_of_parts` makes a value without this check.
         DTypeError: If the mask is not bool, or the values have a mask of no more dimensions (also
             a TypeError).
 
@@ -87,14 +87,14 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     @classmethod
-    def of_parts(cls, values: object, mask: TensorLike | tf.RaggedTensor) -> MaskedTensor:
+    def _of_parts(cls, values: object, mask: TensorLike | tf.RaggedTensor) -> MaskedTensor:
         """Returns a tensor from parts that match. Runs no op and checks nothing."""
         self = object.__new__(cls)
         self.__dict__.update(values=values, mask=mask)
         return self
 
     @classmethod
-    def deferred(cls, values: object, make_mask: Callable[[], Any]) -> MaskedTensor:
+    def _with_late_mask(cls, values: object, make_mask: Callable[[], Any]) -> MaskedTensor:
         """Returns a tensor whose mask is made when it is first read. Checks nothing.
 
         Arrow keeps a mask as bits. Unpacking them takes longer than all other work for a column of
@@ -104,12 +104,6 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             values: The values.
             make_mask: Returns a mask that matches, always the same one. It is called eagerly, also
                 while a function is traced.
-
-        >>> import tensorflow as tf
-        >>> import extensor as xt
-        >>> ages = tf.constant([31, 0])
-        >>> xt.types.MaskedTensor.deferred(ages, lambda: tf.constant([True, False])).to_py()
-        [31, None]
         """
         self = object.__new__(cls)
         self.__dict__.update(values=values, _make_mask=make_mask)
@@ -118,7 +112,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     if not TYPE_CHECKING:  # type checkers know all attributes
 
         def __getattr__(self, name: str) -> Any:
-            """Returns the mask of a value from `deferred`; other attributes do not exist."""
+            """Returns the mask of a value from `_with_late_mask`; other attributes do not exist."""
             fields = self.__dict__
             if name == "numpy":
                 expected = "a value without a mask"
@@ -153,8 +147,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         [31, None, None]
         """
         if isinstance(values, MaskedTensor) and values.mask.shape.rank == mask.shape.rank:
-            return cls.of_parts(values.values, tf.logical_and(values.mask, mask))
-        return cls.of_parts(values, mask)
+            return cls._of_parts(values.values, tf.logical_and(values.mask, mask))
+        return cls._of_parts(values, mask)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -174,15 +168,15 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         rows = uncut_rows(values)  # its row splits may have been cast
         splits = rows[1] if rows else row_splits
         if "mask" not in self.__dict__ and hasattr(splits, "numpy"):
-            return MaskedTensor.deferred(values, lambda: cut_rows(self.mask, splits))
-        return MaskedTensor.of_parts(values, cut_rows(self.mask, splits))
+            return MaskedTensor._with_late_mask(values, lambda: cut_rows(self.mask, splits))
+        return MaskedTensor._of_parts(values, cut_rows(self.mask, splits))
 
     def __tf_uncut_rows__(self) -> tuple[MaskedTensor, Any] | None:
         """Returns the values and the mask before the cut; None if the mask is not ragged."""
         rows, masks = uncut_rows(self.values), uncut_rows(self.mask)
         if rows is None or masks is None:
             return None
-        return MaskedTensor.of_parts(rows[0], masks[0]), rows[1]
+        return MaskedTensor._of_parts(rows[0], masks[0]), rows[1]
 
     # Conversion.
 
@@ -236,7 +230,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         [[1, 2], [None, None], [3, None]]
         """
         mask = tf.ones_like(ragged, tf.bool)
-        return cls.of_parts(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
+        return cls._of_parts(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
 
     def to_ragged(self) -> tf.RaggedTensor:
         """Returns rows of only the valid values.

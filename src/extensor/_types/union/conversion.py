@@ -52,7 +52,7 @@ def from_values(values: Any, spec: UnionSpec | None = None) -> Any:
         all_codes[~is_null] = codes
         count = int(is_null.sum())
         codes = all_codes
-        variants[NULL] = MaskedTensor.of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
+        variants[NULL] = MaskedTensor._of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
     return codes, variants
 
 
@@ -110,7 +110,7 @@ def with_names(value: UnionTensor, spec: UnionSpec) -> UnionTensor:
         else cast_value(spec.variants[name], [], f"UnionTensor.{name}")
         for name in spec.names
     }
-    return value.of_parts(new, variants, spec.names)
+    return value._of_parts(new, variants, spec.names)
 
 
 def to_py(value: UnionTensor) -> Any:

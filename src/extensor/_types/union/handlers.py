@@ -39,7 +39,7 @@ def same(op: Op, input: UnionTensor, *args: object) -> UnionTensor:
 @implements(tf.ensure_shape, on=UnionTensor)
 def ensure_shape(x: UnionTensor, shape: ShapeLike, *args: object) -> UnionTensor:
     """Returns the union with a checked shape."""
-    return UnionTensor.of_parts(tf.ensure_shape(x.codes, shape), x.variants, x.names)
+    return UnionTensor._of_parts(tf.ensure_shape(x.codes, shape), x.variants, x.names)
 
 
 # Operations that move, repeat, select or combine rows.
@@ -50,7 +50,7 @@ def reshape(op: Op, x: UnionTensor, *args: Any) -> UnionTensor:
     """Returns the same rows in another shape."""
     if not isinstance(x, UnionTensor):
         return NotImplemented
-    return UnionTensor.of_parts(op(x.codes, *args), x.variants, x.names)
+    return UnionTensor._of_parts(op(x.codes, *args), x.variants, x.names)
 
 
 @implements(is_rearranging_op, on=UnionTensor)
@@ -71,7 +71,7 @@ def join(op: Op, values: object, *args: Any) -> UnionTensor:
         first = unions[0]
         codes = tf.concat([union.codes for union in unions], 0)
         variants = {name: concat_rows([u.variants[name] for u in unions]) for name in first.names}
-        return UnionTensor.of_parts(codes, variants, first.names)
+        return UnionTensor._of_parts(codes, variants, first.names)
     union, numbers = rows.concat(unions)
     return rows.take(union, op(numbers, *args))
 

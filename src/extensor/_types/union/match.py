@@ -37,7 +37,7 @@ def match(
     ]
     if _is_one_type(rows):
         return with_shape_of(merge_variants(rows, flat_codes(union.codes)), union.codes)
-    return union.of_parts(union.codes, dict(zip(union.names, rows, strict=True)), union.names)
+    return union._of_parts(union.codes, dict(zip(union.names, rows, strict=True)), union.names)
 
 
 def _rows(name: str, result: Any, dtype: tf.DType | None, argument: Rows) -> Rows:

@@ -73,7 +73,7 @@ def take(union: UnionTensor, positions: Codes) -> UnionTensor:
         name: take_rows(union.variants[name], tf.gather(within, rows_of_code(chosen, code)))
         for code, name in enumerate(union.names)
     }
-    return union.of_parts(codes, variants, union.names)
+    return union._of_parts(codes, variants, union.names)
 
 
 def rearrange(union: UnionTensor, change: Callable[[Any], Any]) -> UnionTensor | list[UnionTensor]:
@@ -106,7 +106,7 @@ def concat(unions: list[Any]) -> tuple[Any, list[Any]]:
         tf.ragged.map_flat_values(tf.add, row_numbers(union.codes), start)
         for union, start in zip(unions, starts, strict=True)
     ]
-    return first.of_parts(codes, variants, first.names), numbers
+    return first._of_parts(codes, variants, first.names), numbers
 
 
 def merge_variants(parts: list[Any], flat: tf.Tensor) -> Rows:

@@ -168,7 +168,7 @@ class UnionSpec:
             name: unbox_rows(self.variants[name], self.shape, boxes, self._splits_dtype())
             for name in self.names
         }
-        return self.value_type.of_parts(codes, variants, self.names)
+        return self.value_type._of_parts(codes, variants, self.names)
 
     def _splits_dtype(self) -> tf.DType:
         # TensorFlow does not mix row splits of two dtypes.

@@ -99,7 +99,7 @@ class UnionTensor(OperatorsMixin):
         check.expect_counts(self.codes, self.names, self.variants)
 
     @classmethod
-    def of_parts(
+    def _of_parts(
         cls,
         codes: TensorLike | tf.RaggedTensor,
         variants: Mapping[str, Any],
@@ -211,7 +211,7 @@ class UnionTensor(OperatorsMixin):
         if not variants:
             fix = "Pass the spec: without values, the variants are not known."
             raise StructureError("UnionTensor.from_values", "at least one value", "no values", fix)
-        return cls.of_parts(tf.constant(codes), variants, tuple(variants))
+        return cls._of_parts(tf.constant(codes), variants, tuple(variants))
 
     def to_py(self) -> Any:
         """Returns the values as numbers, bytes, lists and dicts. Needs eager execution.
@@ -262,14 +262,14 @@ class UnionTensor(OperatorsMixin):
     def __tf_cut_rows__(self, row_splits: tf.Tensor) -> UnionTensor:
         """Returns this union cut into rows: with one more, ragged, outer dimension."""
         codes = cut_rows(self.codes, row_splits)
-        return self.of_parts(codes, self.variants, self.names)
+        return self._of_parts(codes, self.variants, self.names)
 
     def __tf_uncut_rows__(self) -> tuple[UnionTensor, Any] | None:
         """Returns the union before it was cut into rows, and the row splits; None if it was not."""
         codes = self.codes
         if not isinstance(codes, tf.RaggedTensor):
             return None
-        return self.of_parts(codes.values, self.variants, self.names), codes.row_splits
+        return self._of_parts(codes.values, self.variants, self.names), codes.row_splits
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {_kind(self.variants[name])}" for name in self.names)

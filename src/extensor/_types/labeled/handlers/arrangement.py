@@ -34,7 +34,7 @@ def transpose(
         raise StructureError("tf.transpose", f"an order of all {naming.describe(a)}", received, fix)
     names = [a.axes[i] for i in order]
     values = tf.transpose(a.values, order, conjugate) if conjugate else transpose_to(a, names)
-    return a.of_parts(values, names)
+    return a._of_parts(values, names)
 
 
 @implements(tf.linalg.matrix_transpose, on=LabeledTensor)
@@ -54,7 +54,7 @@ def matrix_transpose(
 def expand_dims(input: LabeledTensor, axis: str, *_: object) -> LabeledTensor:
     """Returns a tensor with a new first axis of size 1."""
     name = naming.new_name(input.axes, axis, "tf.expand_dims")
-    return input.of_parts(input.values[tf.newaxis], (name, *input.axes))
+    return input._of_parts(input.values[tf.newaxis], (name, *input.axes))
 
 
 @implements(tf.squeeze, on=LabeledTensor)
@@ -72,7 +72,7 @@ def squeeze(input: LabeledTensor, axis: Axes | None = None, *_: object) -> Label
         fix = "Name the axes of size 1." if axis is None else "Slice it, or reduce it."
         raise StructureError("tf.squeeze", expected, naming.describe(input), fix)
     left = [name for i, name in enumerate(input.axes) if i not in dropped]
-    return input.of_parts(tf.squeeze(input.values, dropped) if dropped else input.values, left)
+    return input._of_parts(tf.squeeze(input.values, dropped) if dropped else input.values, left)
 
 
 @implements(tf.unstack, on=LabeledTensor)
@@ -82,7 +82,7 @@ def unstack(
     """Returns the slices of a tensor along an axis."""
     number = naming.axis_number(value, axis, "tf.unstack")
     left = [name for i, name in enumerate(value.axes) if i != number]
-    return [value.of_parts(part, left) for part in tf.unstack(value.values, num, number)]
+    return [value._of_parts(part, left) for part in tf.unstack(value.values, num, number)]
 
 
 @implements(tf.one_hot, on=LabeledTensor)
@@ -92,7 +92,7 @@ def one_hot(indices: Operand, *args: Any) -> LabeledTensor:
         return NotImplemented
     given = named_arguments(tf.one_hot, (indices.values, *args))
     name = naming.new_name(indices.axes, given.pop("axis", None), "tf.one_hot")
-    return indices.of_parts(tf.one_hot(**given), (*indices.axes, name))
+    return indices._of_parts(tf.one_hot(**given), (*indices.axes, name))
 
 
 # Elements at some positions.
@@ -116,7 +116,7 @@ def gather(params: Operand, indices: Operand, *args: Any) -> LabeledTensor:
             expected = f"a vector or LabeledTensor, for indices with {naming.describe(indices)}"
             fix = "Name its axes: xt.types.LabeledTensor(params, ['word', 'feature'])."
             raise StructureError("tf.gather", expected, naming.describe(params), fix)
-        return indices.of_parts(tf.gather(params, indices.values), indices.axes)
+        return indices._of_parts(tf.gather(params, indices.values), indices.axes)
     if given.get("batch_dims"):
         raise naming.names_error(
             "tf.gather", params, "Omit batch_dims: axes that both have are batch dimensions."
@@ -156,10 +156,10 @@ def join(
         return NotImplemented
     if op is tf.stack:
         name = naming.new_name(first.axes, axis, "tf.stack")
-        return first.of_parts(tf.stack(same_axes(values, "tf.stack")), (name, *first.axes))
+        return first._of_parts(tf.stack(same_axes(values, "tf.stack")), (name, *first.axes))
     number = naming.axis_number(first, axis, "tf.concat")
     parts = same_axes(values, "tf.concat", but=first.axes[number])
-    return first.of_parts(tf.concat(parts, number), first.axes)
+    return first._of_parts(tf.concat(parts, number), first.axes)
 
 
 _REFUSED = {

@@ -46,7 +46,7 @@ def unary(op: Op, *args: Operand) -> LabeledTensor | tf.Tensor:
         expected = f"a result of the shape of {naming.describe(first)}"
         fix = "Pass scalars for the other arguments."
         raise StructureError(name_of(op), expected, f"shape {values.shape}", fix)
-    return first.of_parts(values, first.axes)
+    return first._of_parts(values, first.axes)
 
 
 @implements(is_binary_elementwise_op, on=LabeledTensor)
@@ -55,7 +55,7 @@ def binary(op: Op, x: Operand, y: Operand, *others: Operand) -> LabeledTensor | 
     if not others and type(x) is type(y) and x.axes == y.axes:
         shape = tf.TensorShape(x.values.shape)  # of a KerasTensor, it is a tuple
         if shape.is_fully_defined() and shape == y.values.shape:  # nothing to broadcast
-            return x.of_parts(op(x.values, y.values), x.axes)
+            return x._of_parts(op(x.values, y.values), x.axes)
     others = tuple(_scalars(op, others))
     if not isinstance(x, LabeledTensor) and not isinstance(y, LabeledTensor):
         return op(x, y, *others)

@@ -37,7 +37,7 @@ def _dot(a: Operand, b: Operand, summed: Sequence[str] | None, path: str) -> Lab
     kept = [name for name in every if name not in summed]
     letters = dict(zip(every, string.ascii_letters, strict=False))
     left, right, out = ("".join(letters[n] for n in axes) for axes in (a.axes, b.axes, kept))
-    return a.of_parts(tf.einsum(f"{left},{right}->{out}", a.values, b.values), kept)
+    return a._of_parts(tf.einsum(f"{left},{right}->{out}", a.values, b.values), kept)
 
 
 @implements(tf.matmul, on=LabeledTensor)
@@ -82,7 +82,7 @@ def einsum(equation: str, *inputs: Operand, **options: object) -> LabeledTensor:
     rest = iter(labeled)
     tensors = [next(rest).values if isinstance(x, LabeledTensor) else x for x in inputs]
     values = tf.einsum(equation, *tensors, **options)
-    return labeled[0].of_parts(values, [names[letter] for letter in out])
+    return labeled[0]._of_parts(values, [names[letter] for letter in out])
 
 
 def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[str, str]:

@@ -68,9 +68,9 @@ def reduce(op: Op, *args: Any) -> LabeledTensor:
         found = _KERNELS[op](
             input=x.values, axis=axis, keep_dims=bool(keepdims), name=given.get("name")
         )
-        return x.of_parts(found, left)
+        return x._of_parts(found, left)
     given = {**given, next(iter(given)): x.values, "axis": axis}
-    return x.of_parts(op(**given), left)
+    return x._of_parts(op(**given), left)
 
 
 @implements(tf.nn.moments, on=LabeledTensor)
@@ -84,13 +84,13 @@ def moments(
     """Returns the mean and the variance along some axes."""
     reduced = naming.axis_numbers(x, axes, "tf.nn.moments")
     found = tf.nn.moments(x.values, reduced, keepdims=keepdims)
-    return tuple(x.of_parts(part, _left(x, reduced, keepdims)) for part in found)
+    return tuple(x._of_parts(part, _left(x, reduced, keepdims)) for part in found)
 
 
 @implements(tf.nn.zero_fraction, tf.nn.l2_loss, on=LabeledTensor)
 def of_all(op: Op, x: LabeledTensor, *others: object) -> LabeledTensor:
     """Returns a scalar computed from all elements."""
-    return x.of_parts(op(x.values, *others), ())
+    return x._of_parts(op(x.values, *others), ())
 
 
 @implements(tf.nn.softmax_cross_entropy_with_logits, on=LabeledTensor)
@@ -104,7 +104,7 @@ def cross_entropy(
     ours = same_axes((labels, logits), path)
     reduced = naming.axis_number(labels, axis, path)
     entropy = tf.nn.softmax_cross_entropy_with_logits(*ours, axis=reduced)
-    return labels.of_parts(entropy, _left(labels, [reduced], False))
+    return labels._of_parts(entropy, _left(labels, [reduced], False))
 
 
 # Operations that keep all axes.
@@ -145,8 +145,8 @@ def along(op: Op, *args: Any) -> LabeledTensor | Sequence[LabeledTensor]:
             given[name] = [items.get(number, default) for number in range(len(x.axes))]
     found = op(**{**given, next(iter(given)): x.values})
     if isinstance(found, (list, tuple)):  # of tf.split or tf.nn.top_k
-        return tf.nest.map_structure(lambda part: x.of_parts(part, x.axes), found)
-    return x.of_parts(found, x.axes)
+        return tf.nest.map_structure(lambda part: x._of_parts(part, x.axes), found)
+    return x._of_parts(found, x.axes)
 
 
 @implements(tf.linalg.normalize, on=LabeledTensor)
@@ -158,7 +158,7 @@ def normalize(
 ) -> tuple[LabeledTensor, LabeledTensor]:
     """Returns a tensor divided by its norm along some axes, and the norm."""
     norm = tf.norm(tensor, ord, axis, keepdims=True)
-    return tensor.of_parts(tensor.values / norm.values, tensor.axes), norm
+    return tensor._of_parts(tensor.values / norm.values, tensor.axes), norm
 
 
 # Operations that return sizes.

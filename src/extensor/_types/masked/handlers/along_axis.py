@@ -43,7 +43,7 @@ def keep_mask(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     is_ragged = isinstance(x.values, tf.RaggedTensor) and op is tf.nn.softmax
     if not is_ragged and not _is_dense(x):
         return NotImplemented
-    return MaskedTensor.of_parts(op(item.fill(x.mask, x.values, _SAME_MASK[op]), *args), x.mask)
+    return MaskedTensor._of_parts(op(item.fill(x.mask, x.values, _SAME_MASK[op]), *args), x.mask)
 
 
 @implements(tf.norm, on=MaskedTensor)
@@ -59,7 +59,7 @@ def norm(
         return NotImplemented
     keepdims = bool(keepdims)
     values = tf.norm(item.fill(tensor.mask, tensor.values, 0), ord, axis, keepdims)
-    return MaskedTensor.of_parts(values, valid_mask(tf.norm, tensor, axis, keepdims))
+    return MaskedTensor._of_parts(values, valid_mask(tf.norm, tensor, axis, keepdims))
 
 
 @implements(tf.nn.moments, on=MaskedTensor)
@@ -95,11 +95,11 @@ def sort(
         return NotImplemented
     if within_items(values, axis):
         filled = item.fill(values.mask, values.values, 0)
-        return MaskedTensor.of_parts(tf.sort(filled, axis, direction), values.mask)
+        return MaskedTensor._of_parts(tf.sort(filled, axis, direction), values.mask)
     lines, mask = (_along_last(part, axis) for part in _elements(values))
     order = _order(lines, mask, direction)
     parts = (_along_last(_gather_last(part, order), axis) for part in (lines, mask))
-    return MaskedTensor.of_parts(*parts)
+    return MaskedTensor._of_parts(*parts)
 
 
 @implements(tf.nn.top_k, on=MaskedTensor)
@@ -117,7 +117,7 @@ def top_k(
     order = _order(lines, mask, "DESCENDING")[..., :k]
     valid = _gather_last(mask, order)
     return tuple(
-        MaskedTensor.of_parts(part, valid)
+        MaskedTensor._of_parts(part, valid)
         for part in (_gather_last(lines, order), tf.cast(order, index_type))
     )
 
@@ -166,9 +166,9 @@ def one_hot(indices: Operand, depth: TensorLike, *args: Any) -> MaskedTensor:
     values = tf.one_hot(filled, depth, *args)
     axis = named_arguments(tf.one_hot, (indices, depth, *args)).get("axis")
     if axis is None or axis in (-1, filled.shape.rank):
-        return MaskedTensor.of_parts(values, indices.mask)
+        return MaskedTensor._of_parts(values, indices.mask)
     mask = tf.expand_dims(item.element_mask(indices.values, indices.mask), axis)
-    return MaskedTensor.of_parts(values, item.broadcast_mask(mask, values))
+    return MaskedTensor._of_parts(values, item.broadcast_mask(mask, values))
 
 
 @implements(tf.nn.softmax_cross_entropy_with_logits, on=MaskedTensor)
@@ -184,12 +184,12 @@ def cross_entropy(labels: Operand, logits: Operand, axis: Axes = -1, *_: object)
         if ranks[0] != ranks[1]:
             masks = [item.element_mask(values[1], mask) for mask in masks]
         both = tf.logical_and(*masks)
-    joint = MaskedTensor.of_parts(tf.convert_to_tensor(values[1]), both)
+    joint = MaskedTensor._of_parts(tf.convert_to_tensor(values[1]), both)
     probabilities = tf.convert_to_tensor(values[0], joint.dtype)
     loss = tf.nn.softmax_cross_entropy_with_logits(
         item.fill(both, probabilities, 0), _without_invalid_classes(joint), axis
     )
-    return MaskedTensor.of_parts(loss, valid_mask(tf.reduce_max, joint, axis, False))
+    return MaskedTensor._of_parts(loss, valid_mask(tf.reduce_max, joint, axis, False))
 
 
 @implements(tf.nn.sparse_softmax_cross_entropy_with_logits, on=MaskedTensor)
@@ -204,11 +204,11 @@ def sparse_cross_entropy(labels: Operand, logits: Operand, *_: object) -> Masked
     numbers = tf.convert_to_tensor(numbers)
     if not isinstance(logits, MaskedTensor):
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(numbers, logits)
-        return MaskedTensor.of_parts(loss, valid)
+        return MaskedTensor._of_parts(loss, valid)
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(numbers, _without_invalid_classes(logits))
     of_class = item.element_mask(logits.values, logits.mask)
     of_class = tf.gather(of_class, numbers, batch_dims=numbers.shape.rank)
-    return MaskedTensor.of_parts(loss, tf.logical_and(of_class, valid))
+    return MaskedTensor._of_parts(loss, tf.logical_and(of_class, valid))
 
 
 def _without_invalid_classes(logits: MaskedTensor) -> tf.Tensor:
@@ -231,14 +231,14 @@ def matmul(a: Operand, b: Operand, *options: bool) -> MaskedTensor:
     transposed = [bool(given.get(f"transpose_{x}") or given.get(f"adjoint_{x}")) for x in "ab"]
     if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
         valid = [tf.cast(item.element_mask(one.values, one.mask), tf.float32) for one in (a, b)]
-        return MaskedTensor.of_parts(values, tf.matmul(*valid, *transposed) > 0)
+        return MaskedTensor._of_parts(values, tf.matmul(*valid, *transposed) > 0)
     if isinstance(a, MaskedTensor):
         any_valid = tf.reduce_any(item.element_mask(a.values, a.mask), -2 if transposed[0] else -1)
         mask = any_valid[..., tf.newaxis]
     else:
         any_valid = tf.reduce_any(item.element_mask(b.values, b.mask), -1 if transposed[1] else -2)
         mask = any_valid[..., tf.newaxis, :]
-    return MaskedTensor.of_parts(values, item.broadcast_mask(mask, values))
+    return MaskedTensor._of_parts(values, item.broadcast_mask(mask, values))
 
 
 def _or_zero(one: Operand) -> TensorLike:

@@ -34,8 +34,8 @@ def _change_both(x: MaskedTensor, change: Callable[[Any], Any], items: bool = Fa
     )
     if isinstance(values, list):
         pairs = zip(cast("list[Any]", values), mask, strict=True)
-        return [MaskedTensor.of_parts(*pair) for pair in pairs]
-    return MaskedTensor.of_parts(values, mask)
+        return [MaskedTensor._of_parts(*pair) for pair in pairs]
+    return MaskedTensor._of_parts(values, mask)
 
 
 @implements(
@@ -118,7 +118,7 @@ def gather(params: MaskedTensor, indices: Operand, *args: Any) -> MaskedTensor:
         values, mask = taken.values, taken.mask
         for splits in reversed(indices.nested_row_splits):
             values, mask = cut_rows(values, splits), cut_rows(mask, splits)
-        return MaskedTensor.of_parts(values, mask)
+        return MaskedTensor._of_parts(values, mask)
     indices = tf.convert_to_tensor(indices)
     if axis != 0 or batch_dims or indices.shape.rank != 1:
         return NotImplemented
@@ -126,7 +126,7 @@ def gather(params: MaskedTensor, indices: Operand, *args: Any) -> MaskedTensor:
 
 
 def _take(x: MaskedTensor, places: tf.Tensor) -> MaskedTensor:
-    return MaskedTensor.of_parts(take_rows(x.values, places), tf.gather(x.mask, places))
+    return MaskedTensor._of_parts(take_rows(x.values, places), tf.gather(x.mask, places))
 
 
 @implements(tf.boolean_mask, on=MaskedTensor)
@@ -162,12 +162,12 @@ def getitem(tensor: MaskedTensor, slice_spec: Any, var: object = None) -> Masked
     if any(isinstance(key, MaskedTensor) for key in keys):
         return NotImplemented
     if item.masks_elements(values, mask) or outer is None:
-        return MaskedTensor.of_parts(values[keys], mask[keys])
+        return MaskedTensor._of_parts(values[keys], mask[keys])
     places = [key for key in keys if not isinstance(key, str)]
     if any(key is None or key is Ellipsis for key in places):
         if not item.is_tensor(values):
             return NotImplemented
-        return MaskedTensor.of_parts(values[keys], item.element_mask(values, mask)[keys])
+        return MaskedTensor._of_parts(values[keys], item.element_mask(values, mask)[keys])
     key = keys[0] if len(keys) == 1 else keys
     part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
@@ -200,8 +200,8 @@ def _at_array(x: MaskedTensor, key: Mask) -> MaskedTensor:
     if x.mask.shape.rank == 1:  # each list stays where it is
         return MaskedTensor.combined(chosen, x.mask)
     if key.dtype == tf.bool:
-        return MaskedTensor.of_parts(chosen, tf.ragged.boolean_mask(x.mask, key))
-    return MaskedTensor.of_parts(chosen, tf.gather(x.mask, key, batch_dims=1))
+        return MaskedTensor._of_parts(chosen, tf.ragged.boolean_mask(x.mask, key))
+    return MaskedTensor._of_parts(chosen, tf.gather(x.mask, key, batch_dims=1))
 
 
 def _expect_positions(slice_spec: Any) -> None:
@@ -231,10 +231,10 @@ def pad(
     mask = item.element_mask(tensor.values, tensor.mask)
     values = tf.pad(tensor.values, paddings, mode, value)
     if mode.upper() == "CONSTANT":
-        return MaskedTensor.of_parts(values, tf.pad(mask, paddings, mode, False))
+        return MaskedTensor._of_parts(values, tf.pad(mask, paddings, mode, False))
     # TensorFlow has no kernel for mirror padding of bools.
     numbers = tf.pad(tf.cast(mask, tf.int32), paddings, mode)
-    return MaskedTensor.of_parts(values, tf.cast(numbers, tf.bool))
+    return MaskedTensor._of_parts(values, tf.cast(numbers, tf.bool))
 
 
 _OF_ROWS = {tf.concat: concat_rows, tf.stack: stack_rows}
@@ -250,10 +250,10 @@ def join(op: Op, values: object, axis: Axes = 0, *_: object) -> MaskedTensor:
         return NotImplemented
     parts, masks, place = aligned
     if all(map(item.is_tensor, parts)):
-        return MaskedTensor.of_parts(op(parts, place), op(masks, place))
+        return MaskedTensor._of_parts(op(parts, place), op(masks, place))
     if place != 0:
         return NotImplemented
-    return MaskedTensor.of_parts(_OF_ROWS[op](parts), op(masks, 0))
+    return MaskedTensor._of_parts(_OF_ROWS[op](parts), op(masks, 0))
 
 
 def _parts_to_join(

@@ -65,14 +65,14 @@ def unary(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     values, safe = x.values, _safe_number(op, x.dtype)
     if safe is not None:
         values = item.fill(x.mask, values, safe)
-    return MaskedTensor.of_parts(op(values, *args), x.mask)
+    return MaskedTensor._of_parts(op(values, *args), x.mask)
 
 
 @implements(tf.identity, tf.stop_gradient, on=MaskedTensor)
 def same(op: Op, input: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns the same values, also records, with the same mask."""
     values = tf.nest.map_structure(lambda part: op(part), input.values, expand_composites=True)
-    return MaskedTensor.of_parts(values, input.mask)
+    return MaskedTensor._of_parts(values, input.mask)
 
 
 @implements(tf.ensure_shape, on=MaskedTensor)
@@ -81,7 +81,7 @@ def ensure_shape(x: MaskedTensor, shape: ShapeLike, *_: object) -> MaskedTensor:
     if not isinstance(x.values, tf.Tensor) or x.mask.shape.rank is None:
         return NotImplemented
     mask = tf.ensure_shape(x.mask, tf.TensorShape(shape)[: x.mask.shape.rank])
-    return MaskedTensor.of_parts(tf.ensure_shape(x.values, shape), mask)
+    return MaskedTensor._of_parts(tf.ensure_shape(x.values, shape), mask)
 
 
 @implements(is_binary_elementwise_op, on=MaskedTensor)
@@ -104,7 +104,7 @@ def binary(op: Op, x: Operand, y: Operand, *args: object) -> MaskedTensor:
     safe = None if _is_scaling(op, x, y) else _safe_number(op, operands[0].dtype)
     a, b = (_safe_values(operand, operands, mask, safe) for operand in (x, y))
     values = op(a, b, *args)
-    return MaskedTensor.of_parts(values, mask if fits else item.broadcast_mask(mask, values))
+    return MaskedTensor._of_parts(values, mask if fits else item.broadcast_mask(mask, values))
 
 
 def _binary_of_lists(op: Op, x: Operand, y: Operand, args: tuple[Any, ...]) -> MaskedTensor:
@@ -218,7 +218,7 @@ def where(
     mask = tf.where(parts[0][0], parts[1][1], parts[2][1])
     if isinstance(condition, MaskedTensor):
         mask = tf.logical_and(mask, parts[0][1])
-    return MaskedTensor.of_parts(values, item.broadcast_mask(mask, values))
+    return MaskedTensor._of_parts(values, item.broadcast_mask(mask, values))
 
 
 def _values_and_mask(one: Operand) -> tuple[Any, Any]:
@@ -233,7 +233,7 @@ def add_n(inputs: Sequence[Operand], name: str | None = None) -> MaskedTensor:
     parts = [_values_and_mask(one) for one in inputs]
     masks = [mask for _, mask in parts if mask is not True]
     values = tf.add_n([part[0] for part in parts], name)
-    return MaskedTensor.of_parts(values, tf.reduce_all(tf.stack(masks), 0))
+    return MaskedTensor._of_parts(values, tf.reduce_all(tf.stack(masks), 0))
 
 
 # The shape.
@@ -248,4 +248,4 @@ def measure(op: Op, input: MaskedTensor, *args: object) -> tf.Tensor:
 @implements(tf.zeros_like, tf.ones_like, on=MaskedTensor)
 def constant(op: Op, input: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns zeros or ones with the same mask, also of records."""
-    return MaskedTensor.of_parts(op(input.values, *args), input.mask)
+    return MaskedTensor._of_parts(op(input.values, *args), input.mask)

@@ -153,7 +153,7 @@ def _with_one_mask(x: MaskedTensor) -> MaskedTensor:
     if not item.is_tensor(inner.values):
         return inner
     masks = (item.element_mask(inner.values, mask) for mask in (inner.mask, x.mask))
-    return MaskedTensor.of_parts(inner.values, tf.logical_and(*masks))
+    return MaskedTensor._of_parts(inner.values, tf.logical_and(*masks))
 
 
 @implements(*_REDUCTIONS, on=MaskedTensor)
@@ -167,12 +167,12 @@ def reduce(
     if not _can(op, x):
         return NotImplemented
     if within_items(x, axis):
-        return MaskedTensor.of_parts(op(_fill(op, x, x.mask), axis, keepdims), x.mask)
+        return MaskedTensor._of_parts(op(_fill(op, x, x.mask), axis, keepdims), x.mask)
     mask = item.element_mask(x.values, x.mask)
     valid = _valid(op, mask, axis, keepdims)
     if op in _MOMENTS:
-        return MaskedTensor.of_parts(_moment(op, x, mask, valid, axis, keepdims), valid)
-    return MaskedTensor.of_parts(op(_fill(op, x, mask), axis, keepdims), valid)
+        return MaskedTensor._of_parts(_moment(op, x, mask, valid, axis, keepdims), valid)
+    return MaskedTensor._of_parts(op(_fill(op, x, mask), axis, keepdims), valid)
 
 
 def _moment(op: Op, x: MaskedTensor, mask: Mask, valid: Mask, axis: Axes, keepdims: bool) -> Mask:
@@ -262,7 +262,7 @@ def extreme(
         return NotImplemented
     mask = item.element_mask(input.values, input.mask)
     places = op(_fill(op, input, mask), axis, output_type)
-    return MaskedTensor.of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
+    return MaskedTensor._of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
 
 
 @implements(tf.math.count_nonzero, on=MaskedTensor)
@@ -292,4 +292,4 @@ def cumulative(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     if not _can(op, x):
         return NotImplemented
     mask = item.element_mask(x.values, x.mask)
-    return MaskedTensor.of_parts(op(_fill(op, x, mask), *args), mask)
+    return MaskedTensor._of_parts(op(_fill(op, x, mask), *args), mask)
