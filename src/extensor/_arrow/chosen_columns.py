@@ -111,11 +111,11 @@ def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...
 
 def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldError:
     listed = ", ".join(str(Path(*leaf)) for leaf in leaves[:20])
-    return FieldError(
-        Path(*wanted) if wanted else "columns",
-        f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else ""),
-        f"{Path(*wanted)}" if wanted else "the path of the records themselves",
+    expected = f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else "")
+    received = f"{Path(*wanted)}" if wanted else "the path of the records themselves"
+    fix = (
         "Check the spelling; quote a name that contains a dot."
         if wanted
-        else "Leave columns= out for all fields; the field named '' is '\"\"'.",
+        else "Leave columns= out for all fields; the field named '' is '\"\"'."
     )
+    return FieldError(Path(*wanted) if wanted else "columns", expected, received, fix)

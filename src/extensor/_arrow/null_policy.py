@@ -207,14 +207,13 @@ def _policy(policy: object, where: str) -> Policy:
     if policy in _WORDS:
         return policy
     near = difflib.get_close_matches(policy, _WORDS, 1)
-    raise StructureError(
-        where,
-        '"error", "mask", "auto", "empty", or a value in place of nulls',
-        repr(policy),
+    expected = '"error", "mask", "auto", "empty", or a value in place of nulls'
+    fix = (
         f"Did you mean {near[0]!r}?"
         if near
-        else f"To fill with a string, write xt.fill({policy!r}).",
+        else f"To fill with a string, write xt.fill({policy!r})."
     )
+    raise StructureError(where, expected, repr(policy), fix)
 
 
 def needs_data(where: str) -> StructureError:
@@ -230,16 +229,16 @@ def needs_data(where: str) -> StructureError:
 def _no_place(text: str, places: list[str]) -> FieldError:
     near = difflib.get_close_matches(text, places, 3)
     listed = ", ".join(places[:20]) + (f", ... ({len(places)} in all)" if len(places) > 20 else "")
-    return FieldError(
-        f"nulls, {text}",
-        f"one of the paths {listed}",
-        text or "'', the records themselves",
+    expected = f"one of the paths {listed}"
+    received = text or "'', the records themselves"
+    fix = (
         f"Did you mean {' or '.join(near)}?"
         if near
         else "Check the spelling; items of a list are path[*]."
         if text
-        else "Name a field, or give one policy for all; the field named '' is '\"\"'.",
+        else "Name a field, or give one policy for all; the field named '' is '\"\"'."
     )
+    return FieldError(f"nulls, {text}", expected, received, fix)
 
 
 def variant_of_nulls(policy: object, union: pa.DataType) -> int | None:

@@ -50,15 +50,17 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
     count = int(np.count_nonzero(nulls))
     if not count:
         return
-    raise NullError(
-        location.text() or "records",
-        "a column without nulls",
+    expected = "a column without nulls"
+    received = (
         f"{count} null{'s' if count > 1 else ''}, the first in record "
-        f"{location.record(int(np.argmax(nulls)))}",
+        f"{location.record(int(np.argmax(nulls)))}"
+    )
+    fix = (
         None  # `refused_nulls` adds it
         if location.path
-        else "Leave these records out before the conversion: an Arrow array has drop_null for it.",
+        else "Leave these records out before the conversion: an Arrow array has drop_null for it."
     )
+    raise NullError(location.text() or "records", expected, received, fix)
 
 
 def with_nulls(array: pa.Array, valid: np.ndarray[Any, Any], path: Path) -> pa.Array:

@@ -232,14 +232,14 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool, is_typed: bool) -> p
     """Returns a column of a table as the type of a field; see `WantedTable.table`."""
     found = table.schema.get_all_field_indices(field.name)
     if len(found) != 1:
-        raise FieldError(
-            Path(field.name),
-            "one column of this name",
+        expected = "one column of this name"
+        received = (
             f"{len(found)} columns of this name"
             if found
-            else f"the columns {', '.join(table.schema.names[:20])}",
-            "Correct schema=." if not found else "Rename the columns in the source.",
+            else f"the columns {', '.join(table.schema.names[:20])}"
         )
+        fix = "Correct schema=." if not found else "Rename the columns in the source."
+        raise FieldError(Path(field.name), expected, received, fix)
     column = table.column(found[0])
     is_cast = not column.type.equals(field.type)
     if validate:

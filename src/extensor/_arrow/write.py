@@ -67,14 +67,13 @@ def to_arrow(
     elif isinstance(schema, pa.Schema) and records.rank <= 1:
         target = pa.struct(list(schema))
     else:
-        raise DTypeError(
-            "to_arrow: schema",
+        expected = (
             "a Schema or struct type"
             if records.rank <= 1
-            else f"the Arrow type of {records.rank - 1} list(s) of structs",
-            type(schema).__name__,
-            "Leave it out for the default types.",
+            else f"the Arrow type of {records.rank - 1} list(s) of structs"
         )
+        fix = "Leave it out for the default types."
+        raise DTypeError("to_arrow: schema", expected, type(schema).__name__, fix)
     expect_values(records, "to_arrow")
     if records.rank == 0:
         spec = records.__tf_type_spec__()

@@ -50,12 +50,12 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
         raise DTypeError(path, "int64 or int32", value.dtype.name, fix)
     tensor = tf.convert_to_tensor(value)
     if rank is not None and tensor.shape.rank not in (rank, None):
-        raise StructureError(
-            path,
-            "a vector" if rank == 1 else f"{rank} dimension(s)",
-            f"shape {tensor.shape}",
-            "Give a list of integers, or a tensor of rank 1." if rank == 1 else "Reshape it first.",
+        expected = "a vector" if rank == 1 else f"{rank} dimension(s)"
+        received = f"shape {tensor.shape}"
+        fix = (
+            "Give a list of integers, or a tensor of rank 1." if rank == 1 else "Reshape it first."
         )
+        raise StructureError(path, expected, received, fix)
     return tensor
 
 

@@ -325,11 +325,9 @@ def _common_spec(specs: list[Any], path: str) -> tf.TypeSpec:
     for other in others:
         merged: Any = castable_type(common, other)
         if merged is None:
+            fix = "Give all values the same fields with the same dtypes."
             raise difference_of_records(common, other, path) or DTypeError(
-                path,
-                f"values of {common}",
-                str(other),
-                "Give all values the same fields with the same dtypes.",
+                path, f"values of {common}", str(other), fix
             )
         common = merged
     return common

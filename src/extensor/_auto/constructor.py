@@ -178,14 +178,16 @@ def argument_of(value: object, name: str, given: Nest = _MISSING) -> Nest:
         return given
     cls = type(value).__qualname__
     attribute = "an attribute" if public is _MISSING else "an attribute (other than a method)"
-    raise ArgumentError(
-        f"{cls}.{name}",
-        "the value of this constructor argument",
+    expected = "the value of this constructor argument"
+    received = (
         f"a value without {attribute} `{name}`, an attribute `_{name}`, or a key "
-        f"{name!r} in `parameters`",
-        f"Store it in __init__: self._{name} = {name}. Or, if it has a default, omit it: "
-        f"omit_kwargs=({name!r},).",
+        f"{name!r} in `parameters`"
     )
+    fix = (
+        f"Store it in __init__: self._{name} = {name}. Or, if it has a default, omit it: "
+        f"omit_kwargs=({name!r},)."
+    )
+    raise ArgumentError(f"{cls}.{name}", expected, received, fix)
 
 
 def _is_own_method(found: object, value: object) -> bool:

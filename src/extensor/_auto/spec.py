@@ -175,14 +175,15 @@ class AutoSpec(DerivedSpec):
         # TensorFlow calls this when it writes a file: check that all static data can be saved.
         for name, part in self._parts.items():
             for leaf in _opaque(static_data.encode(part)):
-                raise RegistrationError(
-                    f"{self.value_type.__qualname__}.{name}",
-                    "static data that can be saved, or an importable callable",
-                    f"{leaf!r}",
+                expected = "static data that can be saved, or an importable callable"
+                fix = (
                     "Define the function at the top level of a module, or the callable as a "
                     "class that xt.auto_composite_tensor decorates."
                     if callable(leaf)
-                    else "Make it a tensor, or an enum or namedtuple of plain data.",
+                    else "Make it a tensor, or an enum or namedtuple of plain data."
+                )
+                raise RegistrationError(
+                    f"{self.value_type.__qualname__}.{name}", expected, f"{leaf!r}", fix
                 )
         return self.serialize()
 

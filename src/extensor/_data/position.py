@@ -127,13 +127,13 @@ class Position:
         if not passes or passes[-1] is not self._passes[-1]:
             passes += self._passes[-1:]  # may be meant, though it is finished
         if len(passes) > 1:
-            raise StructureError(
-                "dataset",
-                "a dataset of which at most one pass is not finished",
-                f"{len(passes)} passes that may be meant",
+            expected = "a dataset of which at most one pass is not finished"
+            received = f"{len(passes)} passes that may be meant"
+            fix = (
                 "Give the iterator of the pass, iter(dataset), to xt.data.state. To look at "
-                "some batches, make another dataset.",
+                "some batches, make another dataset."
             )
+            raise StructureError("dataset", expected, received, fix)
         return passes[0].place if passes else self.next
 
 

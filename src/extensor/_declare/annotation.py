@@ -117,14 +117,14 @@ class AnnotationReader(abc.ABC):
         kind = origin or (type(None) if annotation is None else annotation)
         is_protocol = getattr(kind, "_is_protocol", False)
         if not isinstance(kind, type) or (is_protocol and not _supports_isinstance(kind)):
-            raise DTypeError(
-                f"annotation {annotation!r}",
-                "a type that supports isinstance",
+            expected = "a type that supports isinstance"
+            received = (
                 "a protocol that is not @typing.runtime_checkable"
                 if is_protocol
-                else f"a value of type {type(annotation).__name__}",
-                "Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
+                else f"a value of type {type(annotation).__name__}"
             )
+            fix = "Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...]."
+            raise DTypeError(f"annotation {annotation!r}", expected, received, fix)
         if kind in _SEQUENCES or (
             issubclass(kind, (Sequence, Mapping, Set))
             and not issubclass(kind, (str, bytes, bytearray, range, memoryview, tf.TensorShape))

@@ -154,14 +154,14 @@ _STAGE = "_extensor_stage"
 
 def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
     if not isinstance(cls, type) or cls.__dictoffset__ == 0:
-        raise ProtocolError(
-            "extension_type",
-            "a class whose instances have a __dict__",
+        expected = "a class whose instances have a __dict__"
+        received = (
             f"{cls.__qualname__}, which has __slots__"
             if isinstance(cls, type)
-            else f"a {type(cls).__name__}",
-            "Write @xt.extension_type above a class without __slots__.",
+            else f"a {type(cls).__name__}"
         )
+        fix = "Write @xt.extension_type above a class without __slots__."
+        raise ProtocolError("extension_type", expected, received, fix)
     refuse(cls)
     made: Any = cls
     inherited = _prepare_fields(made)

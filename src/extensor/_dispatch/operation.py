@@ -148,12 +148,14 @@ def operation_of(function: object) -> Operation:
     """
     if inspect.isfunction(function) and function in FUNCTIONS:
         return _operation_of(function)
-    raise ProtocolError(
-        getattr(function, "__qualname__", None) or repr(function),
-        "a function of TensorFlow that types can override, such as tf.add",
-        "a function without a dispatcher" if callable(function) else type(function).__name__,
+    expected = "a function of TensorFlow that types can override, such as tf.add"
+    received = "a function without a dispatcher" if callable(function) else type(function).__name__
+    fix = (
         "For an operator, pass the function that it calls: tf.add for +, and "
-        "tf.__operators__.getitem for x[i].",
+        "tf.__operators__.getitem for x[i]."
+    )
+    raise ProtocolError(
+        getattr(function, "__qualname__", None) or repr(function), expected, received, fix
     )
 
 

@@ -183,13 +183,13 @@ class OperatorsMixin:
         shape = getattr(self, "shape", None)
         sizes: Any = None if shape is None else tf.TensorShape(shape)
         if sizes is None or not sizes.rank or sizes[0] is None:
-            raise StructureError(
-                f"len({type(self).__name__})",
-                "a value with a shape whose first dimension is known",
-                "no shape" if sizes is None else f"shape {sizes}",
+            expected = "a value with a shape whose first dimension is known"
+            received = "no shape" if sizes is None else f"shape {sizes}"
+            fix = (
                 "Use tf.shape(x)[0], if the type handles tf.shape. tf.stack makes one value "
-                "of a list; no tensor or variable can hold it.",
+                "of a list; no tensor or variable can hold it."
             )
+            raise StructureError(f"len({type(self).__name__})", expected, received, fix)
         return int(sizes[0])
 
     def __iter__(self) -> Iterator[Value]:

@@ -225,10 +225,12 @@ def file_at(path: FilePath | bytes) -> File:
     try:
         text.encode()
     except UnicodeEncodeError as error:
+        expected = "a path in UTF-8, as pyarrow needs it"
+        received = "a path with other bytes"
         raise FormatError(
             os.fsencode(text).decode(errors="backslashreplace"),
-            "a path in UTF-8, as pyarrow needs it",
-            "a path with other bytes",
+            expected,
+            received,
             "Rename the file.",
         ) from error
     if is_in_object_store(text):

@@ -346,10 +346,10 @@ def write(
             try:
                 writer.write_batch(batch)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise StructureError(
-                    "write_arrow",
-                    "batches that an Arrow IPC file can hold",
-                    str(error).splitlines()[0],
+                expected = "batches that an Arrow IPC file can hold"
+                received = str(error).splitlines()[0]
+                fix = (
                     "A file has one dictionary for a column: write a stream (.arrows), or give "
-                    "schema= with the type of the values.",
-                ) from error
+                    "schema= with the type of the values."
+                )
+                raise StructureError("write_arrow", expected, received, fix) from error

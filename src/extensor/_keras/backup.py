@@ -94,13 +94,13 @@ class BackupAndRestore(keras.callbacks.Callback):
         self._before = self._skipped = self._seen = self._saved = 0
         params: Any = self.params
         if self._save_freq != "epoch" and not params.get("steps"):
-            raise StructureError(
-                "BackupAndRestore: save_freq",
-                "a dataset of which the number of batches is known, to see epochs end",
-                "one of unknown cardinality",
+            expected = "a dataset of which the number of batches is known, to see epochs end"
+            received = "one of unknown cardinality"
+            fix = (
                 'Give save_freq="epoch", or say how many there are: '
-                "dataset.apply(tf.data.experimental.assert_cardinality(count)).",
+                "dataset.apply(tf.data.experimental.assert_cardinality(count))."
             )
+            raise StructureError("BackupAndRestore: save_freq", expected, received, fix)
         if backups := self._folder.read():
             states, backup = [each["state"] for each in backups], backups[0]
             is_own = states[0]["shard"] == list(self._plan.shard)

@@ -49,13 +49,14 @@ def expect_no_lookup(model: keras.Model) -> None:
         UnsupportedTypeError: If there is one (also a TypeError).
     """
     for layer in filter(_looks_up, layers_in(model)):
-        raise UnsupportedTypeError(
-            f"{model.name}: {layer.path}",
-            "layers that XLA compiles, because of jit_compile=True",
-            type(layer).__name__,
+        expected = "layers that XLA compiles, because of jit_compile=True"
+        fix = (
             "Make ids in the dataset: dataset.map(lambda records: records.with_updates("
             'tags=layer(records["tags"]))), and give the model the ids. Or use '
-            "compile(jit_compile=False).",
+            "compile(jit_compile=False)."
+        )
+        raise UnsupportedTypeError(
+            f"{model.name}: {layer.path}", expected, type(layer).__name__, fix
         )
 
 

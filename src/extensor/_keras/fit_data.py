@@ -111,14 +111,12 @@ def _weights_of_classes(
 ) -> np.ndarray[Any, Any]:
     """Returns a weight for each row from its class: a number or a one-hot vector."""
     if sample_weight is not None or not hasattr(as_tuples(y), "shape") or is_extension(y):
-        raise DTypeError(
-            "class_weight",
-            "targets in one tensor, without sample_weight",
-            "both class_weight and sample_weight"
-            if sample_weight is not None
-            else type(y).__name__,
-            "Give sample_weight only, one number for each row.",
+        expected = "targets in one tensor, without sample_weight"
+        received = (
+            "both class_weight and sample_weight" if sample_weight is not None else type(y).__name__
         )
+        fix = "Give sample_weight only, one number for each row."
+        raise DTypeError("class_weight", expected, received, fix)
     classes = np.asarray(as_tuples(y))
     if classes.ndim > 1:
         classes = classes.argmax(-1) if classes.shape[-1] != 1 else classes.squeeze(-1)

@@ -150,14 +150,14 @@ def _plain_tensors(
         output = output.unmasked(f"{model}: {name}")
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
-        raise DTypeError(
-            f"{model}: {name}",
-            "a target and an output that are both ragged or both dense",
+        expected = "a target and an output that are both ragged or both dense"
+        received = (
             "a ragged target and a dense output"
             if ragged[0]
-            else "a dense target and a ragged output",
-            "Make both ragged, or convert both to dense tensors with to_tensor.",
+            else "a dense target and a ragged output"
         )
+        fix = "Make both ragged, or convert both to dense tensors with to_tensor."
+        raise DTypeError(f"{model}: {name}", expected, received, fix)
     if all(ragged):
         weight = weights_of_values(output, weight, takes_mean(loss))
         splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)

@@ -77,13 +77,13 @@ class Saver(OwnSaveSignature, keras.Model):
             super().export(filepath, format, verbose, input_signature, **kwargs)
             return
         if format != "tf_saved_model":
-            raise UnsupportedTypeError(
-                f"{self.name}.export",
-                "format='tf_saved_model'",
-                f"{format!r}, which supports only plain tensors",
+            expected = "format='tf_saved_model'"
+            received = f"{format!r}, which supports only plain tensors"
+            fix = (
                 "Convert a SavedModel of plain tensors: xt.serving.save(model, path, "
-                "xt.serving.flat_signature(model, spec)).",
+                "xt.serving.flat_signature(model, spec))."
             )
+            raise UnsupportedTypeError(f"{self.name}.export", expected, received, fix)
         serve = self.serving_function(input_signature)
         if serve is None:
             expected = "a model that was called, or input_signature="

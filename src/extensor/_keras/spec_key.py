@@ -113,9 +113,9 @@ def check_savable(config: Nest, owner: str = "") -> Nest:
     at = f"{owner}: " if owner else ""
     if isinstance(error, DTypeError):
         raise DTypeError(f"{at}{error.path}", error.expected, error.received, error.fix) from error
+    expected = "a registered TypeSpec, because only such specs can be loaded"
+    received = "a TypeSpec that is not registered"
+    fix = "Put @xt.register_type_spec above the class."
     raise RegistrationError(
-        f"{at}{type(spec).__module__}.{type(spec).__qualname__}",
-        "a registered TypeSpec, because only such specs can be loaded",
-        "a TypeSpec that is not registered",
-        "Put @xt.register_type_spec above the class.",
+        f"{at}{type(spec).__module__}.{type(spec).__qualname__}", expected, received, fix
     ) from error

@@ -113,12 +113,12 @@ class TimeDistributed(LayerWithConfig):
         spec = tf.type_spec_from_value(inputs)
         shape = getattr(spec, "shape", None)
         if not isinstance(spec, BatchableTypeSpec) or (shape is not None and shape.rank == 1):
-            raise UnsupportedTypeError(
-                self.name,
-                "a value of shape [batch, steps, ...], a ragged tensor, or records in ragged rows",
-                f"{type(inputs).__name__} of shape {shape}",
-                "Give a single field, or call the inner layer on the values.",
+            expected = (
+                "a value of shape [batch, steps, ...], a ragged tensor, or records in ragged rows"
             )
+            received = f"{type(inputs).__name__} of shape {shape}"
+            fix = "Give a single field, or call the inner layer on the values."
+            raise UnsupportedTypeError(self.name, expected, received, fix)
         boxes = box(spec, inputs, 2)
         sizes = tf.shape(boxes[0])[:2]
         step = unstacked_spec(unstacked_spec(spec, self.name), self.name)

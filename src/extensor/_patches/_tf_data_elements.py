@@ -81,11 +81,10 @@ def _common_spec(specs: Sequence[tf.TypeSpec]) -> tf.TypeSpec:
         found = common.most_specific_common_supertype([spec]) or castable_type(common, spec)
         if found is None:
             at = f"from_list, element {i}"
+            expected = f"a value with a common type with {common}"
+            fix = "Give all elements the same type."
             raise difference_of_records(common, spec, at) or DTypeError(
-                at,
-                f"a value with a common type with {common}",
-                str(spec),
-                "Give all elements the same type.",
+                at, expected, str(spec), fix
             )
         common = found
     return common

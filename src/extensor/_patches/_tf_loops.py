@@ -132,11 +132,10 @@ def _cast_output(
         if not (has_casts(spec) or has_casts(returned)):
             return output  # TensorFlow raises its own error
         at = f"tf.while_loop, variable {place}"
+        expected = f"a body that returns a value that casts to {spec}"
+        fix = "Return the type of the loop variable from the body."
         raise difference_of_records(spec, returned, at) or DTypeError(
-            at,
-            f"a body that returns a value that casts to {spec}",
-            str(returned),
-            "Return the type of the loop variable from the body.",
+            at, expected, str(returned), fix
         )
     if may_widen and not common.is_subtype_of(spec):
         raise _WiderError(place, common)

@@ -122,12 +122,13 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                 tensor.shape.rank >= minimum_rank
                 and leading.is_compatible_with(tensor.shape[:minimum_rank])
             ):
+                expected = f"at least {minimum_rank} dimension(s) to unstack" + (
+                    "" if None in leading else f", {leading.as_list()} as the others"
+                )
+                received = f"shape {tensor.shape}"
+                fix = "Unstack only values whose components share leading dimensions."
                 raise StructureError(
-                    f"{type(self).__qualname__}, boxed tensor {i}",
-                    f"at least {minimum_rank} dimension(s) to unstack"
-                    + ("" if None in leading else f", {leading.as_list()} as the others"),
-                    f"shape {tensor.shape}",
-                    "Unstack only values whose components share leading dimensions.",
+                    f"{type(self).__qualname__}, boxed tensor {i}", expected, received, fix
                 )
             leading = leading.merge_with(tensor.shape[:minimum_rank])
         return alone_or_list(boxes)

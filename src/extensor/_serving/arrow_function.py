@@ -355,11 +355,11 @@ def _records(outputs: Nest, validate: bool = True) -> StructuredTensor:
     fields = dict(_columns(outputs))
     wrong = next((name for name, value in fields.items() if not _has_rows(value)), None)
     if wrong is not None or not fields:
+        expected = "records, or tensors with one row for each record"
+        received = "no tensors" if wrong is None else repr(spec_of(fields[wrong]))[:80]
+        fix = "Return for example a dict of tensors."
         raise DTypeError(
-            f"arrow_function: model{'' if wrong is None else ', ' + wrong}",
-            "records, or tensors with one row for each record",
-            "no tensors" if wrong is None else repr(spec_of(fields[wrong]))[:80],
-            "Return for example a dict of tensors.",
+            f"arrow_function: model{'' if wrong is None else ', ' + wrong}", expected, received, fix
         )
     nrows = next(iter(fields.values())).shape[0]
     return DenseStructuredTensor([nrows], fields, validate=validate)

@@ -186,13 +186,13 @@ def _client(description: Mapping[str, Any], file: str) -> Client:
         saved = description[side]["tensors"]
         own = layout.components
         if len(saved) != len(own) or not all(map(_is_same, saved, own)):
-            raise StructureError(
-                file,
-                f"types with the saved components {', '.join(map(_place, saved))}",
-                "types with the components " + ", ".join(map(_place, _tensors_of(layout))),
+            expected = f"types with the saved components {', '.join(map(_place, saved))}"
+            received = "types with the components " + ", ".join(map(_place, _tensors_of(layout)))
+            fix = (
                 "Import the same version of the types as when the model was saved, or save "
-                "the model again.",
+                "the model again."
             )
+            raise StructureError(file, expected, received, fix)
         sides.append(layout.with_names([one["name"] for one in saved]))
     parameters = [
         inspect.Parameter(

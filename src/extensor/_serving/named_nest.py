@@ -50,13 +50,13 @@ def _match(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
         return
     own = items_of(values)
     if own is None or [name for name, _ in own] != [name for name, _ in inner]:
-        raise StructureError(
-            Path(*names) if names else "values",
-            f"a {type(structure).__name__} with {', '.join(n for n, _ in inner)}",
+        expected = f"a {type(structure).__name__} with {', '.join(n for n, _ in inner)}"
+        received = (
             type(values).__name__
             if own is None
-            else f"a {type(values).__name__} with {', '.join(n for n, _ in own)}",
-            "Give a nest with the structure of the signature.",
+            else f"a {type(values).__name__} with {', '.join(n for n, _ in own)}"
         )
+        fix = "Give a nest with the structure of the signature."
+        raise StructureError(Path(*names) if names else "values", expected, received, fix)
     for (name, item), (_, value) in zip(inner, own, strict=True):
         yield from _match(item, value, (*names, name))

@@ -72,17 +72,16 @@ def as_field(value: object, path: Path) -> FieldValue:
     try:
         return tf.convert_to_tensor(value)
     except ValueError as error:
-        raise StructureError(
-            path,
-            "a tensor, or a value that converts to a tensor",
-            type(value).__name__,
+        expected = "a tensor, or a value that converts to a tensor"
+        fix = (
             "Convert a dict to records: xt.DenseStructuredTensor(shape, fields)."
             if isinstance(value, Mapping)
             else f"Convert dicts to records: xt.struct.constant({{{path.names[-1]!r}: value}})."
             if _holds_dicts(value)
             else "Give all values one dtype, and convert lists of different lengths with "
-            f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
-        ) from error
+            f"tf.ragged.constant. TensorFlow says: {_first_line(error)}"
+        )
+        raise StructureError(path, expected, type(value).__name__, fix) from error
     except TypeError as error:
         expected = "a tensor, or a value that converts to a tensor"
         fix = f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}"

@@ -92,14 +92,14 @@ class RaggedStructuredTensor(StructuredTensor):
           [{minutes: 8}]]>
         """
         if not isinstance(values, StructuredTensor) or values.rank == 0:
-            raise DTypeError(
-                "from_row_splits: values",
-                "a StructuredTensor of rank 1 or more",
+            expected = "a StructuredTensor of rank 1 or more"
+            received = (
                 text.kind_text(values)
                 if isinstance(values, StructuredTensor)
-                else type(values).__name__,
-                "Cut plain tensors with tf.RaggedTensor.from_row_splits.",
+                else type(values).__name__
             )
+            fix = "Cut plain tensors with tf.RaggedTensor.from_row_splits."
+            raise DTypeError("from_row_splits: values", expected, received, fix)
         return cls._of_parts(values, checked_row_splits(row_splits, values, validate))
 
     @classmethod
@@ -230,12 +230,10 @@ class RaggedStructuredTensor(StructuredTensor):
         size = shape[1]
         if size is None:
             size = tf.reduce_max(row_lengths_or_zero(splits))
-        wrong = StructureError(
-            f"records of shape {self.shape}",
-            "rows of one length" if shape[1] is None else f"rows of {shape[1]} records",
-            "rows of different lengths" if shape[1] is None else "rows of other lengths",
-            "Slice the rows to one length first, or use a spec of ragged records.",
-        )
+        expected = "rows of one length" if shape[1] is None else f"rows of {shape[1]} records"
+        received = "rows of different lengths" if shape[1] is None else "rows of other lengths"
+        fix = "Slice the rows to one length first, or use a spec of ragged records."
+        wrong = StructureError(f"records of shape {self.shape}", expected, received, fix)
         same = tf.reduce_all(lengths == tf.cast(size, lengths.dtype))
         with tf.control_dependencies(required(same, wrong)):
             if not isinstance(size, int):

@@ -49,14 +49,15 @@ def checked_row_splits(row_splits: Any, values: StructuredTensor, validate: bool
         raise DTypeError("row_splits", "int64 or int32", row_splits.dtype.name, fix)
     inner = row_splits_dtypes(values)
     if inner - {row_splits.dtype}:
-        raise DTypeError(
-            "row_splits",
+        expected = (
             f"{next(iter(inner - {row_splits.dtype})).name}, the dtype of the row splits "
-            "inside the values",
-            row_splits.dtype.name,
-            "TensorFlow does not mix the two dtypes: cast one of them, or read with "
-            "row_splits_dtype=...",
+            "inside the values"
         )
+        fix = (
+            "TensorFlow does not mix the two dtypes: cast one of them, or read with "
+            "row_splits_dtype=..."
+        )
+        raise DTypeError("row_splits", expected, row_splits.dtype.name, fix)
     if row_splits.shape.rank is None:
         row_splits = tf.ensure_shape(row_splits, [None])
     if row_splits.shape.rank != 1:
@@ -150,13 +151,14 @@ def cut(values: FieldValue, row_splits: tf.Tensor, at: object) -> FieldValue:
         return rows
     if hasattr(type(values), "__tf_cut_rows__"):
         return values.__tf_cut_rows__(row_splits)
-    raise UnsupportedTypeError(
-        at,
-        "a field of tensors, records or a type with __tf_cut_rows__, because it is cut into rows",
-        type(values).__name__,
-        "Read the field before the cut: records.values.field_value(...), or define "
-        "__tf_cut_rows__ (see xt.authoring.cut_rows).",
+    expected = (
+        "a field of tensors, records or a type with __tf_cut_rows__, because it is cut into rows"
     )
+    fix = (
+        "Read the field before the cut: records.values.field_value(...), or define "
+        "__tf_cut_rows__ (see xt.authoring.cut_rows)."
+    )
+    raise UnsupportedTypeError(at, expected, type(values).__name__, fix)
 
 
 def uncut(

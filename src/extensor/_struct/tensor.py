@@ -73,14 +73,14 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is StructuredTensor:
-            raise DTypeError(
-                "StructuredTensor()",
-                "a call of one of its two encodings",
-                "a call of the abstract class",
+            expected = "a call of one of its two encodings"
+            received = "a call of the abstract class"
+            fix = (
                 'Write xt.struct.constant([{"title": "Tea"}]), '
                 'xt.DenseStructuredTensor([1], {"title": ["Tea"]}) or '
-                "xt.RaggedStructuredTensor.from_row_splits(records, splits).",
+                "xt.RaggedStructuredTensor.from_row_splits(records, splits)."
             )
+            raise DTypeError("StructuredTensor()", expected, received, fix)
         return object.__new__(cls)
 
     @property
@@ -372,14 +372,14 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         rank = self.rank
         outer, inner = (a + rank if a < 0 else a for a in (outer_axis, inner_axis))
         if not 0 <= outer <= inner < rank:
-            raise StructureError(
-                f"{type(self).__name__}.merge_dims",
+            expected = (
                 f"an outer axis up to the inner one, both from {-rank} to {rank - 1}"
                 if rank
-                else "records of rank 1 or more",
-                f"axes {outer_axis} and {inner_axis}",
-                "The dimensions inside a field belong to the field: merge them there.",
+                else "records of rank 1 or more"
             )
+            received = f"axes {outer_axis} and {inner_axis}"
+            fix = "The dimensions inside a field belong to the field: merge them there."
+            raise StructureError(f"{type(self).__name__}.merge_dims", expected, received, fix)
         return self if outer == inner else self._merge_dims(outer, inner)
 
     def partition_outer_dimension(
@@ -529,14 +529,14 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def __len__(self) -> int:
         if self.rank == 0:
-            raise DTypeError(
-                f"len({type(self).__name__})",
-                "records of rank 1 or more",
-                "a single record, of shape ()",
+            expected = "records of rank 1 or more"
+            received = "a single record, of shape ()"
+            fix = (
                 "Write len(record.field_names()) for the number of its fields. tf.stack makes "
                 "one value of a list of records; no tensor or variable can hold them. For a "
-                "DataFrame, write records.to_pandas().",
+                "DataFrame, write records.to_pandas()."
             )
+            raise DTypeError(f"len({type(self).__name__})", expected, received, fix)
         size = self.shape[0]
         if size is None:
             expected = "a statically known number of records"

@@ -304,14 +304,13 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Decoder, rank: int) -> Fo
     except (OverflowError, ValueError):
         pass
     is_text = isinstance(value, bytes)
-    return FormatError(
-        at,
-        "text in UTF-8" if is_text else "a date or time that Python can hold",
-        f"{value!r}"[:43],
+    expected = "text in UTF-8" if is_text else "a date or time that Python can hold"
+    fix = (
         "Call to_py(text=False), which returns bytes."
         if is_text
-        else f"Take the numbers: {numbers}.",
+        else f"Take the numbers: {numbers}."
     )
+    return FormatError(at, expected, f"{value!r}"[:43], fix)
 
 
 def _fits(decode: Decoder, value: FieldValue) -> bool:

@@ -197,14 +197,14 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
     """Raises for a type that Parquet cannot store, or that pyarrow cannot read back."""
     empty = pa.types.is_struct(arrow) and not arrow.num_fields
     if empty or (pa.types.is_fixed_size_list(arrow) and not arrow.list_size):
-        raise UnsupportedTypeError(
-            path if path else "write_parquet",
-            "records with at least one field, and lists of at least one value",
-            "records without fields" if empty else "lists of the fixed size 0",
+        expected = "records with at least one field, and lists of at least one value"
+        received = "records without fields" if empty else "lists of the fixed size 0"
+        fix = (
             "Parquet stores columns of values. Remove the field with without."
             if path
-            else "Parquet stores columns of values. Add a field with with_updates.",
+            else "Parquet stores columns of values. Add a field with with_updates."
         )
+        raise UnsupportedTypeError(path if path else "write_parquet", expected, received, fix)
     if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
         fix = "Give schema= with another type, such as that of the values, or its parts."
         raise UnsupportedTypeError(path, "a type that Parquet stores", f"Arrow type {arrow}", fix)

@@ -100,12 +100,12 @@ class ListAttention(ListLayer):
                 path, self.compute_dtype
             )
             if len(asking.outer) != len(lists.outer):
-                raise StructureError(
-                    f"{self.name}, query",
-                    count_text(len(lists.outer), "dimensions around the lists, as the items have"),
-                    count_text(len(asking.outer), "dimensions"),
-                    "Give one list of vectors for each list of items.",
+                expected = count_text(
+                    len(lists.outer), "dimensions around the lists, as the items have"
                 )
+                received = count_text(len(asking.outer), "dimensions")
+                fix = "Give one list of vectors for each list of items."
+                raise StructureError(f"{self.name}, query", expected, received, fix)
             padded, asked = asking.padded(path)
         # The attention gets no mask of the query, because the results of the padding are not used.
         result = self.attention(padded, values, value_mask=valid, training=training)

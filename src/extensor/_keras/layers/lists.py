@@ -254,12 +254,9 @@ class ListItems:
         """
         if self.is_static:
             if not self._is_dense():
-                raise UnsupportedTypeError(
-                    path,
-                    "padded lists, because of jit_compile=True",
-                    "ragged ones",
-                    "Give each list a size: records.to_static({path: size}), in the dataset.",
-                )
+                expected = "padded lists, because of jit_compile=True"
+                fix = "Give each list a size: records.to_static({path: size}), in the dataset."
+                raise UnsupportedTypeError(path, expected, "ragged ones", fix)
             return self._in_rows(self.items), self._in_rows(self.is_valid())
         ragged = self.ragged(self.items)
         longest = tf.maximum(ragged.bounding_shape(axis=1), 1)

@@ -74,11 +74,11 @@ def ragged_stack(
     for i, spec in enumerate(specs):
         before, common = common, castable_type(common, spec)
         if common is None:
+            expected = f"records like the first: {values[0]!r}"
+            received = "records with fields of other types"
+            fix = "Cast all records to one spec: spec.cast(record)."
             raise mismatch(before, spec, f"tf.ragged.stack, item {i}") or StructureError(
-                "tf.ragged.stack",
-                f"records like the first: {values[0]!r}",
-                "records with fields of other types",
-                "Cast all records to one spec: spec.cast(record).",
+                "tf.ragged.stack", expected, received, fix
             )
     dtypes = common._row_splits_dtypes()
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)

@@ -226,13 +226,13 @@ def _expect_one_shape(arrays: list[Any], at: Path) -> None:
         try:
             shape = tf.broadcast_static_shape(shape, array.shape)
         except ValueError as error:
-            raise StructureError(
-                at or "index",
+            expected = (
                 "arrays of one shape, or of shapes that broadcast, because arrays in one "
-                "key are zipped",
-                " and ".join(f"shape {array.shape}" for array in arrays),
-                "Index with one array after the other: records[rows][:, columns].",
-            ) from error
+                "key are zipped"
+            )
+            received = " and ".join(f"shape {array.shape}" for array in arrays)
+            fix = "Index with one array after the other: records[rows][:, columns]."
+            raise StructureError(at or "index", expected, received, fix) from error
 
 
 def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
@@ -251,14 +251,14 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
             continue
         wrong = numbers[(numbers >= size) | (numbers < -size)]
         if wrong.size:
-            raise RowError(
-                at or "index",
+            expected = (
                 f"a position from {-size} to {size - 1}"
                 if size
-                else "a dimension with at least one element",
-                f"position {wrong.flat[0]}",
-                f"This dimension has size {size}.",
+                else "a dimension with at least one element"
             )
+            received = f"position {wrong.flat[0]}"
+            fix = f"This dimension has size {size}."
+            raise RowError(at or "index", expected, received, fix)
 
 
 def above_mask(positions: Sequence[Any]) -> int:

@@ -324,12 +324,10 @@ class _Task:
             return splits
         longest = tf.reduce_max(row_lengths_or_zero(splits))
         is_known = hasattr(longest, "numpy")
-        error = StructureError(
-            at or "()",
-            f"lists of at most {count} items",
-            f"one of {int(longest) if is_known else LATER}",
-            'Give a larger capacity, or overflow="cut".',
-        )
+        expected = f"lists of at most {count} items"
+        received = f"one of {int(longest) if is_known else LATER}"
+        fix = 'Give a larger capacity, or overflow="cut".'
+        error = StructureError(at or "()", expected, received, fix)
         if is_known:
             required(longest <= count, error)
             return splits
@@ -339,20 +337,15 @@ class _Task:
         """Returns the row splits of packed lists, cut to a number of items or checked."""
         total, rows = splits[-1], tf.size(splits) - 1
         is_known = hasattr(total, "numpy")
-        error = StructureError(
-            at or "()",
-            "a record at least, whose list has the free places",
-            "none",
-            "Leave out empty batches, or pad the lists: padded=.",
-        )
+        expected = "a record at least, whose list has the free places"
+        fix = "Leave out empty batches, or pad the lists: padded=."
+        error = StructureError(at or "()", expected, "none", fix)
         checks = required(rows > 0, error)
         if not self.cuts:
-            error = StructureError(
-                at or "()",
-                f"at most {count} items in all lists",
-                f"{int(total) if is_known else LATER}",
-                'Give a larger capacity, or overflow="cut".',
-            )
+            expected = f"at most {count} items in all lists"
+            received = f"{int(total) if is_known else LATER}"
+            fix = 'Give a larger capacity, or overflow="cut".'
+            error = StructureError(at or "()", expected, received, fix)
             if is_known:
                 required(total <= count, error)
             else:

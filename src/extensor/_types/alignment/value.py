@@ -187,13 +187,13 @@ class DimensionAlignment:
             targets = tf.ragged.constant(targets, tf.int64, ragged_rank=1)
         rank = targets.shape.rank
         if rank not in (2, 3) or targets.ragged_rank != rank - 1:
-            raise StructureError(
-                "DimensionAlignment.from_ragged",
+            expected = (
                 "shape [sources, None], or [batch, None, None]: a row of target positions "
-                "for each source",
-                f"shape {targets.shape}",
-                "Create single alignments, and combine them with DimensionAlignment.batch.",
+                "for each source"
             )
+            received = f"shape {targets.shape}"
+            fix = "Create single alignments, and combine them with DimensionAlignment.batch."
+            raise StructureError("DimensionAlignment.from_ragged", expected, received, fix)
         rows: Any = targets if rank == 2 else targets.values
         source = row_ids(rows.row_splits, rows.values)
         if rank == 2:
@@ -218,13 +218,13 @@ class DimensionAlignment:
         """
         if isinstance(target, tf.RaggedTensor):
             if target.shape.rank != 2:
-                raise StructureError(
-                    "DimensionAlignment.from_index",
-                    "shape [batch, None]: the target of each source",
-                    f"shape {target.shape}",
+                expected = "shape [batch, None]: the target of each source"
+                received = f"shape {target.shape}"
+                fix = (
                     "Create batches of one dimension, and combine them with "
-                    "DimensionAlignment.batch.",
+                    "DimensionAlignment.batch."
                 )
+                raise StructureError("DimensionAlignment.from_index", expected, received, fix)
             source = tf.range(tf.size(target.values, tf.int64))
             splits = target.row_splits
             return cls._of_batch("from_index", source, target.values, splits, target, num_targets)

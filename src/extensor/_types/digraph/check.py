@@ -22,16 +22,18 @@ class _Edges(Pairs):
     ) -> StructureError:
         """Returns the error for an edge that ends at a node outside its graph."""
         where = "" if part is None else f" of graph {part}"
-        return StructureError(
-            f"TensorDigraph.{end}",
+        expected = (
             f"a node from {there.start} to {there.stop - 1}{where}"
             if there
-            else f"0 edges, for 0 nodes{where}",
-            f"node {position} in edge {pair}",
+            else f"0 edges, for 0 nodes{where}"
+        )
+        received = f"node {position} in edge {pair}"
+        fix = (
             "Check num_nodes, or the number of rows of the node features."
             if part is None
-            else "In a batch, nodes are numbered through all graphs.",
+            else "In a batch, nodes are numbered through all graphs."
         )
+        return StructureError(f"TensorDigraph.{end}", expected, received, fix)
 
 
 _EDGES = _Edges(

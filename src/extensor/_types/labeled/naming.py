@@ -68,16 +68,18 @@ def check_names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     found = tuple(str(name) for name in axes)
     expect_unique(found, path)
     if shape.rank != len(found):
-        raise StructureError(
-            path,
+        expected = (
             "values of known rank"
             if shape.rank is None
-            else f"one name for each axis of shape {shape}",
-            f"({', '.join(found)})",
+            else f"one name for each axis of shape {shape}"
+        )
+        received = f"({', '.join(found)})"
+        fix = (
             "Set the shape first, with tf.ensure_shape."
             if shape.rank is None
-            else "Name each axis once.",
+            else "Name each axis once."
         )
+        raise StructureError(path, expected, received, fix)
     return found
 
 
@@ -171,14 +173,14 @@ def mismatch_error(
         y: Another LabeledTensor.
         name: The axis whose sizes differ; None if the names differ.
     """
-    return StructureError(
-        path,
-        "the same axes" if name is None else f"the same size of axis {name!r}",
-        f"{describe(x)} and {describe(y)}",
+    expected = "the same axes" if name is None else f"the same size of axis {name!r}"
+    received = f"{describe(x)} and {describe(y)}"
+    fix = (
         "Axes of the same name are the same axis: rename one, or slice both to the same size."
         if name
-        else "Rename, expand or squeeze axes until the names are equal, in any order.",
+        else "Rename, expand or squeeze axes until the names are equal, in any order."
     )
+    return StructureError(path, expected, received, fix)
 
 
 def names_error(path: str, x: LabeledTensor, fix: str) -> ExtensorError:

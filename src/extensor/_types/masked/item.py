@@ -86,12 +86,9 @@ def without_nulls(values: Values, mask: Mask, path: str) -> Values:
     flat = getattr(mask, "flat_values", mask)
     known = static_value(flat)
     nulls = tf.math.count_nonzero(~flat) if known is None else int(np.count_nonzero(~known))
-    error = NullError(
-        path,
-        "no nulls",
-        "nulls" if known is None else "1 null" if nulls == 1 else f"{nulls} nulls",
-        "Replace them with x.fill(value), or remove their rows.",
-    )
+    received = "nulls" if known is None else "1 null" if nulls == 1 else f"{nulls} nulls"
+    fix = "Replace them with x.fill(value), or remove their rows."
+    error = NullError(path, "no nulls", received, fix)
     if known is not None:
         if nulls:
             raise error

@@ -34,14 +34,14 @@ def expect_names(variants: object, names: Iterable[str]) -> None:
         FieldError: If `names` are other names (also a KeyError).
     """
     if not isinstance(variants, Mapping) or not all(isinstance(name, str) for name in variants):
-        raise DTypeError(
-            "UnionTensor.variants",
-            "a mapping from names to rows",
+        expected = "a mapping from names to rows"
+        received = (
             type(variants).__name__
             if not isinstance(variants, Mapping)
-            else "names that are not strings",
-            'Write {"number": [1.5], "text": ["a", "b"]}.',
+            else "names that are not strings"
         )
+        fix = 'Write {"number": [1.5], "text": ["a", "b"]}.'
+        raise DTypeError("UnionTensor.variants", expected, received, fix)
     if not 0 < len(variants) <= MAX_VARIANTS:
         expected = f"1 to {MAX_VARIANTS} variants"
         fix = "Without variants there is no value; a type code has one byte."

@@ -98,11 +98,11 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
             raise StructureError("tf.einsum", expected, received, "Write one letter for each axis.")
         for letter, name in zip(term, x.axes, strict=True):
             if names.setdefault(letter, name) != name or letters.setdefault(name, letter) != letter:
-                raise StructureError(
-                    "tf.einsum",
-                    "the same letter for the same name in all terms",
+                expected = "the same letter for the same name in all terms"
+                received = (
                     f"{letter!r} for {name!r}, beside {names[letter]!r} and "
-                    f"{letters.get(name, letter)!r}",
-                    "Rename an axis, or change the equation.",
+                    f"{letters.get(name, letter)!r}"
                 )
+                fix = "Rename an axis, or change the equation."
+                raise StructureError("tf.einsum", expected, received, fix)
     return names
