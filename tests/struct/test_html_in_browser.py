@@ -1,11 +1,13 @@
-"""The HTML of records in a real browser, in its light and its dark scheme."""
+"""The HTML of records and of statistics in a real browser, on light and on dark pages."""
 
 import html
 import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -18,15 +20,24 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 SCHEMES = {"dark": 0, "light": 1}  # as Chromium's setting preferredColorScheme counts
 
 PAGE = """<!doctype html>
-<html><head><meta name="color-scheme" content="light dark"><script>
+<html><head><meta name="color-scheme" content="light dark"><style>body { background: Canvas; }
+</style>%s<script>
 var alerts = 0; window.alert = function () { alerts += 1; };
-</script></head><body style="background: Canvas">
+</script></head><body data-theme="%s">
 <table id="other"><tr><td>outside</td></tr></table>
 %s
 <pre id="found"></pre>
 <script>
 function all(selector) { return [...document.querySelectorAll(selector)]; }
 function color(element, name) { return getComputedStyle(element)[name]; }
+function ground(element) {
+  while (element && color(element, "backgroundColor") === "rgba(0, 0, 0, 0)")
+    element = element.parentElement;
+  return color(element || document.documentElement, "backgroundColor");
+}
+function has_text(element) {
+  return [...element.childNodes].some(e => e.nodeType === 3 && e.data.trim() !== "");
+}
 function shown() { return all(".xt-records li").filter(e => e.checkVisibility()).length; }
 var outer = all(".xt-records > details")[0], before = shown();
 if (outer) outer.open = !outer.open;
@@ -35,7 +46,8 @@ all("details").forEach(e => { e.open = true; });
 document.getElementById("found").textContent = JSON.stringify({
   alerts: alerts, before: before, after: after, open: shown(),
   background: color(document.body, "backgroundColor"),
-  texts: all(".xt-records, .xt-records *").map(e => color(e, "color")),
+  texts: all(".xt-records *, .xt-describe *").filter(e => has_text(e) && e.tagName !== "title")
+    .map(e => [color(e, e instanceof SVGElement ? "fill" : "color"), ground(e)]),
   outside: color(all("#other td")[0], "borderTopWidth"),
   inside: all(".xt-records td").map(e => color(e, "borderTopWidth")),
   scripts: document.scripts.length,
@@ -51,9 +63,9 @@ def seen(tmp_path):
     if BROWSER is None:
         pytest.skip("no Chromium is installed, which renders the HTML")
 
-    def look(text, scheme):
+    def look(text, scheme, theme="auto", style=""):
         page = tmp_path / "page.html"
-        page.write_text(PAGE % text, encoding="utf-8")
+        page.write_text(PAGE % (style, theme, text), encoding="utf-8")
         command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
         command += [f"--user-data-dir={tmp_path / 'profile'}", "--no-first-run"]
         command += [f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", page.as_uri()]
@@ -76,15 +88,60 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
+def statistics():
+    return xt.data.describe(pa.table({"city": ["Oslo", "Rome", None] * 9, "price": range(27)}))
+
+
+def comparison():
+    other = pa.table({"city": ["Paris"] * 27, "price": range(27)})
+    return statistics().compare(xt.data.describe(other))
+
+
+MAKERS = [recipes, statistics, comparison]
+
+
+def is_dark(color):
+    return sum(map(int, re.findall(r"\d+", color)[:3])) < 200
+
+
+def assert_text_can_be_read(found, dark):
+    assert is_dark(found["background"]) == dark
+    assert found["texts"]
+    for color, ground in {tuple(each) for each in found["texts"]}:
+        assert is_dark(ground) == dark, ground
+        assert contrast(color, ground) >= 4.5, (color, ground)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_text_can_be_read_in_both_schemes(seen, scheme):
-    found = seen(recipes()._repr_html_(), scheme)
-    brightness = sum(map(int, re.findall(r"\d+", found["background"])[:3]))
-    assert (brightness < 200) == (scheme == "dark")
-    for color in set(found["texts"]):
-        assert contrast(color, found["background"]) >= 4.5, color
-    assert found["outside"] == "0px"  # the style is that of the records only
-    assert set(found["inside"]) == {"1px"}
+@pytest.mark.parametrize("make", MAKERS)
+def test_text_can_be_read_in_both_schemes(seen, make, scheme):
+    found = seen(make()._repr_html_(), scheme)
+    assert_text_can_be_read(found, scheme == "dark")
+    assert found["outside"] == "0px"  # the style is that of the value only
+    if make is recipes:
+        assert set(found["inside"]) == {"1px"}
+
+
+# What Furo, the theme of the site, sets where a reader chooses light or dark.
+THEMES = {
+    "light": "#000000 #5a5c63 #ffffff #f8f9fb #eeebee #2757dd",
+    "dark": "#cfd0d0 #9ca0a5 #131416 #1a1c1e #303335 #5ca5ff",
+}
+NAMES = (
+    "foreground-primary foreground-muted background-primary background-secondary "
+    "background-border brand-content"
+)
+
+
+@pytest.mark.parametrize("chosen, system", [("dark", "light"), ("light", "dark")])
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_theme_of_the_page_goes_before_that_of_the_system(seen, make, chosen, system):
+    ours = (Path(__file__).parents[2] / "docs" / "_static" / "extensor.css").read_text()
+    colors = zip(NAMES.split(), THEMES[chosen].split(), strict=True)
+    rules = " ".join(f"--color-{name}: {color};" for name, color in colors)
+    background = "background: var(--color-background-primary);"
+    style = f"<style>{ours} body {{ {rules} {background} }}</style>"
+    assert_text_can_be_read(seen(make()._repr_html_(), system, chosen, style), chosen == "dark")
 
 
 def test_the_schema_opens_and_closes_without_a_script(seen):

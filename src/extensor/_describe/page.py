@@ -1,4 +1,8 @@
-"""Descriptions and comparisons as HTML pages without scripts, in light and dark colors."""
+"""Descriptions and comparisons as HTML pages without scripts.
+
+The colors are those of the notebook where it has CSS variables for them (JupyterLab, VS Code), else
+those of the light or dark scheme of the browser.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,27 @@ _LENGTH = pa.int64()
 # Every rule begins with the class, so that it changes nothing else in a notebook.
 _STYLE = """
 .xt-describe {
-  --ink: #1f2328; --faint: #59636e; --line: #d1d9e0; --card: #ffffff; --back: #f6f8fa;
-  --one: #0969da; --two: #bc4c00; --alarm: #cf222e;
-  color-scheme: light dark; color: var(--ink); background: var(--back);
+  --ink: var(--jp-content-font-color1, var(--vscode-editor-foreground, #1f2328));
+  --faint: var(--jp-content-font-color2, var(--vscode-descriptionForeground, #59636e));
+  --line: var(--jp-border-color2, var(--vscode-panel-border, #d1d9e0));
+  --card: var(--jp-layout-color1, var(--vscode-editor-background, #ffffff));
+  --back: var(--jp-layout-color2, var(--vscode-sideBar-background, #f6f8fa));
+  --one: var(--jp-brand-color1, var(--vscode-charts-blue, #0969da));
+  --two: var(--jp-warn-color1, var(--vscode-charts-orange, #bc4c00));
+  --alarm: var(--jp-error-color1, var(--vscode-errorForeground, #cf222e));
+  color: var(--ink); background: var(--back);
   font: 14px/1.45 system-ui, sans-serif; padding: 1.5em; box-sizing: border-box;
 }
 @media (prefers-color-scheme: dark) {
   .xt-describe {
-    --ink: #e6edf3; --faint: #9198a1; --line: #3d444d; --card: #151b23; --back: #0d1117;
-    --one: #4493f8; --two: #f0883e; --alarm: #ff7b72;
+    --ink: var(--jp-content-font-color1, var(--vscode-editor-foreground, #e6edf3));
+    --faint: var(--jp-content-font-color2, var(--vscode-descriptionForeground, #9198a1));
+    --line: var(--jp-border-color2, var(--vscode-panel-border, #3d444d));
+    --card: var(--jp-layout-color1, var(--vscode-editor-background, #151b23));
+    --back: var(--jp-layout-color2, var(--vscode-sideBar-background, #0d1117));
+    --one: var(--jp-brand-color1, var(--vscode-charts-blue, #4493f8));
+    --two: var(--jp-warn-color1, var(--vscode-charts-orange, #f0883e));
+    --alarm: var(--jp-error-color1, var(--vscode-errorForeground, #ff7b72));
   }
 }
 .xt-describe h1 { font-size: 1.35em; margin: 0 0 .2em; }
