@@ -121,6 +121,20 @@ def test_text_is_an_error_unless_it_is_asked_for(form):
         cast(form, rows(["2026-05-01T00:00:00Z"]), arrow)
 
 
+def test_the_error_for_text_says_how_text_is_asked_for():
+    arrow = pa.timestamp("us", "UTC")
+    for text in ("2026-05-01T00:00:00Z", b"2026-05-01T00:00:00Z"):
+        with pytest.raises(errors.DTypeError) as raised:
+            cast("python", rows([text]), arrow)
+        assert raised.value.path == "when, record 0"
+        assert raised.value.expected == "timestamp[us, tz=UTC]"
+        assert raised.value.received.endswith("'2026-05-01T00:00:00Z'")
+        assert 'times="text"' in raised.value.fix
+    with pytest.raises(errors.DTypeError) as raised:
+        cast("python", rows([True]), arrow)
+    assert 'times="text"' not in raised.value.fix
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_bad_text_is_an_error_with_path_value_and_count(form):
     data = rows(["2026-05-01", "soon", "2026-05-02", "never", "soon"])

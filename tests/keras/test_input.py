@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -157,3 +158,36 @@ def test_records_and_plain_tensors_are_inputs_beside_each_other():
     np.testing.assert_array_equal(model({"recipe": RECORDS, "weight": weights}), expected)
     dataset = tf.data.Dataset.from_tensor_slices({"recipe": RECORDS, "weight": weights}).batch(4)
     np.testing.assert_array_equal(model.predict(dataset, verbose=0), expected)
+
+
+SPECS = [
+    xt.spec_of(xt.struct.constant([{"a": 1, "b": ["x"], "c": [{"d": 2.0}]}])).unstacked(),
+    xt.spec_of(xt.types.MaskedTensor(2.0, True)),
+    tf.RaggedTensorSpec([None], tf.int32, 0, row_splits_dtype=tf.int32),
+    tf.TensorSpec([3], tf.float32),
+]
+
+
+@pytest.mark.parametrize("row", SPECS, ids=lambda row: type(row).__name__)
+def test_the_spec_of_a_placeholder_and_of_the_input_of_a_model(row):
+    batch = xt.spec_of(row).stacked(None)
+    placeholder = xt.keras.Input(batch)
+    assert xt.spec_of(placeholder) == batch
+    model = xt.keras.Model(placeholder, placeholder)
+    assert xt.spec_of(model.input) == batch
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(model))
+    assert xt.spec_of(again.input) == batch
+
+
+def test_the_input_of_a_loaded_model_casts_raw_records(tmp_path):
+    schema = pa.schema({"when": pa.timestamp("s", "UTC"), "tags": pa.list_(pa.string())})
+    records = xt.spec_from_schema(schema, nulls={"when": "mask"})
+    record = xt.keras.Input(records)
+    features = xt.keras.layers.RecordFeatures.from_spec(records, num_bins=4)
+    path = tmp_path / "model.keras"
+    xt.keras.Model(record, features(record)).save(path)
+    again = keras.models.load_model(path)
+    raw = [{"when": "2026-05-01T02:00:00+02:00", "tags": ["a"]}, {"when": None, "tags": []}]
+    cast = xt.spec_of(again.input).cast(raw, times="text")
+    assert cast["when"].to_py() == [1777593600, None]
+    assert again.predict(cast, verbose=0).shape[0] == 2

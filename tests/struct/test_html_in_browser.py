@@ -133,7 +133,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("chosen, system", [("dark", "light"), ("light", "dark")])
+@pytest.mark.parametrize(("chosen", "system"), [("dark", "light"), ("light", "dark")])
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_theme_of_the_page_goes_before_that_of_the_system(seen, make, chosen, system):
     ours = (Path(__file__).parents[2] / "docs" / "_static" / "extensor.css").read_text()

@@ -36,6 +36,7 @@ from extensor._keras.value_tensor import (
     owner_of,
     spec_of_value_tensor,
 )
+from extensor._protocol.symbolic import symbolic_spec
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
@@ -58,6 +59,11 @@ class ValueKerasTensor(keras.KerasTensor):
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(from_lowered(with_fields(self)), name)
+
+
+@symbolic_spec.register
+def _(value: ValueKerasTensor) -> tf.TypeSpec:
+    return spec_of_value_tensor(value)
 
 
 class _OfValue(keras.Operation):

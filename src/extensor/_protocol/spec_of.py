@@ -14,6 +14,7 @@ from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.lossless import lossless
 from extensor._protocol.spec import TypeSpec
 from extensor._protocol.stand_in import StandIn, plain_spec
+from extensor._protocol.symbolic import symbolic_spec
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
@@ -39,7 +40,8 @@ def spec_of(value: object) -> tf.TypeSpec:
     Args:
         value: A Tensor, Variable, RaggedTensor, SparseTensor, IndexedSlices, Dataset, iterator,
             Optional, extension value, or `tf.experimental.ExtensionType`; a value for
-            `tf.convert_to_tensor` (a number, string, list, NumPy array); or a spec of any of these.
+            `tf.convert_to_tensor` (a number, string, list, NumPy array); a spec of any of these;
+            or a placeholder of Keras, such as `model.input` of a model that was loaded.
 
     Raises:
         DTypeError: If the value is none of these, such as a dict (also a TypeError).
@@ -64,12 +66,14 @@ def spec_of(value: object) -> tf.TypeSpec:
         except ExtensorError:
             raise
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
-            expected = "a value with a TypeSpec, or a value that converts to a tensor"
-            fix = (
-                "For a nest, use tf.nest.map_structure(xt.spec_of, nest). For a class of your "
-                "own, define __tf_type_spec__."
-            )
-            raise DTypeError("spec_of", expected, type(value).__qualname__, fix) from error
+            spec = symbolic_spec(value)
+            if spec is None:
+                expected = "a value with a TypeSpec, or a value that converts to a tensor"
+                fix = (
+                    "For a nest, use tf.nest.map_structure(xt.spec_of, nest). For a class of your "
+                    "own, define __tf_type_spec__."
+                )
+                raise DTypeError("spec_of", expected, type(value).__qualname__, fix) from error
     if not isinstance(spec, tf.TypeSpec):
         at = f"{type(value).__qualname__}.__tf_type_spec__"
         fix = "Return a spec that describes the value. See xt.ExtensionType."

@@ -113,6 +113,9 @@ def kind_error(value: object, wanted: Fields | WantedLists | Leaf, at: str) -> E
     """Returns the error for a value of another kind than the spec wants."""
     if isinstance(wanted, Leaf) and kind_of_value(value) not in (Kind.LIST, Kind.RECORD):
         fix = f"Give values that convert to {wanted.text}, or change the spec."
+        if wanted.is_time and isinstance(value, (str, bytes)):
+            fix = 'Give datetime objects, or times="text" for text in ISO 8601: '
+            fix += 'xt.spec_of(records).cast(data, times="text").'
         return DTypeError(at, wanted.text, shown(value), fix)
     fix = "Nest one list for each dimension, and write records as dicts."
     return StructureError(at, wanted.text, shown(value), fix)
