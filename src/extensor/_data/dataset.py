@@ -16,8 +16,8 @@ from extensor._data.prunable import prunable
 from extensor._data.serialize import feed_of_files
 from extensor._data.stream import stream
 from extensor._files.files import FilePath
-from extensor._files.object_store import Reading
 from extensor._files.part_cache import Cache, PartCache
+from extensor._files.store import Reading
 from extensor._path import PathLike
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, StructureError

@@ -11,8 +11,8 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._data.dataset import Wanted, dataset_of_files, stored_as
 from extensor._data.position import Passes, Shuffle
 from extensor._files.files import FilePath
-from extensor._files.object_store import READ_AHEAD
 from extensor._files.part_cache import Cache
+from extensor._files.store import READ_AHEAD
 from extensor._formats.csv.dialect import dialect_of
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns

@@ -22,8 +22,8 @@ from extensor._data.feed import FileFeed
 from extensor._data.plan import Plan
 from extensor._data.position import Passes, Shuffle
 from extensor._files.file_path import FilePath
-from extensor._files.object_store import Reading, reading_as
 from extensor._files.part_cache import PartCache
+from extensor._files.store import Reading, reading_as
 from extensor._formats.protobuf.descriptors import has_extensions
 from extensor._path import Path
 from extensor._streams.read import SOURCES

@@ -18,16 +18,10 @@ import pyarrow.fs as pafs
 from extensor._files.atomic_file import atomic_file
 from extensor._files.compression import compression_of_name
 from extensor._files.file_path import FilePath
-from extensor._files.object_store import (
-    CONNECTIONS,
-    StoredObject,
-    StoreHandler,
-    Upload,
-    handler_of,
-    is_in_object_store,
-    object_store,
-)
-from extensor._files.ranges import Block, FetchAhead, Range, pieces_of
+from extensor._files.object_store import ObjectStore, Upload, is_in_object_store, object_store
+from extensor._files.ranges import Block, Fetch, FetchAhead, Range, pieces_of
+from extensor._files.remote_system import remote_system
+from extensor._files.store import CONNECTIONS, Store, StoredFile, replaced_error, store_of
 from extensor.errors import (
     DirectoryError,
     DTypeError,
@@ -74,7 +68,7 @@ class File:
         """
         with self._named():
             if self.store is not None:
-                return pa.PythonFile(StoredObject(self.store, self.inner, self.ahead), mode="r")
+                return pa.PythonFile(StoredFile(self.store, self.inner, self.ahead), mode="r")
             return self.system.open_input_file(self.inner)
 
     def stream(self, compression: str | None = "detect") -> pa.NativeFile:
@@ -92,34 +86,41 @@ class File:
                 return self.system.open_input_stream(self.inner, compression)
             pieces = self.blocks([each] for each in pieces_of(self.size))
             ahead = self.ahead or FetchAhead(pieces, self.store.read_ahead)
-            found = StoredObject(self.store, self.inner, ahead, is_own=self.ahead is None)
+            found = StoredFile(self.store, self.inner, ahead, is_own=self.ahead is None)
         stream: Any = pa.PythonFile(found, mode="r")
         kind = compression_of_name(self.inner) if compression == "detect" else compression
         return stream if kind is None else pa.CompressedInputStream(stream, kind)
 
-    def blocks(self, ranges: Iterable[Sequence[Range]]) -> Iterator[Block]:
-        """Yields ranges of an object of a store, each time those that are fetched together."""
+    def blocks(
+        self, ranges: Iterable[Sequence[Range]], is_checked: bool = False
+    ) -> Iterator[Block]:
+        """Yields ranges of a file of a store, each time those that are fetched together.
+
+        Args:
+            ranges: The ranges.
+            is_checked: Whether the first of them asks whether the file was replaced.
+        """
         assert self.store is not None
         name = self.store.url_of(self.inner)
+        fetch: Fetch = self._checked_fetch if is_checked else self.fetch
         for each in ranges:
-            yield Block(name, self.fetch, each)
+            yield Block(name, fetch, each)
+            fetch = self.fetch
+
+    def _checked_fetch(self, ranges: Sequence[Range]) -> list[memoryview]:
+        assert self.store is not None
+        self.store.check(self.inner)
+        return self.fetch(ranges)
 
     def version(self) -> Version:
         """Returns the identity of the file at the path, its size and time of change.
 
-        Of other file systems there is, in place of the identity, what tells that the file changed,
-        such as the ETag of an object store. Only (None,) is returned if there is no file.
+        Of a file of a store there is also its ETag, as when it was found first; it has no identity.
+        Only (None,) is returned if there is no file.
         """
         if self.store is not None:
-            meta = self.store.meta(self.inner)
-            return None, meta["size"], meta["last_modified"], meta["e_tag"]
-        if not self.is_local:
-            info = self.system.get_file_info(self.inner)
-            handler = getattr(self.system, "handler", None)
-            key = None
-            if isinstance(handler, pafs.FSSpecHandler) and info.type == pafs.FileType.File:
-                key = handler.fs.ukey(self.inner)
-            return None, info.size, info.mtime_ns, key
+            found = self.store.meta(self.inner)
+            return None, found.size, found.changed, found.etag
         try:
             status = os.stat(self.inner)
         except OSError:
@@ -133,15 +134,15 @@ class File:
             raise replaced_error(self.path)
 
     @property
-    def store(self) -> StoreHandler | None:
-        """The object store that has the file; None for other file systems."""
-        return handler_of(self.system)
+    def store(self) -> Store | None:
+        """The store that has the file; None for local files."""
+        return store_of(self.system)
 
     @property
     def size(self) -> int:
         """The size of the file in bytes."""
         if self.store is not None:
-            return int(self.store.meta(self.inner)["size"])
+            return self.store.meta(self.inner).size
         return self.system.get_file_info(self.inner).size
 
     def fetch(self, ranges: Sequence[Range]) -> list[memoryview]:
@@ -198,13 +199,6 @@ def pyarrow_errors(
         raise FormatError(path, expected, received, fix) from error
 
 
-def replaced_error(path: str) -> FormatError:
-    """Returns the error for a file that changed since it was opened first."""
-    expected = "the file to stay unchanged since it was opened first"
-    fix = "Open the files, or make the dataset, again."
-    return FormatError(path, expected, "a file that was replaced or written to", fix)
-
-
 def file_at(path: FilePath | bytes) -> File:
     """Returns the file at a path or URL.
 
@@ -238,9 +232,10 @@ def file_at(path: FilePath | bytes) -> File:
     if not _URL.match(text):
         return File(text, pafs.LocalFileSystem(), os.path.expanduser(text))
     try:
-        return File(text, *pafs.FileSystem.from_uri(text))
+        system, inner = pafs.FileSystem.from_uri(text)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a URL that pyarrow does not know
-        return File(text, *_by_fsspec(text))
+        system, inner = _by_fsspec(text)
+    return File(text, remote_system(system, text, inner), inner)
 
 
 def _by_fsspec(url: str) -> tuple[pafs.FileSystem, str]:
@@ -292,15 +287,16 @@ def files_at(
         raise StructureError(
             ", ".join(file.path for file in given) or "paths", expected, "none", fix
         )
+    look_up(found)  # those of a folder, where listing it tells no sizes
     return found
 
 
 def look_up(files: Sequence[File]) -> None:
-    """Asks object stores for the sizes of files, many at a time; each file remembers its own."""
-    stored = [file for file in files if file.store is not None]
-    if len(stored) > 1:
+    """Asks stores for the sizes of files, many at a time; each file remembers its own."""
+    asked = [file for file in files if file.store is not None and not file.store.knows(file.inner)]
+    if len(asked) > 1:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
-            list(pool.map(lambda file: file.system.get_file_info(file.inner), stored))
+            list(pool.map(lambda file: file.system.get_file_info(file.inner), asked))
 
 
 def _as_list(suffixes: tuple[str, ...]) -> str:
@@ -331,12 +327,12 @@ def _below(file: File, folder: str) -> list[File]:
     """Returns all files below a folder, sorted by path."""
     selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
     infos: Any = file.system.get_file_info(selector)
-    prefix = file.path.removesuffix(file.inner) if file.path.endswith(file.inner) else ""
     inner = sorted(
         info.path.removeprefix("./") for info in infos if info.type == pafs.FileType.File
     )
     if file.store is not None:
         return [File(file.store.url_of(path), file.system, path) for path in inner]
+    prefix = file.path.removesuffix(file.inner) if file.path.endswith(file.inner) else ""
     return [File(prefix + path, file.system, path) for path in inner]
 
 
@@ -378,7 +374,7 @@ def atomic_output(path: FilePath) -> Generator[pa.NativeFile]:
         return
     if file.system.get_file_info(file.inner).type == pafs.FileType.Directory:
         raise _directory(file.path, "Give the name of a file in it.")
-    if file.store is not None:
+    if isinstance(file.store, ObjectStore):
         upload = file.store.upload(file.inner)
         try:
             with pa.PythonFile(_NotClosed(upload), mode="w") as stream:

@@ -7,26 +7,23 @@ or has another range. obstore checks the ranges of answers, and repeats requests
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import queue
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from extensor._files.part_cache import PartCache
-from extensor._files.ranges import FetchAhead, RangesFile
+from extensor._files.ranges import Range
+from extensor._files.store import Found, Store, replaced_error
 from extensor.errors import (
     AccessError,
     ExtensorError,
-    FormatError,
     MissingDependencyError,
     MissingFileError,
     StoreError,
@@ -37,48 +34,14 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"(s3|s3a|gs|az|adl|azure|abfs|abfss|https?)://[^/]+", re.IGNORECASE)
 
-# How many bytes are read at least where one position after another is read.
+# So many bytes of an answer are taken at once.
 _PAGE = 1 << 20
-
-# So many bytes at the end of a file are read together.
-_END = 1 << 16
-
-CONNECTIONS = 16
-"""How many requests are sent to a store at once."""
-
-READ_AHEAD = 12 << 20
-"""How many bytes are fetched before they are asked for, by default."""
 
 # What is larger is written in parts of this size.
 _CHUNK = 1 << 23
 
 # A request is repeated if the store is busy or the connection breaks.
 _RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
-
-
-class Reading(NamedTuple):
-    """How objects are read.
-
-    Attributes:
-        read_ahead: How many bytes are fetched before they are asked for.
-        cache: Where parts are kept; None for nowhere.
-    """
-
-    read_ahead: int = READ_AHEAD
-    cache: PartCache | None = None
-
-
-_reading: ContextVar[Reading] = ContextVar("reading", default=Reading())  # noqa: B039
-
-
-@contextlib.contextmanager
-def reading_as(reading: Reading) -> Generator[None]:
-    """Lets the stores of URLs that are opened meanwhile read their objects so, always."""
-    token = _reading.set(reading)
-    try:
-        yield
-    finally:
-        _reading.reset(token)
 
 
 # The time for a whole request, after which it is repeated.
@@ -114,13 +77,7 @@ def object_store(url: str) -> tuple[pafs.FileSystem, str]:
     inner = url[len(root[0]) :].lstrip("/")
     if root[0].startswith("http"):  # names of objects in buckets are no URLs
         inner = unquote(inner)
-    return pafs.PyFileSystem(StoreHandler(store, root[0])), inner
-
-
-def handler_of(system: pafs.FileSystem) -> StoreHandler | None:
-    """Returns the handler of an object store; None for other file systems."""
-    handler = getattr(system, "handler", None)
-    return handler if isinstance(handler, StoreHandler) else None
+    return pafs.PyFileSystem(ObjectStore(store, root[0])), inner
 
 
 def _has_profile() -> bool:
@@ -141,10 +98,8 @@ def _of_profile(url: str) -> Any:
     return Boto3CredentialProvider()
 
 
-class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBaseClass]
-    """An object store, or the part of it below a URL, as a file system of pyarrow.
-
-    What it lists or opens is remembered by its ETag: an object that changes later is an error.
+class ObjectStore(Store):
+    """An object store of obstore.
 
     Args:
         store: The store of obstore.
@@ -152,81 +107,31 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
     """
 
     def __init__(self, store: Any, root: str) -> None:
+        super().__init__()
         self.store = store
         self.root = root
-        self.read_ahead, self._cache = _reading.get()
-        self._known: dict[str, ObjectMeta] = {}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, StoreHandler) and other.root == self.root
+        return isinstance(other, ObjectStore) and other.root == self.root
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def meta(self, path: str) -> ObjectMeta:
-        """Returns the size, ETag and time of an object, as they were when it was found first.
+    def url_of(self, path: str) -> str:
+        """Returns the URL of an object."""
+        return f"{self.root}/{path}"
 
-        Raises:
-            MissingFileError, AccessError, StoreError: If there is none, or the store says no.
-        """
+    def _ask(self, path: str) -> Found:
         import obstore
 
-        if path not in self._known:
-            with store_errors(self.url_of(path)):
-                self._known[path] = obstore.head(self.store, path)
-        return self._known[path]
+        with store_errors(self.url_of(path)):
+            return _found(obstore.head(self.store, path))
 
-    def fetch(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """Returns bytes of an object, by one request for each range, all at once.
-
-        Args:
-            path: The object.
-            ranges: The first byte of each range, and the one after its last.
-
-        Raises:
-            FormatError: If the object was replaced since it was found (also a ValueError).
-            MissingFileError, AccessError, StoreError: As `meta`.
-        """
-        if len(ranges) == 1:
-            return [self._range(path, ranges[0])]
-        with ThreadPoolExecutor(min(CONNECTIONS, max(1, len(ranges)))) as pool:
-            return list(pool.map(functools.partial(self._range, path), ranges))
-
-    def tail(self, path: str, size: int) -> memoryview:
-        """Returns the last bytes of an object by one request."""
-        end = int(self.meta(path)["size"])
-        # An empty object has no range.
-        return self._range(path, (max(0, end - size), end)) if end else memoryview(b"")
-
-    def _range(self, path: str, each: tuple[int, int]) -> memoryview:
-        """Returns bytes of an object: those that are kept, or by a request."""
-        key = None if self._cache is None else self._key(path, each)
-        if self._cache is not None and key is not None:
-            kept = self._cache.get(key)
-            if kept is not None and len(kept) == each[1] - each[0]:
-                return kept
-        data = self._get(path, {**self._same(path), "range": each})
-        if self._cache is not None and key is not None:
-            self._cache.add(key, data)
-        return data
-
-    def _key(self, path: str, each: tuple[int, int]) -> str | None:
-        """Returns the name of a part of an object; None if nothing tells whether it changed."""
-        found = self.meta(path)
-        version = found["e_tag"] or found["version"]
-        return version and f"{self.url_of(path)}\n{version}\n{found['size']}\n{each[0]}-{each[1]}"
-
-    def _same(self, path: str) -> GetOptions:
-        """Returns the options by which only the object answers that was found first."""
-        found = self._known.get(path)
-        etag = None if found is None else found["e_tag"]
-        return {} if etag is None else {"if_match": etag}
-
-    def _get(self, path: str, options: GetOptions) -> memoryview:
+    def _get(self, path: str, each: Range) -> memoryview:
         import obstore
 
-        url = self.url_of(path)
+        url, options = self.url_of(path), self._same(path)
         with store_errors(url):
-            found = obstore.get(self.store, path, options=options)
+            found = obstore.get(self.store, path, options={**options, "range": each})
             start, end = found.range
             # Arrow's memory is given back when it is free. `found.bytes()` would take it twice.
             data = memoryview(pa.allocate_buffer(end - start)).cast("B")
@@ -235,39 +140,26 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
                 fits = memoryview(chunk)[: end - start - count]
                 data[count : count + len(fits)] = fits
                 count += len(chunk)
-        known = self._known.setdefault(path, found.meta)
-        if known["e_tag"] != found.meta["e_tag"]:  # some servers do not know If-Match
-            raise _replaced_error(url)
+        now = _found(found.meta)
+        if self._known.setdefault(path, now).etag != now.etag:  # some servers do not know If-Match
+            raise replaced_error(url)
         if count != end - start:
             received = f"{count} bytes of {end - start}"
             raise StoreError(url, "the bytes that were asked for", received, "Read the file again.")
         return data
 
-    def url_of(self, path: str) -> str:
-        """Returns the URL of an object."""
-        return f"{self.root}/{path}"
-
-    # The methods of FileSystemHandler.
+    def _same(self, path: str) -> GetOptions:
+        """Returns the options by which only the object answers that was found first."""
+        found = self._known.get(path)
+        return {} if found is None or found.etag is None else {"if_match": found.etag}
 
     def get_type_name(self) -> str:
         """Returns the name of the file system."""
         return "obstore"
 
-    def normalize_path(self, path: str) -> str:
-        """Returns the path as it is."""
-        return path
-
-    def get_file_info(self, paths: Iterable[str]) -> list[pafs.FileInfo]:
-        """Returns what is at some paths."""
-        return [self._info(path) for path in paths]
-
-    def _info(self, path: str) -> pafs.FileInfo:
+    def _is_folder(self, path: str) -> bool:
         key = path.rstrip("/")
-        with contextlib.suppress(MissingFileError):
-            if key and key == path:
-                return _file_info(self.meta(key))
-        is_folder = not key or next(iter(self._below(key)), None) is not None
-        return pafs.FileInfo(path, pafs.FileType.Directory if is_folder else pafs.FileType.NotFound)
+        return not key or next(iter(self._below(key)), None) is not None
 
     def _below(self, folder: str) -> Generator[ObjectMeta]:
         """Yields the objects below a folder; nothing of a server that does not list."""
@@ -289,16 +181,8 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
         if not selector.recursive:
             depth = len(selector.base_dir.rstrip("/").split("/"))
             found = [each for each in found if each["path"].count("/") <= depth]
-        self._known.update((each["path"], each) for each in found)
-        return [_file_info(each) for each in found]
-
-    def open_input_file(self, path: str) -> pa.PythonFile:
-        """Opens an object for reading at any position."""
-        return pa.PythonFile(StoredObject(self, path), mode="r")
-
-    def open_input_stream(self, path: str) -> pa.PythonFile:
-        """Opens an object for reading from its beginning."""
-        return self.open_input_file(path)
+        self._known.update((each["path"], _found(each)) for each in found)
+        return [self._file_info(each["path"]) for each in found]
 
     def open_output_stream(self, path: str, metadata: Any) -> pa.PythonFile:
         """Opens an object for writing; it exists when it is closed."""
@@ -353,51 +237,6 @@ class StoreHandler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBase
 
         with store_errors(self.url_of(src)):
             obstore.copy(self.store, src, dest)
-
-
-class StoredObject(RangesFile):
-    """An object of a store as a file, which reads at least a page by each request.
-
-    Args:
-        handler: The store.
-        path: The object.
-        ahead: What fetches its bytes before they are asked for.
-        is_own: Whether to close that with the file.
-    """
-
-    def __init__(
-        self,
-        handler: StoreHandler,
-        path: str,
-        ahead: FetchAhead | None = None,
-        is_own: bool = False,
-    ) -> None:
-        size = int(handler.meta(path)["size"])
-        super().__init__(size, functools.partial(handler.fetch, path), ())
-        self._ahead, self._is_own, self._name = ahead, is_own, handler.url_of(path)
-
-    def _read(self, begin: int, end: int) -> memoryview:
-        if self._ahead is not None:
-            found = self._ahead.read(self._name, begin, end)
-            if found is not None:
-                return found
-        return super()._read(begin, end)
-
-    def _read_missing(self, begin: int, end: int) -> memoryview:
-        if end - begin >= _PAGE:
-            return super()._read_missing(begin, end)
-        # The footers of files are read backwards.
-        start = min(begin, max(0, self._size - _END))
-        page = super()._read_missing(start, min(max(end, begin + _PAGE), self._size))
-        self._parts = [*self._parts[-1:], (start, page)]
-        return page[begin - start : end - start]
-
-    def close(self) -> None:
-        """Drops what was read."""
-        if self._ahead is not None and self._is_own:
-            self._ahead.close()
-        self._parts = []
-        super().close()
 
 
 class Upload:
@@ -494,10 +333,8 @@ class Upload:
         return StoreError(self._url, "a whole object", "a part of it", "Write it again.")
 
 
-def _file_info(meta: ObjectMeta) -> pafs.FileInfo:
-    return pafs.FileInfo(
-        meta["path"], pafs.FileType.File, size=meta["size"], mtime=meta["last_modified"]
-    )
+def _found(meta: ObjectMeta) -> Found:
+    return Found(meta["size"], meta["e_tag"], meta["last_modified"], meta["version"])
 
 
 @contextlib.contextmanager
@@ -522,18 +359,12 @@ def store_errors(url: str) -> Generator[None]:
         fix = "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
     except exceptions.PreconditionError as error:
-        raise _replaced_error(url) from error
+        raise replaced_error(url) from error
     except (exceptions.BaseError, OSError) as error:
-        if "NoSuchBucket" in str(error):
+        if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
             raise _missing(url) from error
         fix = "Read again; if it stays, look at the store."
         raise StoreError(url, "an answer of the store", _reason(error), fix) from error
-
-
-def _replaced_error(url: str) -> FormatError:
-    expected = "the file to stay unchanged since it was opened first"
-    fix = "Open the files, or make the dataset, again."
-    return FormatError(url, expected, "a file that was replaced or written to", fix)
 
 
 def _missing(url: str) -> MissingFileError:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at
-from extensor._files.object_store import CONNECTIONS
 from extensor._files.ranges import Range, joined_ranges, pieces_of
+from extensor._files.store import CONNECTIONS
 from extensor._formats.arrow import (
     SUFFIXES,
     batches_in,

@@ -23,8 +23,9 @@ from extensor._arrow.nulls import empty_batch
 from extensor._arrow.read import nulls_in_table
 from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, replaced_error
+from extensor._files.files import File
 from extensor._files.ranges import Block, FetchAhead, Range, joined_ranges, pieces_of
+from extensor._files.store import replaced_error
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor._typing import NullsLike
@@ -158,11 +159,13 @@ class Source(abc.ABC):
 
     def _to_fetch(self, numbers: Iterable[int]) -> Iterator[Block]:
         found = ((number, self.groups[number]) for number in numbers)
+        checked: set[str] = set()
         for _, run in itertools.groupby(found, _run):
             groups = [group for _, group in run]
             file = groups[0].file
             if file.store is not None:
-                yield from file.blocks(self.ranges(groups))
+                yield from file.blocks(self.ranges(groups), file.path not in checked)
+                checked.add(file.path)
 
     def in_order(
         self, numbers: Iterable[int], ahead: FetchAhead | None = None

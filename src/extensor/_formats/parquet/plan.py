@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from extensor._arrow.batches import schema_text
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, Version, file_at, files_at, look_up
-from extensor._files.object_store import CONNECTIONS
+from extensor._files.store import CONNECTIONS
 from extensor._formats.parquet.filters import filter_expression
 from extensor._formats.parquet.layout import FileLayout
 from extensor._formats.parquet.opened import check_count, open_parquet, readable
