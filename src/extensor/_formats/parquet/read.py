@@ -219,7 +219,10 @@ def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup])
             if not groups:
                 return source.read_row_groups([], **options)
     # Nor can Arrow join the dictionaries of several row groups inside lists and structs.
-    return pa.concat_tables([source.read_row_group(i, **options) for i in numbers])
+    tables = [source.read_row_group(i, **options) for i in numbers]
+    # Not concat_tables, which loses the number of records without fields.
+    pieces = [batch for table in tables for batch in table.to_batches()]
+    return pa.Table.from_batches(pieces, tables[0].schema)
 
 
 def _pieces(
