@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor._files import files, remote_system
 from extensor._files.files import file_at
-from extensor._files.remote_system import FsspecSystem, _found, _is_same
+from extensor._files.remote_system import FsspecSystem, _as_found, _is_same
 from extensor.errors import (
     AccessError,
     DirectoryError,
@@ -455,10 +455,10 @@ NAMES = st.sampled_from(["ETag", "etag", "generation", "mtime", "LastModified", 
 
 @given(st.dictionaries(NAMES, st.integers(1, 3)), st.dictionaries(NAMES, st.integers(1, 3)))
 def test_files_are_the_same_if_nothing_tells_that_they_changed(one, other):
-    first, second = _found(5, one), _found(5, other)
+    first, second = _as_found(5, one), _as_found(5, other)
     assert _is_same(first, first)
     assert _is_same(first, second) == _is_same(second, first)
-    assert not _is_same(first, _found(6, one))
+    assert not _is_same(first, _as_found(6, one))
     if one.get("ETag") and one.keys() == other.keys() == {"ETag"}:
         assert _is_same(first, second) == (one == other)
 

@@ -102,12 +102,12 @@ class File:
         """
         assert self.store is not None
         name = self.store.url_of(self.inner)
-        fetch: Fetch = self._checked_fetch if is_checked else self.fetch
+        fetch: Fetch = self._check_and_fetch if is_checked else self.fetch
         for each in ranges:
             yield Block(name, fetch, each)
             fetch = self.fetch
 
-    def _checked_fetch(self, ranges: Sequence[Range]) -> list[memoryview]:
+    def _check_and_fetch(self, ranges: Sequence[Range]) -> list[memoryview]:
         assert self.store is not None
         self.store.check(self.inner)
         return self.fetch(ranges)

@@ -124,7 +124,7 @@ class ObjectStore(Store):
         import obstore
 
         with store_errors(self.url_of(path)):
-            return _found(obstore.head(self.store, path))
+            return _as_found(obstore.head(self.store, path))
 
     def _get(self, path: str, each: Range) -> memoryview:
         import obstore
@@ -140,7 +140,7 @@ class ObjectStore(Store):
                 fits = memoryview(chunk)[: end - start - count]
                 data[count : count + len(fits)] = fits
                 count += len(chunk)
-        now = _found(found.meta)
+        now = _as_found(found.meta)
         if self._known.setdefault(path, now).etag != now.etag:  # some servers do not know If-Match
             raise replaced_error(url)
         if count != end - start:
@@ -181,7 +181,7 @@ class ObjectStore(Store):
         if not selector.recursive:
             depth = len(selector.base_dir.rstrip("/").split("/"))
             found = [each for each in found if each["path"].count("/") <= depth]
-        self._known.update((each["path"], _found(each)) for each in found)
+        self._known.update((each["path"], _as_found(each)) for each in found)
         return [self._file_info(each["path"]) for each in found]
 
     def open_output_stream(self, path: str, metadata: Any) -> pa.PythonFile:
@@ -333,7 +333,7 @@ class Upload:
         return StoreError(self._url, "a whole object", "a part of it", "Write it again.")
 
 
-def _found(meta: ObjectMeta) -> Found:
+def _as_found(meta: ObjectMeta) -> Found:
     return Found(meta["size"], meta["e_tag"], meta["last_modified"], meta["version"])
 
 

@@ -118,7 +118,7 @@ class RemoteSystem(Store, Generic[_Handle]):
             self._handles.pop(path, None)
 
     @contextlib.contextmanager
-    def _asking(self, path: str) -> Generator[None]:
+    def _errors_of(self, path: str) -> Generator[None]:
         """Replaces the errors of a file system by errors that name the URL."""
         url = self.url_of(path)
         try:
@@ -143,18 +143,18 @@ class RemoteSystem(Store, Generic[_Handle]):
 
     def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
         """Returns the files and folders below a folder."""
-        with self._asking(selector.base_dir):
+        with self._errors_of(selector.base_dir):
             found: Any = self._system.get_file_info(selector)
         return found
 
     def open_output_stream(self, path: str, metadata: Any) -> pa.NativeFile:
         """Opens a file for writing."""
-        self._changed(path)
+        self._drop(path)
         return self._system.open_output_stream(path, metadata=metadata or None)
 
     def open_append_stream(self, path: str, metadata: Any) -> pa.NativeFile:
         """Opens a file for appending."""
-        self._changed(path)
+        self._drop(path)
         return self._system.open_append_stream(path, metadata=metadata or None)
 
     def create_dir(self, path: str, recursive: bool) -> None:
@@ -175,21 +175,21 @@ class RemoteSystem(Store, Generic[_Handle]):
 
     def delete_file(self, path: str) -> None:
         """Deletes a file."""
-        self._changed(path)
+        self._drop(path)
         self._system.delete_file(path)
 
     def move(self, src: str, dest: str) -> None:
         """Renames a file."""
-        self._changed(src)
-        self._changed(dest)
+        self._drop(src)
+        self._drop(dest)
         self._system.move(src, dest)
 
     def copy_file(self, src: str, dest: str) -> None:
         """Copies a file."""
-        self._changed(dest)
+        self._drop(dest)
         self._system.copy_file(src, dest)
 
-    def _changed(self, path: str) -> None:
+    def _drop(self, path: str) -> None:
         self._known.pop(path, None)
         self._forget(path)
 
@@ -202,14 +202,14 @@ class ArrowSystem(RemoteSystem[pa.NativeFile]):
     """
 
     def _open(self, path: str) -> pa.NativeFile:
-        with self._asking(path):
+        with self._errors_of(path):
             return self._system.open_input_file(path)
 
     def _ask(self, path: str) -> Found:
         handle = self._handle(path)
-        with self._asking(path):
+        with self._errors_of(path):
             size, told = handle.size(), handle.metadata() or {}
-            found = _found(size, {key.decode(): each.decode() for key, each in told.items()})
+            found = _as_found(size, {key.decode(): each.decode() for key, each in told.items()})
             if found.etag is None and found.changed is None:
                 return Found(size, None, self._system.get_file_info(path).mtime_ns)
             return found
@@ -217,7 +217,7 @@ class ArrowSystem(RemoteSystem[pa.NativeFile]):
     def _get(self, path: str, each: Range) -> memoryview:
         start, end = each
         handle = self._handle(path)
-        with self._asking(path):
+        with self._errors_of(path):
             return memoryview(handle.read_at(end - start, start))
 
     def _info(self, path: str) -> pafs.FileInfo:
@@ -229,7 +229,7 @@ class ArrowSystem(RemoteSystem[pa.NativeFile]):
             raise
 
     def _is_folder(self, path: str) -> bool:
-        with self._asking(path):
+        with self._errors_of(path):
             return self._system.get_file_info(path).type == pafs.FileType.Directory
 
 
@@ -257,8 +257,8 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
         self._whole: dict[str, bytes] = {}  # files whose size is not known
 
     @contextlib.contextmanager
-    def _asking(self, path: str) -> Generator[None]:
-        with super()._asking(path), self._turn:
+    def _errors_of(self, path: str) -> Generator[None]:
+        with super()._errors_of(path), self._turn:
             yield
 
     def _open(self, path: str) -> IO[bytes]:
@@ -271,24 +271,24 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
         return handle
 
     def _ask(self, path: str) -> Found:
-        with self._asking(path):
+        with self._errors_of(path):
             if path in self._known:
                 self._fs.invalidate_cache(path)  # of what was listed
             info = self._fs.info(path)
             if info["type"] == "directory":
                 raise FileNotFoundError(path)
-            return self._found(path, info)
+            return self._as_found(path, info)
 
-    def _found(self, path: str, info: Mapping[str, Any]) -> Found:
+    def _as_found(self, path: str, info: Mapping[str, Any]) -> Found:
         size = info.get("size")
         if size is None:
             self._whole[path] = self._fs.cat_file(path)
             size = len(self._whole[path])
-        return _found(size, info)
+        return _as_found(size, info)
 
     def _get(self, path: str, each: Range) -> memoryview:
         start, end = each
-        with self._asking(path):
+        with self._errors_of(path):
             if path in self._whole:
                 return memoryview(self._whole[path])[start:end]
             if self._is_async:
@@ -302,14 +302,14 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
     def _info(self, path: str) -> pafs.FileInfo:
         if self.knows(path):
             return self._file_info(path)
-        with self._asking(path):
+        with self._errors_of(path):
             try:
                 info = self._fs.info(path)
             except FileNotFoundError:
                 return pafs.FileInfo(path, pafs.FileType.NotFound)
-            return self._told(path, info)
+            return self._info_of(path, info)
 
-    def _told(self, path: str, info: Mapping[str, Any]) -> pafs.FileInfo:
+    def _info_of(self, path: str, info: Mapping[str, Any]) -> pafs.FileInfo:
         """Returns what is at a path, as the file system tells it; files are remembered."""
         if info["type"] != "file":
             is_folder = info["type"] == "directory"
@@ -317,17 +317,17 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
                 path, pafs.FileType.Directory if is_folder else pafs.FileType.Unknown
             )
         if path not in self._known:
-            self._remember(path, self._found(path, info))
+            self._remember(path, self._as_found(path, info))
         return self._file_info(path)
 
     def _is_folder(self, path: str) -> bool:
-        with self._asking(path):
+        with self._errors_of(path):
             return self._fs.isdir(path)
 
     def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
         """Returns the files and folders below a folder."""
         base = selector.base_dir
-        with self._asking(base):
+        with self._errors_of(base):
             if not self._fs.isdir(base):
                 if self._fs.exists(base):
                     raise NotADirectoryError(base)
@@ -337,7 +337,7 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
             depth = None if selector.recursive else 1
             found: Any = self._fs.find(base, maxdepth=depth, withdirs=True, detail=True)
             return [
-                self._told(path, info)
+                self._info_of(path, info)
                 for path, info in found.items()
                 if path.strip("/") != base.strip("/")
             ]
@@ -353,7 +353,7 @@ def _read(handle: IO[bytes], start: int, end: int) -> memoryview:
     return memoryview(found[0] if len(found) == 1 else b"".join(found))
 
 
-def _found(size: int, told: Mapping[str, Any]) -> Found:
+def _as_found(size: int, told: Mapping[str, Any]) -> Found:
     """Returns what a file system tells of a file, by the names that file systems use."""
     plain = {key.lower().replace("_", "").replace("-", ""): each for key, each in told.items()}
     tag = next((f"{name}={plain[name]}" for name in _TAGS if plain.get(name)), None)
