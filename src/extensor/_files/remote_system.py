@@ -126,8 +126,7 @@ class RemoteSystem(Store, Generic[_Handle]):
         except (ExtensorError, MemoryError):
             raise
         except FileNotFoundError as error:
-            fix = "Check the path."
-            raise MissingFileError(url, "a file", "a path that does not exist", fix) from error
+            raise _missing_error(url, "a file") from error
         except PermissionError as error:
             fix = "Give the credentials as the file system takes them."
             raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
@@ -276,7 +275,7 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
                 self._fs.invalidate_cache(path)  # of what was listed
             info = self._fs.info(path)
             if info["type"] == "directory":
-                raise FileNotFoundError(path)
+                raise _missing_error(self.url_of(path), "a file")
             return self._as_found(path, info)
 
     def _as_found(self, path: str, info: Mapping[str, Any]) -> Found:
@@ -329,11 +328,9 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
         base = selector.base_dir
         with self._errors_of(base):
             if not self._fs.isdir(base):
-                if self._fs.exists(base):
-                    raise NotADirectoryError(base)
-                if selector.allow_not_found:
+                if selector.allow_not_found and not self._fs.exists(base):
                     return []
-                raise FileNotFoundError(base)
+                raise _missing_error(self.url_of(base), "a folder")
             depth = None if selector.recursive else 1
             found: Any = self._fs.find(base, maxdepth=depth, withdirs=True, detail=True)
             return [
@@ -370,6 +367,10 @@ def _is_same(one: Found, other: Found) -> bool:
     if one.etag and other.etag and one.etag.split("=")[0] == other.etag.split("=")[0]:
         return one.etag == other.etag
     return type(one.changed) is not type(other.changed) or one.changed == other.changed
+
+
+def _missing_error(url: str, expected: str) -> MissingFileError:
+    return MissingFileError(url, expected, "a path that does not exist", "Check the path.")
 
 
 def _reason(error: Exception) -> str:
