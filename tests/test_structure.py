@@ -106,6 +106,16 @@ def test_every_folder_of_tests_is_a_folder_of_the_source():
             assert source.joinpath(f"_{first}", *rest).is_dir(), folder
 
 
+def test_each_folder_has_a_row_in_the_design():
+    page = (ROOT / "docs" / "design.md").read_text()
+    cells = re.findall(r"^\| (`[^|]*) \|", page[page.index("## The folders") :], re.MULTILINE)
+    named = [name.strip("`/") for cell in cells for name in cell.split(", ")]
+    source = ROOT / "src" / "extensor"
+    found = {path.name for path in source.iterdir() if re.match("_[a-z]", path.name)}
+    assert found <= set(named)
+    assert len(named) == len(set(named))
+
+
 def test_a_circle_is_not_drawn():
     with pytest.raises(ValueError, match=r"an import cycle: (a -> b -> a|b -> a -> b)"):
         picture.layers({"a": {"b"}, "b": {"a"}, "c": {"a"}})

@@ -34,34 +34,56 @@ recipes = st.fixed_dictionaries(
 )
 
 
+# Written by hand, as the documentation of TensorFlow Serving's REST API describes the format.
+RECORDS = [
+    {
+        "title": "soup ☃",
+        "photo": b"\xff\x00",
+        "steps": [{"minutes": 5.5, "tools": ["pan", "lid"]}, {"minutes": None, "tools": []}],
+    },
+    {"title": None, "photo": b"ok", "steps": []},
+    {"title": "", "photo": b"", "steps": [{"minutes": 0.0, "tools": ['"\\']}]},
+]
+COLUMNS = """{
+    "title": ["soup ☃", "", ""],
+    "title__mask": [true, false, true],
+    "photo": [{"b64": "/wA="}, "ok", ""],
+    "steps__row_splits": [0, 2, 2, 3],
+    "steps__minutes": [5.5, 0.0, 0.0],
+    "steps__minutes__mask": [true, false, true],
+    "steps__tools": ["pan", "lid", "\\"\\\\"],
+    "steps__tools__row_splits": [0, 2, 2, 3]
+}"""
+
+
+def test_a_request_is_the_text_that_is_documented():
+    assert json.loads(ECHO.encode_json(RECORDS)) == {"inputs": json.loads(COLUMNS)}
+    assert "soup ☃" in ECHO.encode_json(RECORDS)
+    assert TITLES.encode_json(RECORDS[:1]) in (
+        '{"inputs": {"title__mask": [true], "title": ["soup ☃"]}}',
+        '{"inputs": {"title": ["soup ☃"], "title__mask": [true]}}',
+    )
+
+
+def test_a_response_that_is_documented_has_the_records():
+    assert ECHO.decode_json(f'{{"outputs": {COLUMNS}}}').to_py() == RECORDS
+    in_base64 = COLUMNS.replace('"pan"', '{"b64": "cGFu"}').replace('"ok"', '{"b64": "b2s="}')
+    assert ECHO.decode_json(f'{{"outputs": {in_base64}}}').to_py() == RECORDS
+    assert TITLES.decode_json('{"outputs": ["soup ☃", "?", ""]}').numpy()[0].decode() == "soup ☃"
+
+
 def answered(signature, body):
-    """Returns what a server of the documented format answers: it knows names and dtypes only."""
+    """Returns the answer of a server that knows names and dtypes, and writes text in base64."""
     specs = {component.name: component.spec for component in signature.inputs.components}
-    inputs = {
-        name: tf.constant(_read(value), specs[name].dtype)
-        for name, value in json.loads(body)["inputs"].items()
-    }
-    outputs = {
-        name: _written(x.numpy().tolist()) for name, x in signature.function(**inputs).items()
-    }
-    return json.dumps({"outputs": outputs if len(outputs) > 1 else next(iter(outputs.values()))})
+    given_inputs = json.loads(body, object_hook=lambda o: o if "b64" not in o else _bytes(o))
+    inputs = {name: tf.constant(x, specs[name].dtype) for name, x in given_inputs["inputs"].items()}
+    outputs = {name: x.numpy().tolist() for name, x in signature.function(**inputs).items()}
+    answer = {"outputs": outputs if len(outputs) > 1 else next(iter(outputs.values()))}
+    return json.dumps(answer, default=lambda text: {"b64": base64.b64encode(text).decode()})
 
 
-def _read(value):
-    if isinstance(value, list):
-        return [_read(each) for each in value]
-    return base64.b64decode(value["b64"]) if isinstance(value, dict) else value
-
-
-def _written(value):
-    if isinstance(value, list):
-        return [_written(each) for each in value]
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return {"b64": base64.b64encode(value).decode()}
-    return value
+def _bytes(value):
+    return base64.b64decode(value["b64"])
 
 
 @given(st.lists(recipes, min_size=1, max_size=3))
