@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from extensor._path import Path, quoted
+from extensor._path import Path, quote
 from extensor.errors import ExtensorError, PathError
 
 # Any text at all: empty, surrogates, line breaks, quotes. The grammar's own characters come often.
@@ -35,14 +35,14 @@ def test_two_paths_have_one_text_only_if_they_are_equal(a, b):
 @given(st.lists(names, min_size=1).map(tuple), st.data())
 def test_list_levels_may_be_written_behind_any_name_and_mean_nothing(names, data):
     levels = [data.draw(st.integers(0, 3)) for _ in names]
-    text = ".".join(quoted(n) + "[*]" * k for n, k in zip(names, levels, strict=True))
+    text = ".".join(quote(n) + "[*]" * k for n, k in zip(names, levels, strict=True))
     assert Path.parse(text).names == names
 
 
 @given(names)
 def test_a_name_is_quoted_only_where_it_could_be_misread(name):
     misread = not name or not name.isprintable() or bool(set(name) & set(" .\"'[]\\`"))
-    assert (quoted(name) == name) == (not misread)
+    assert (quote(name) == name) == (not misread)
 
 
 @given(st.lists(names, max_size=4).map(tuple))

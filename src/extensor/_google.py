@@ -93,7 +93,7 @@ def named_errors(source: str) -> Generator[None]:
             source, error, "Check the address and the server, or give a longer timeout=."
         ) from error
     except exceptions.GoogleAPICallError as error:
-        raise refused(source, error) from error
+        raise refusal(source, error) from error
 
 
 def no_access(source: str, error: Exception) -> AccessError:
@@ -108,7 +108,7 @@ def no_answer(source: str, error: Exception, fix: str) -> ServerError:
     return ServerError(source, "a whole answer of the server", _message(error), fix)
 
 
-def refused(source: str, error: Exception) -> QueryError:
+def refusal(source: str, error: Exception) -> QueryError:
     """Returns the error of a request that the server does not accept."""
     expected = "a request that the server accepts"
     return QueryError(source, expected, _message(error), "Correct the request.")

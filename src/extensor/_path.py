@@ -112,17 +112,17 @@ class Path:
         return Path, self.names
 
     def __str__(self) -> str:
-        return ".".join(quoted(name) for name in self.names)
+        return ".".join(quote(name) for name in self.names)
 
     def __repr__(self) -> str:
         return f"Path({', '.join(map(repr, self.names))})"
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Returns a field name in the form in which a path contains it.
 
-    >>> from extensor._path import quoted
-    >>> print(quoted("title"), quoted("vit. C"), quoted(""))
+    >>> from extensor._path import quote
+    >>> print(quote("title"), quote("vit. C"), quote(""))
     title "vit. C" ""
     """
     bare = name and not any(c in _RESERVED or c.isspace() or not c.isprintable() for c in name)

@@ -64,7 +64,7 @@ def with_one_schema(
         raise StructureError(function, "at least one batch of records", "0 batches", fix)
     schema = first.schema
 
-    def checked() -> Iterator[pa.RecordBatch]:
+    def check() -> Iterator[pa.RecordBatch]:
         for batch in itertools.chain([first], found):
             if batch.schema != schema:
                 expected = f"batches of one schema: {schema_text(schema)}"
@@ -72,7 +72,7 @@ def with_one_schema(
                 raise StructureError(function, expected, schema_text(batch.schema), fix)
             yield batch
 
-    return schema, checked()
+    return schema, check()
 
 
 def schema_text(schema: pa.Schema) -> str:

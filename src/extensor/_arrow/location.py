@@ -9,7 +9,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.masks import Masks
-from extensor._path import Path, quoted
+from extensor._path import Path, quote
 from extensor._typing import DTypeLike
 from extensor.errors import DTypeError
 
@@ -88,7 +88,7 @@ class Location:
             return str(self.path)
         outer = self.parent.text()
         if self._name is not None:
-            name = quoted(self._name)
+            name = quote(self._name)
             return f"{outer}.{name}" if outer else name
         return outer + "[*]" if self.offsets is not None or self.size else outer
 

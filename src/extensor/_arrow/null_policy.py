@@ -11,7 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import decoded_type, inner_fields, is_encoded, is_list, may_be_empty
-from extensor._path import Path, PathLike, quoted
+from extensor._path import Path, PathLike, quote
 from extensor._typing import NullsLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -337,7 +337,7 @@ def _expect_record(value: object, arrow: pa.DataType, where: str) -> None:
         fix = "Give a value for each field of the record."
         raise FieldError(f"nulls, {where}", expected, received, fix)
     for field in arrow.fields:
-        _expect_value(record[field.name], field.type, f"{where}.{quoted(field.name)}")
+        _expect_value(record[field.name], field.type, f"{where}.{quote(field.name)}")
 
 
 def _expect_list(value: object, arrow: pa.DataType, where: str) -> None:

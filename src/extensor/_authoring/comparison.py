@@ -15,7 +15,7 @@ import tensorflow as tf
 from extensor._authoring.extents import learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.graph_splits import same_splits
-from extensor._protocol.run_time_check import assert_op, passed
+from extensor._protocol.run_time_check import assert_op, run_checks
 from extensor._tf import BaseResourceVariable
 from extensor.errors import ExtensorError
 
@@ -106,4 +106,4 @@ def equal_splits(
     if own.shape[0] is not None and own.shape[0] == expected.shape[0]:
         return rows()
     same_count = tf.equal(tf.size(own), tf.size(expected))
-    return [tf.cond(same_count, lambda: passed(rows()), lambda: passed(wrong_count()))]
+    return [tf.cond(same_count, lambda: run_checks(rows()), lambda: run_checks(wrong_count()))]

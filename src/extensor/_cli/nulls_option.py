@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import decoded_type, inner_fields, is_list, is_string
 from extensor._arrow.null_policy import fill
-from extensor._path import quoted
+from extensor._path import quote
 
 
 def paths_in(fields: Iterable[pa.Field], outer: str = "") -> Iterator[tuple[str, pa.Field]]:
     """Yields each path of an Arrow schema with its field, outer ones before those inside."""
     for field in fields:
-        yield from _below(f"{outer}{quoted(field.name)}", field)
+        yield from _below(f"{outer}{quote(field.name)}", field)
 
 
 def _below(path: str, field: pa.Field) -> Iterator[tuple[str, pa.Field]]:

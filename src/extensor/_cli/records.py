@@ -85,14 +85,14 @@ def convert_files(
     source = open_stream(sources, columns, formats[0])
     with progress_bar("convert", progress, source.num_records, extra="cli") as advance:
 
-        def counted() -> Iterator[pa.RecordBatch]:
+        def count_rows() -> Iterator[pa.RecordBatch]:
             for batch in source.batches():
                 yield batch
                 advance(batch.num_rows)
 
         filled = dict(fill_of(each, source.schema) for each in nulls)
         try:
-            write_stream(counted(), source.schema, target, kind, float32, allow_nan, filled)
+            write_stream(count_rows(), source.schema, target, kind, float32, allow_nan, filled)
         except NullError as error:
             fix = (
                 f"Give a value in place of the nulls: {option_for(str(error.path), source.schema)}"

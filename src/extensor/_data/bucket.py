@@ -97,7 +97,7 @@ def bucket(
     ]
 
     @tf.autograph.experimental.do_not_convert
-    def numbered(element: Any) -> Any:
+    def with_numbers(element: Any) -> Any:
         return _numbers(made.records_in(element), names, ends, overflow), element
 
     @tf.autograph.experimental.do_not_convert
@@ -116,7 +116,7 @@ def bucket(
 
         return rows.batch(size(number), drop_remainder=drop_remainder).map(static)
 
-    rows = map_elements(made.batches, numbered).unbatch()
+    rows = map_elements(made.batches, with_numbers).unbatch()
     if overflow == "drop":
         rows = rows.filter(is_kept)
     grouped = rows.group_by_window(lambda number, _: number, batch, window_size_func=size)

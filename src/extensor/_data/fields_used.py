@@ -68,11 +68,11 @@ def consumption_of(function: Callable[[Any], Any], spec: Any) -> Consumption:
     """Returns what the results of a function consume of its argument."""
     inputs: list[str] = []
 
-    def called(argument: Any) -> Any:
+    def call(argument: Any) -> Any:
         flat = tf.nest.flatten(argument, expand_composites=True)
         inputs[:] = [tensor.op.name for tensor in flat if tf.is_tensor(tensor)]
         return converted(argument)
 
     # AutoGraph converts the function, as tf.function and Dataset.map do.
     converted = tf.function(function)
-    return Consumption(concrete_graph(called, spec), inputs)
+    return Consumption(concrete_graph(call, spec), inputs)

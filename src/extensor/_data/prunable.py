@@ -222,13 +222,13 @@ def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
         return uses
     is_map = step.name == "map"
 
-    def called(element: Any) -> Any:
+    def call(element: Any) -> Any:
         result = _called(step.function, element, before)
         if is_map:
             _check_structure(result, after)
         return result
 
-    consumption = consumption_of(called, before)
+    consumption = consumption_of(call, before)
     if consumption.draws_by_place():
         raise _NotPrunableError
     if is_map:

@@ -11,7 +11,7 @@ import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, is_list, is_string
 from extensor._describe.sketches import Numbers, Words
-from extensor._path import quoted
+from extensor._path import quote
 from extensor._struct.display.schema import printable
 from extensor.errors import DTypeError
 
@@ -108,7 +108,7 @@ class Statistics:
         """
         self.num_records += batch.num_rows
         for field, column in zip(batch.schema, batch.columns, strict=True):
-            self._add(quoted(field.name), column)
+            self._add(quote(field.name), column)
 
     def merge(self, other: Statistics) -> None:
         """Adds the records of other statistics."""
@@ -132,7 +132,7 @@ class Statistics:
         known.count += len(array) - nulls
         if pa.types.is_struct(arrow):
             for field, child in zip(arrow.fields, _children(array), strict=True):
-                self._add(f"{path}.{quoted(field.name)}", child)
+                self._add(f"{path}.{quote(field.name)}", child)
         elif is_list(arrow):
             lengths = pc.list_value_length(array).drop_null().cast(pa.int64())
             if known.lengths is not None:
@@ -162,7 +162,7 @@ class Statistics:
             variant = variant.take(pa.array(places))
             if known.words is not None:
                 known.words.add(pa.array([name] * len(variant), pa.string()))
-            self._add(f"{path}.{quoted(name)}", variant)
+            self._add(f"{path}.{quote(name)}", variant)
 
 
 def _of_buffer(array: pa.UnionArray, number: int, dtype: type[np.integer]) -> np.ndarray:

@@ -17,7 +17,7 @@ from extensor._choice import expect_one_of
 from extensor._count_text import count_text
 from extensor._dependency import needed
 from extensor._formats.python.documents import records_of_documents, with_key
-from extensor._google import no_access, no_answer, refused
+from extensor._google import no_access, no_answer, refusal
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
@@ -265,4 +265,4 @@ def _named_errors(source: str) -> Generator[None]:
     ) as error:
         raise no_answer(source, error, "Check the address and the server.") from error
     except exceptions.FirebaseError as error:
-        raise refused(source, error) from error
+        raise refusal(source, error) from error

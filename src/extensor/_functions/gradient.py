@@ -31,7 +31,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([2., 4., 6.], dtype=float32)>
     """
 
-    def wrapped(*args: Any, **kwargs: Any) -> Nest:
+    def wrap(*args: Any, **kwargs: Any) -> Nest:
         arguments = (args, kwargs)
         first: list[Nest] = []
 
@@ -48,7 +48,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         floats = tf.recompute_grad(of_floats)(*differentiable(arguments))
         return with_differentiable(first.pop(), iter(floats))
 
-    return wrapped
+    return wrap
 
 
 class ForwardAccumulator(tf.autodiff.ForwardAccumulator):

@@ -62,13 +62,13 @@ def numpy_function(
     def on_arrays(*arrays: np.ndarray[Any, Any]) -> list[tf.Tensor]:
         rest = iter(arrays)
 
-        def rebuilt(spec: tf.TypeSpec) -> Value:
+        def rebuild(spec: tf.TypeSpec) -> Value:
             if isinstance(spec, tf.TensorSpec):
                 return next(rest)
             flat = [tf.constant(next(rest), leaf.dtype) for leaf in _flat_specs(spec)]
             return tf.nest.pack_sequence_as(spec, flat, expand_composites=True)
 
-        results = func(*tf.nest.map_structure(rebuilt, arguments))
+        results = func(*tf.nest.map_structure(rebuild, arguments))
         return _flat_results(specs, results) if leaves else []
 
     flat = tf.numpy_function(

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor._patches.patch import REPLACED, changes, overrides, plain_of
 from extensor._protocol.stand_in import StandIn
-from extensor._tf._tf_composite import CompositeTensor, Container, refused
+from extensor._tf._tf_composite import CompositeTensor, Container, refusal
 from extensor._tf._tf_protocol import Extension, admitting, forget_answers, own_spec
 from extensor._tf._tf_spec import from_components
 from extensor._typing import Nest, Value
@@ -80,7 +80,7 @@ def sequence_like(instance: Nest, args: Iterable[Value], *, plain: Callable[...,
     if kind is dict:
         return plain(instance, args)
     if isinstance(instance, Container):
-        raise refused(kind)
+        raise refusal(kind)
     if isinstance(instance, Extension):
         (components,) = args
         return from_components(own_spec(instance), components)

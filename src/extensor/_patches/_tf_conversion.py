@@ -14,7 +14,7 @@ from extensor._lookup import class_attribute, defines
 from extensor._patches.patch import Patch, changes
 from extensor._tf import Extension
 from extensor._tf._tf_as_tensor import is_array, refusing, tensor_conversion_registry
-from extensor._tf._tf_composite import Container, Guarded, refused
+from extensor._tf._tf_composite import Container, Guarded, refusal
 from extensor._typing import Value
 from extensor.errors import DTypeError, ExtensorError
 
@@ -85,7 +85,7 @@ def _register(kind: type, convert: Callable[..., Any], priority: int) -> None:
 
 
 def _refuse_container(value: Value, *args: object, **kwargs: object) -> NoReturn:
-    raise refused(type(value))
+    raise refusal(type(value))
 
 
 def _refuse_with_handlers(value: Value, *args: object, **kwargs: object) -> object:

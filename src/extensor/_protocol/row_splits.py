@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from extensor._protocol.run_time_check import LATER, assert_op, passed
+from extensor._protocol.run_time_check import LATER, assert_op, run_checks
 from extensor.errors import StructureError
 
 MAX_INT32 = 2**31 - 1
@@ -111,10 +111,10 @@ def _check_in_graph(splits: tf.Tensor, count: int | tf.Tensor | None, path: str)
             wrong = _invalid(path, expected.format(count=LATER), received.format(LATER))
             numbers = [count] * ("{count}" in expected) + [number(some)]
             checks += assert_op(tf.reduce_all(holds(some, count)), wrong, numbers)
-        return passed(checks)
+        return run_checks(checks)
 
     valid = [tf.reduce_all(rule.holds(splits, count)) for rule in RULES]
-    return tf.cond(tf.reduce_all([tf.size(splits) > 0, *valid]), passed, find_wrong)
+    return tf.cond(tf.reduce_all([tf.size(splits) > 0, *valid]), run_checks, find_wrong)
 
 
 def _first(is_true: np.ndarray[Any, Any] | tf.Tensor) -> int | tf.Tensor:

@@ -45,7 +45,7 @@ def assert_op(
     True
     """
     if callable(numbers):
-        return [tf.cond(holds, passed, lambda: passed(assert_op(holds, error, numbers())))]
+        return [tf.cond(holds, run_checks, lambda: run_checks(assert_op(holds, error, numbers())))]
     texts = str(error).split(LATER)
     data: list[tf.Tensor | str] = [texts[0]]
     for text, number in zip(texts[1:], numbers, strict=True):
@@ -53,7 +53,7 @@ def assert_op(
     return [tf.debugging.Assert(holds, data, summarize=1)]
 
 
-def passed(checks: Sequence[tf.Operation] = ()) -> tf.Tensor:
+def run_checks(checks: Sequence[tf.Operation] = ()) -> tf.Tensor:
     """Returns True after checks have run: the result of a branch of `tf.cond`."""
     with tf.control_dependencies(checks):
         return tf.constant(True)

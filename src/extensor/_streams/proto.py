@@ -16,7 +16,7 @@ from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath, files_at
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._path import Path, PathLike
-from extensor._streams.serialized import groups_of_messages, serialized
+from extensor._streams.serialized import groups_of_messages, read_serialized
 from extensor._streams.source import Group, Source
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import NullsLike
@@ -63,7 +63,7 @@ class ProtoSource(Source):
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the messages of groups of a file; see `Source`."""
-        for name_of, messages in serialized(groups):
+        for name_of, messages in read_serialized(groups):
             yield to_arrow(self._records(messages, name_of), self.schema)
 
     def _records(self, messages: tf.Tensor, name_of: Callable[[int], str]) -> StructuredTensor:

@@ -83,7 +83,7 @@ def _cut(file: File, ends: np.ndarray[Any, Any], is_record: bool, block: int) ->
         first, start = stop, end
 
 
-def serialized(groups: Sequence[Group]) -> Iterator[tuple[Callable[[int], str], tf.Tensor]]:
+def read_serialized(groups: Sequence[Group]) -> Iterator[tuple[Callable[[int], str], tf.Tensor]]:
     """Yields the messages of groups of one file, each time with a function that names one."""
     file, first = groups[0].file, 0
     if groups[0].at is None:

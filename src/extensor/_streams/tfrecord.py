@@ -17,7 +17,7 @@ from extensor._formats.tfrecord.files import message_of, wanted_features
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser, with_nullable
 from extensor._path import Path, PathLike
-from extensor._streams.serialized import groups_of_records, serialized
+from extensor._streams.serialized import groups_of_records, read_serialized
 from extensor._streams.source import Group, Source
 from extensor.errors import StructureError
 
@@ -76,12 +76,14 @@ class TFRecordSource(Source):
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of groups of a file; see `Source`."""
-        for name_of, messages in serialized(groups):
+        for name_of, messages in read_serialized(groups):
             yield to_arrow(self._parser.records(messages, name_of), self.schema)
 
 
 def _message(groups: Iterable[tuple[int, Group]]) -> str:
-    found = [message_of(each, name)[0] for _, group in groups for name, each in serialized([group])]
+    found = [
+        message_of(each, name)[0] for _, group in groups for name, each in read_serialized([group])
+    ]
     return SEQUENCE if SEQUENCE in found else EXAMPLE
 
 
@@ -93,7 +95,7 @@ class _Messages:
 
     def __iter__(self) -> Iterator[bytes]:
         for _, group in self._source.in_order(range(len(self._source.groups))):
-            for name_of, each in serialized([group]):
+            for name_of, each in read_serialized([group]):
                 for number, one in enumerate(each.numpy()):
                     self._last = name_of, number
                     yield one

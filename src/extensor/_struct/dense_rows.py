@@ -80,7 +80,7 @@ def _fill(
     """
     places = None
 
-    def filled(part: FieldValue, name: str) -> FieldValue:
+    def fill(part: FieldValue, name: str) -> FieldValue:
         nonlocal places
         path = (*at, name)
         splits: Any = getattr(part, "row_splits", None)
@@ -103,7 +103,7 @@ def _fill(
             places = numbers.to_tensor(count)
         return index.gather(_with_empty_row(part), places)
 
-    return flat._map_parts(filled, (*[None] * numbers.shape.rank, *range(1, flat.rank)))
+    return flat._map_parts(fill, (*[None] * numbers.shape.rank, *range(1, flat.rank)))
 
 
 def _with_empty_row(value: FieldValue) -> FieldValue:

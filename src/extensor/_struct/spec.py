@@ -134,7 +134,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         spec: Any = self
         done: list[str] = []
         for name in resolve(path, self._record.field_specs):
-            spec = unmasked(spec)
+            spec = without_mask(spec)
             if not isinstance(spec, StructuredTensorSpec):
                 raise no_such_field(Path(*done, name), ())
             if name not in spec._record.field_specs:
@@ -289,7 +289,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         path = Path() if path is None else path
         for name, field in self._record.field_specs.items():
             yield path / name
-            spec: Any = unmasked(field)
+            spec: Any = without_mask(field)
             if isinstance(spec, StructuredTensorSpec):
                 yield from spec._field_paths(path / name)
 
@@ -426,14 +426,14 @@ def has_records(spec: tf.TypeSpec) -> bool:
 
 def units_of(spec: object) -> dict[Path, Any]:
     """Returns the meaning of the numbers in all records of a value, by path."""
-    spec = unmasked(spec)
+    spec = without_mask(spec)
     if isinstance(spec, StructuredTensorSpec):
         return spec._units()
     return dict(_units_in(spec, Path())) if isinstance(spec, tf.TypeSpec) else {}
 
 
 def _units_in(spec: tf.TypeSpec, path: Path) -> Iterator[tuple[Path, Any]]:
-    spec = unmasked(spec)
+    spec = without_mask(spec)
     if isinstance(spec, StructuredTensorSpec):
         yield from spec._find_units(path)
         return
@@ -452,7 +452,7 @@ def resolve(path: PathLike, fields: Container[str]) -> tuple[str, ...]:
     return Path.of(path).names
 
 
-def unmasked(spec: tf.TypeSpec) -> tf.TypeSpec:
+def without_mask(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns the spec of the values of masked values; other specs as they are."""
     while stacks_by_components(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
         spec = spec.values

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._authoring.rows import uncut_rows
-from extensor._path import Path, quoted
+from extensor._path import Path, quote
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.masked import field_of, is_masked, is_union, under_masks
@@ -333,7 +333,7 @@ def _places(
             else:
                 yield from _places(item, f"{text}[*]", names, 0, record)
     elif names and isinstance(plain, dict):
-        inner = f"{text}.{quoted(names[0])}" if text else quoted(names[0])
+        inner = f"{text}.{quote(names[0])}" if text else quote(names[0])
         yield from _places(plain[names[0]], inner, names[1:], 0, record)
     elif plain is not None and not names:
         yield text, record, plain

@@ -16,7 +16,7 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._testing.law import BreachError, expect, law
 from extensor._testing.subject import StrangerSpec, Subject, merged, spec_of
-from extensor._testing.variation import alike, generalise, opened, twin
+from extensor._testing.variation import alike, generalise, open_axes, twin
 
 _ALLOWED = (bool, int, float, str, type(None), tf.DType, tf.TensorShape, tf.TypeSpec, np.ndarray)
 
@@ -382,7 +382,7 @@ def merge_is_most_specific(subject: Subject) -> None:
     second spec.
     """  # noqa: D205
     for spec in subject.specs:
-        for general in opened(spec):
+        for general in open_axes(spec):
             result = merged(spec, general)
             expect(result == general, f"{general} for this spec and {spec}", result)
 

@@ -51,7 +51,7 @@ def specs_of(value_or_spec: object) -> SearchStrategy[tf.TypeSpec]:
     st = needed("hypothesis", "testing", "xt.testing").strategies
     spec = value_or_spec if isinstance(value_or_spec, tf.TypeSpec) else spec_of(value_or_spec)
 
-    def opened(axes: set[int]) -> tf.TypeSpec:
+    def open_axes(axes: set[int]) -> tf.TypeSpec:
         return reshaped(
             spec,
             lambda shape: tf.TensorShape(
@@ -60,7 +60,7 @@ def specs_of(value_or_spec: object) -> SearchStrategy[tf.TypeSpec]:
         )
 
     # The same axes are opened in all shapes, so shapes that must agree still do.
-    return st.sets(st.integers(0, _MAX)).map(opened)
+    return st.sets(st.integers(0, _MAX)).map(open_axes)
 
 
 def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:

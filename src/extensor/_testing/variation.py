@@ -52,7 +52,7 @@ def reshaped(
         return spec
 
 
-def opened(spec: tf.TypeSpec) -> list[Any]:
+def open_axes(spec: tf.TypeSpec) -> list[Any]:
     """Returns for each axis a spec without a static size of this axis, if it is different."""
 
     def without(axis: int) -> tf.TypeSpec:

@@ -43,7 +43,7 @@ def is_container(cls: type, attrs: bool = True) -> bool:
     )
 
 
-def refused(cls: type) -> ProtocolError:
+def refusal(cls: type) -> ProtocolError:
     """Returns the error for an extension type that is a container."""
     at = full_name(cls)
     expected = "a class whose values are leaves of tf.nest"
@@ -54,7 +54,7 @@ def refused(cls: type) -> ProtocolError:
 def refuse(cls: object, attrs: bool = True) -> None:
     """Raises ProtocolError if a class is a container of tf.nest."""
     if isinstance(cls, type) and is_container(cls, attrs):
-        raise refused(cls)
+        raise refusal(cls)
 
 
 def is_refused(cls: type) -> bool:

@@ -45,7 +45,7 @@ def with_differentiable(value: Nest, tensors: Iterator[tf.Tensor]) -> Nest:
         tensors: Yields the tensors, in the order of `differentiable`.
     """
 
-    def replaced(leaf: Value) -> Value:
+    def replace(leaf: Value) -> Value:
         if not differentiable(leaf):
             return leaf
         if isinstance(leaf, (tf.Tensor, tf.Variable)):
@@ -53,7 +53,7 @@ def with_differentiable(value: Nest, tensors: Iterator[tf.Tensor]) -> Nest:
         spec = leaf._type_spec
         return spec._from_components(with_differentiable(spec._to_components(leaf), tensors))
 
-    return tf.nest.map_structure(replaced, value)
+    return tf.nest.map_structure(replace, value)
 
 
 class _Gradient:

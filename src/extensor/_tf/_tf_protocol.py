@@ -22,7 +22,7 @@ from extensor._tf._tf_composite import (
     Guarded,
     describes,
     is_container,
-    refused,
+    refusal,
 )
 from extensor._tf._tf_gradient import GRADIENT
 from extensor._typing import Value
@@ -110,7 +110,7 @@ class _Refused:
     def __get__(self, value: object, owner: type | None = None) -> _Refused:
         if value is None:
             return self
-        raise refused(type(value))
+        raise refusal(type(value))
 
 
 def admit(cls: type) -> bool:

@@ -26,7 +26,7 @@ from extensor._formats.json.source import Text
 from extensor._formats.json.types import (
     InexactError,
     converted,
-    joined,
+    join_types,
     only_timestamps,
     parsed_type,
     with_text,
@@ -99,7 +99,7 @@ def _table(
     if wanted is None:
         wanted = pa.struct([])
         for found in [*order, *(array.type for array in arrays)]:
-            wanted = joined(wanted, found)
+            wanted = join_types(wanted, found)
         list(wide_objects(wanted, arrays))  # raises before memory is taken
     batches = [batch_of(converted(array, wanted)) for array in arrays]
     return pa.Table.from_batches(batches, schema or pa.schema(wanted.fields))
@@ -182,10 +182,10 @@ class _Block:
         found = None if asked is not None else only_timestamps(array.type)
         if found is not None:
             order = with_text(array.type)
-            array = self.parsed(found if hints is None else joined(hints, found), None)
+            array = self.parsed(found if hints is None else join_types(hints, found), None)
             if only_timestamps(array.type) is not None:
                 raise InexactError
-            array = converted(array, joined(order, array.type))
+            array = converted(array, join_types(order, array.type))
         if asked is None:
             _expect_exact(array, self)
         elif math.isinf(_largest(array)):  # more digits than a float holds

@@ -18,7 +18,7 @@ from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.maps import map_paths
 from extensor._formats.json.source import Text, texts_of
-from extensor._formats.json.types import InexactError, joined
+from extensor._formats.json.types import InexactError, join_types
 from extensor.errors import DTypeError, ExtensorError
 
 _BETWEEN_RECORDS = re.compile(rb"\}[ \t\r]*\n(?=\s*\{)")
@@ -105,7 +105,7 @@ def with_types_of(record: pa.DataType, schema: pa.Schema, text: Text, line: int)
     """
     found = pa.struct(list(schema))
     try:
-        return joined(record, found)
+        return join_types(record, found)
     except InexactError:
         raise _conflict(text, line, record, found) from None
 
@@ -169,7 +169,7 @@ def _different(one: pa.DataType, other: pa.DataType, path: str) -> tuple[str, st
         names = {field.name: field.type for field in one.fields}
         for field in other.fields:
             try:
-                joined(names.get(field.name, pa.null()), field.type)
+                join_types(names.get(field.name, pa.null()), field.type)
             except InexactError:
                 inner = f"{path}.{field.name}" if path else field.name
                 return _different(names[field.name], field.type, inner)

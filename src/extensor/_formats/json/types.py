@@ -48,7 +48,7 @@ def only_timestamps(arrow: pa.DataType) -> pa.DataType | None:
     return with_inner_fields(arrow, inner)
 
 
-def joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+def join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     """Returns the type of the values of both types.
 
     Raises:
@@ -64,10 +64,10 @@ def joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         found = {field.name: field.type for field in one.fields}
         for field in other.fields:
             known = found.get(field.name)
-            found[field.name] = field.type if known is None else joined(known, field.type)
+            found[field.name] = field.type if known is None else join_types(known, field.type)
         return pa.struct(list(found.items()))
     if pa.types.is_list(one) and pa.types.is_list(other):
-        return pa.list_(joined(one.value_type, other.value_type))
+        return pa.list_(join_types(one.value_type, other.value_type))
     raise InexactError
 
 
@@ -110,7 +110,7 @@ def is_bytes(arrow: pa.DataType) -> bool:
 
 
 def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Returns an array as a type that `joined` or `parsed_type` relates to its own.
+    """Returns an array as a type that `join_types` or `parsed_type` relates to its own.
 
     Raises:
         InexactError: If a value does not convert without loss.

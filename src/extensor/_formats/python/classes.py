@@ -26,7 +26,7 @@ from extensor._formats.python.hints import (
     variants_in,
 )
 from extensor._formats.python.variants import NULL
-from extensor._path import Path, quoted
+from extensor._path import Path, quote
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -106,7 +106,7 @@ class _Place(NamedTuple):
 
     def field(self, name: str, cls: Hint) -> _Place:
         """Returns the place of a field of a class."""
-        path = f"{self.path}.{quoted(name)}" if self.path else quoted(name)
+        path = f"{self.path}.{quote(name)}" if self.path else quote(name)
         return _Place(path, self.outer, (*self.inside, cls))
 
 

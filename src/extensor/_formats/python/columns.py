@@ -22,7 +22,7 @@ from extensor._formats.python import leaves
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.kinds import Kind, converts, kind_of, kind_of_arrow, plain
 from extensor._formats.python.objects import as_dict
-from extensor._formats.python.place import Offsets, Place, shown
+from extensor._formats.python.place import Offsets, Place, show
 from extensor._formats.python.unfit import (
     conflict_error,
     fields_error,
@@ -237,7 +237,7 @@ class ColumnConverter:
                 index = next(i for i, v in enumerate(records) if v is not None and name in v)
                 expected = "keys of type str, the names of fields"
                 fix = "Write data with other keys as a list of records with key and value."
-                raise DTypeError(place.at(index), expected, f"the key {shown(name)}", fix)
+                raise DTypeError(place.at(index), expected, f"the key {show(name)}", fix)
 
     def _expect_fields(
         self,
@@ -390,7 +390,7 @@ class ColumnConverter:
             index = names.index(None)
             expected = f"a value of one of the variants {', '.join(wanted.variants)}"
             fix = "Add a variant to the spec."
-            raise DTypeError(place.at(index), expected, shown(values[index]), fix)
+            raise DTypeError(place.at(index), expected, show(values[index]), fix)
         return self._dense_union(values, names, wanted.variants, place)
 
     def _dense_union(

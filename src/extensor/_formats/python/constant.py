@@ -20,7 +20,7 @@ from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.fast import inferred, typed
 from extensor._formats.python.kinds import Kind, kind_of, kind_of_value
 from extensor._formats.python.objects import names_of
-from extensor._formats.python.place import Offsets, Place, shown
+from extensor._formats.python.place import Offsets, Place, show
 from extensor._formats.python.unfit import fields_error
 from extensor._formats.python.wanted import Wanted, WantedLists, wanted_records
 from extensor._path import Path
@@ -101,7 +101,7 @@ def constant(
         if not isinstance(spec, StructuredTensorSpec):
             expected = "the spec of a StructuredTensor"
             sources = "xt.spec_of(records), xt.spec_from_schema(schema) or xt.struct.spec_from(cls)"
-            raise DTypeError("constant: spec", expected, shown(spec), f"Get one from {sources}.")
+            raise DTypeError("constant: spec", expected, show(spec), f"Get one from {sources}.")
         if dtype is not None:
             expected = "no dtype, because the spec has the dtypes"
             fix = "Leave one of them out."
@@ -313,7 +313,7 @@ def _levels(pyval: object) -> tuple[list[_Level], Place, list[Any]]:
                 if len(found) > 1:
                     fix = "Nest all records in the same number of lists."
                 at = "constant" if at == "records" else at
-                raise StructureError(at, expected, shown(value), fix)
+                raise StructureError(at, expected, show(value), fix)
     return _dense_below(levels), place, flat
 
 
@@ -321,7 +321,7 @@ def _expect_lists(values: list[Any], place: Place) -> None:
     for index, value in enumerate(values):
         if value is None or kind_of_value(value) is not Kind.LIST:
             fix = "Nest one list for each dimension of the records."
-            raise StructureError(place.at(index), "a list", shown(value), fix)
+            raise StructureError(place.at(index), "a list", show(value), fix)
 
 
 def _dense_below(levels: list[Offsets]) -> list[_Level]:

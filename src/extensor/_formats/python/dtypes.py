@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._formats.python.kinds import Kind
-from extensor._formats.python.place import Place, shown
+from extensor._formats.python.place import Place, show
 from extensor._path import Path
 from extensor._typing import DTypeLike
 from extensor.errors import DTypeError, FieldError
@@ -167,7 +167,7 @@ def _expect_exact(values: Sequence[object], types: set[type], made: _Array, plac
         if isinstance(value, int) and int(made[index]) != value:
             expected = f"an integer that {made.dtype.name} holds exactly"
             fix = "Choose the dtype of the field, such as dtype=tf.int64 or dtype=tf.float64."
-            raise DTypeError(place.at(index), expected, shown(value), fix)
+            raise DTypeError(place.at(index), expected, show(value), fix)
 
 
 def _dtype(dtype: DTypeLike) -> tf.DType:
@@ -213,7 +213,7 @@ def _wide(types: set[type], values: Sequence[Any], place: Place) -> tf.DType:
         if not _fits(value, dtype) or (dtype.is_floating and int(float(value)) != value):
             expected = f"a number that {dtype.name} can hold"
             fix = "Choose the type of the field with schema=, such as pa.float64()."
-            raise DTypeError(place.at(index), expected, shown(value), fix)
+            raise DTypeError(place.at(index), expected, show(value), fix)
     return dtype
 
 
@@ -236,10 +236,10 @@ def _not_held(
     if is_of_spec:
         fix = "Round or scale the number, or change the spec."
     expected = f"a number that {dtype.name} can hold"
-    return DTypeError(place.at(index), expected, shown(values[index]), fix)
+    return DTypeError(place.at(index), expected, show(values[index]), fix)
 
 
 def _not_of(dtype: tf.DType, values: Sequence[object], place: Place) -> DTypeError:
     index = next(i for i, value in enumerate(values) if value is not None)
     fix = "Choose another dtype for this path."
-    return DTypeError(place.at(index), f"{dtype.name}, as dtype= says", shown(values[index]), fix)
+    return DTypeError(place.at(index), f"{dtype.name}, as dtype= says", show(values[index]), fix)

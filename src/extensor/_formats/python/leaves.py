@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._formats.python.place import Place, shown
+from extensor._formats.python.place import Place, show
 from extensor._formats.python.unfit import expect_one_zone, first_failing
 from extensor._protocol.casting import cast_value
 from extensor.errors import (
@@ -53,7 +53,7 @@ def uuids(values: Sequence[Any], place: Place) -> pa.Array:
             made.append(uuid.UUID(value).bytes if isinstance(value, str) else value)
         except ValueError:
             fix = "Write 32 hexadecimal digits."
-            raise DTypeError(place.at(index), "a UUID, or its text", shown(value), fix) from None
+            raise DTypeError(place.at(index), "a UUID, or its text", show(value), fix) from None
     return pa.array(made, pa.binary())
 
 
@@ -72,7 +72,7 @@ def by_arrow(values: Sequence[Any], place: Place) -> pa.Array:
         problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
     expected = "a number, a string, a bool, a list, a record, or a value that Arrow converts"
     fix = f"Convert the value first. {problem}"
-    raise UnsupportedTypeError(place.at(index), expected, shown(values[index]), fix)
+    raise UnsupportedTypeError(place.at(index), expected, show(values[index]), fix)
 
 
 def times_or_decimals(values: Sequence[Any], arrow: pa.DataType, place: Place) -> pa.Array:
@@ -96,7 +96,7 @@ def times_or_decimals(values: Sequence[Any], arrow: pa.DataType, place: Place) -
         problem = str(error).split("\n", 1)[0][:200]
         expected = f"a value that {arrow} holds exactly"
         fix = f"Round it first, or choose another type. Arrow says: {problem}"
-        raise DTypeError(place.at(index), expected, shown(value), fix) from error
+        raise DTypeError(place.at(index), expected, show(value), fix) from error
 
 
 def _expect_times_without_zone(values: Sequence[object], place: Place) -> None:
@@ -107,7 +107,7 @@ def _expect_times_without_zone(values: Sequence[object], place: Place) -> None:
         if isinstance(value, datetime.time) and value.tzinfo is not None:
             expected = "a time of day without a zone, as Arrow's times are"
             fix = "Give a datetime, or value.replace(tzinfo=None)."
-            raise DTypeError(place.at(index), expected, shown(value), fix)
+            raise DTypeError(place.at(index), expected, show(value), fix)
 
 
 def _with_nanoseconds(values: Sequence[Any], array: pa.Array) -> pa.Array:
@@ -156,7 +156,7 @@ def tensor_of_numbers(values: Sequence[Any], dtype: tf.DType, place: Place) -> t
         return convert(list(values))
     except ExtensorError as error:
         index, value = first_failing(values, lambda v: convert([v]))
-        raise DTypeError(place.at(index), dtype.name, shown(value), error.fix) from error
+        raise DTypeError(place.at(index), dtype.name, show(value), error.fix) from error
 
 
 def stacked_tensors(values: Sequence[Any], place: Place) -> tf.Tensor | tf.RaggedTensor:

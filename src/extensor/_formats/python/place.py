@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from extensor._arrow.null_policy import text_of
-from extensor._path import quoted
+from extensor._path import quote
 
 Offsets = np.ndarray[Any, Any]
 """Where the items of each list begin in the list of all items, and their number."""
@@ -56,7 +56,7 @@ class Place:
 
     def field(self, name: str) -> Place:
         """Returns the place of a field of records."""
-        text = f"{self.text}.{quoted(name)}" if self.text else quoted(name)
+        text = f"{self.text}.{quote(name)}" if self.text else quote(name)
         return Place(text, (*self.names, name), self)
 
     def items(self, offsets: Offsets | None) -> Place:
@@ -123,7 +123,7 @@ class Place:
         return f"record {numbers[0] if len(numbers) == 1 else numbers}" if numbers else ""
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """Returns a value as short text: its type and, if it is plain Python, its repr."""
     if value is None:
         return "null"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from extensor._arrow.found_nulls import choice_text
 from extensor._formats.python.kinds import Kind, kind_of_value
-from extensor._formats.python.place import Place, shown
+from extensor._formats.python.place import Place, show
 from extensor._formats.python.wanted import Fields, Leaf, WantedLists
 from extensor.errors import DTypeError, ExtensorError, FieldError, NullError, StructureError
 
@@ -20,7 +20,7 @@ def null_error(index: int, values: Sequence[object], place: Place) -> NullError:
     """Returns the error for the nulls in a column, of which the first has this index."""
     given = [value for value in values if value is not None]
     count = len(values) - len(given)
-    expected = f"a value, such as {shown(given[0])}" if given else "a value"
+    expected = f"a value, such as {show(given[0])}" if given else "a value"
     received = f"null, the first of {count} nulls" if count > 1 else "null"
     return NullError(place.at(index), expected, received, choose_nulls(place))
 
@@ -76,7 +76,7 @@ def missing_key_error(
     whose = "another item" if other == place.record(lacking) else other
     count = sum(v is not None and missing not in v for v in records)
     first = f", the first of {count} without the key" if count > 1 else ""
-    expected = f"a value, as {whose} has ({shown(has[missing])})"
+    expected = f"a value, as {whose} has ({show(has[missing])})"
     received = f"a record with {_listed_keys(lacks)}{first}; {whose} has {_listed_keys(has)}"
     fix = "Give all records the same keys. A missing key is a null. " + choose_nulls(at)
     return NullError(at.at(lacking), expected, received, fix)
@@ -116,9 +116,9 @@ def kind_error(value: object, wanted: Fields | WantedLists | Leaf, at: str) -> E
         if wanted.is_time and isinstance(value, (str, bytes)):
             fix = 'Give datetime objects, or times="text" for text in ISO 8601: '
             fix += 'xt.spec_of(records).cast(data, times="text").'
-        return DTypeError(at, wanted.text, shown(value), fix)
+        return DTypeError(at, wanted.text, show(value), fix)
     fix = "Nest one list for each dimension, and write records as dicts."
-    return StructureError(at, wanted.text, shown(value), fix)
+    return StructureError(at, wanted.text, show(value), fix)
 
 
 def conflict_error(
@@ -131,8 +131,8 @@ def conflict_error(
     kind, its = (kind_of_value(values[i]) for i in (first, second))
     is_nested = bool({kind, its} & {Kind.LIST, Kind.RECORD})
     make = StructureError if is_nested else DTypeError
-    expected = f"{kind.value}{where} ({shown(values[first])})"
-    received = f"{its.value} ({shown(values[second])})"
+    expected = f"{kind.value}{where} ({show(values[first])})"
+    received = f"{its.value} ({show(values[second])})"
     fix = 'Give all records one type, or keep both: conflicts="union"'
     fix += "." if is_nested or is_of_format else "; dtype= or spec= fixes the type of the field."
     return make(place.at(second), expected, received, fix)

@@ -247,7 +247,7 @@ class Parser:
                 parsed, mask = self._single(leaf, parsed, splits.pop(), name_of)
             elif leaf.dims:
                 even = splits[-1] % leaf.size == 0
-                parsed = checked(parsed, even, _wrong_size(leaf, f"multiples of {leaf.size}"))
+                parsed = check(parsed, even, _wrong_size(leaf, f"multiples of {leaf.size}"))
                 splits[-1] //= leaf.size
             if leaf.dims:
                 parsed = tf.reshape(parsed, [-1, *leaf.dims])
@@ -264,10 +264,10 @@ class Parser:
             error = _wrong_size(leaf, str(leaf.size))
             if not leaf.lists and tf.executing_eagerly():
                 error = _single_error(leaf, lengths.numpy(), name_of)
-            return checked(values, is_there, error), None
+            return check(values, is_there, error), None
         is_missing = tf.equal(lengths, 0)
         error = _wrong_size(leaf, f"0 or {leaf.size}")
-        values = checked(values, is_there | is_missing, error)
+        values = check(values, is_there | is_missing, error)
         # Row i of the feature is at splits[i]; a missing one is the value after all others.
         rows = tf.reshape(values, [-1, leaf.size])
         if default is None:
@@ -294,7 +294,7 @@ class Parser:
                 fix = "Read lists of different lengths as fields of their own."
                 error = StructureError(other, expected, "another number", fix)
                 same = tf.reduce_all(tf.equal(splits, columns[other].splits[0]))
-                splits = checked(splits, same, error)
+                splits = check(splits, same, error)
             for p in inside:
                 columns[p].splits.pop(0)
             return spec.from_components(
@@ -417,10 +417,10 @@ def _converted(leaf: Feature, values: tf.Tensor) -> tf.Tensor:
     if leaf.dtype == tf.bool:
         expected = "the numbers 0 and 1"
     fix = f"Read the field as {leaf.stored.name}."
-    return checked(converted, fits, StructureError(leaf.path, expected, "other numbers", fix))
+    return check(converted, fits, StructureError(leaf.path, expected, "other numbers", fix))
 
 
-def checked(values: Any, holds: tf.Tensor, error: ExtensorError) -> Any:
+def check(values: Any, holds: tf.Tensor, error: ExtensorError) -> Any:
     """Returns values after a check; in a graph, the check is an op."""
     holds = tf.reduce_all(holds)
     if not tf.executing_eagerly():

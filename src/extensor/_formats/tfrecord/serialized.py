@@ -11,7 +11,7 @@ import tensorflow as tf
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Column, Feature, layout
-from extensor._formats.tfrecord.parsed import checked, wanted_spec
+from extensor._formats.tfrecord.parsed import check, wanted_spec
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -201,7 +201,7 @@ def _without_nulls(leaf: Feature, value: Any) -> Any:
     expected = "lists without nulls: a feature is a list of values"
     fix = "Fill the nulls with records[path].fill(value)."
     error = NullError(leaf.path, expected, "a null list, or a null in a list", fix)
-    return checked(value.values, holds, error)
+    return check(value.values, holds, error)
 
 
 def _features(columns: list[Column], count: tf.Tensor) -> tf.Tensor | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._path import quoted
+from extensor._path import quote
 from extensor._struct.spec import StructuredTensorSpec
 
 
@@ -89,7 +89,7 @@ def name_text(name: str) -> str:
     >>> print(name_text("title"), name_text("vit. C"), name_text("a\nb"))
     title "vit. C" "a\nb"
     """
-    return printable(quoted(name))
+    return printable(quote(name))
 
 
 def printable(text: str) -> str:
