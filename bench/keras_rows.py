@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 import extensor as xt
+from bench import first_fit
 from bench.measure import Call, cpu_medians, fastest
-from bench.row import Row, Within
+from bench.row import ProcessRow, Row, Within
 
 _ROWS = 256
 _WIDTH = 8
@@ -26,7 +27,7 @@ _FILE_ROWS = 32 * 1024
 _BATCH = 1024
 
 
-def rows() -> list[Row]:
+def rows() -> list[Row | ProcessRow]:
     step = "8 fields, 3 of them ragged, 10k parameters, vs dict of tensors"
     return [
         Row(f"Keras train step, {step}", Within(1.05), lambda folder: _train_steps()),
@@ -70,6 +71,15 @@ def rows() -> list[Row]:
             "Keras train step, records two levels deep, vs dict of tensors",
             Within(1.05),
             lambda folder: _nested_steps(_train_step),
+        ),
+        *(
+            ProcessRow(
+                f"Keras first fit of {first_fit.FIELDS} fields, {how}: adapt, build, an epoch of "
+                f"{first_fit.RECORDS:,} records, CPU of a fresh process, vs dict of tensors",
+                Within(1.2),
+                functools.partial(first_fit.times, side, "dict"),
+            )
+            for side, how in (("records", "layers of Keras"), ("features", "RecordFeatures"))
         ),
         Row(
             "Keras fit over Parquet, 1M parameters, vs tensors, the fastest of each",

@@ -197,6 +197,48 @@ def test_steps_that_a_user_wrote_are_given_values(kind):
     np.testing.assert_array_equal(predicted["twice"], 2 * plain)
 
 
+class Counted(keras.layers.Layer):
+    """Counts how often `call` runs in training."""
+
+    count = 0
+
+    def call(self, x, training=False):
+        self.count += bool(training)
+        return x
+
+
+def scored(model_class=xt.keras.Model):
+    records = xt.DenseStructuredTensor([4], {"x": tf.random.normal([4, 2])})
+    record = xt.keras.Input(tf.data.Dataset.from_tensors(records).element_spec)
+    counted, first, second = Counted(), keras.layers.Dense(3), keras.layers.Dense(1)
+    model = model_class(record, second(first(counted(record["x"]))))
+    model.compile("adam", "mse")
+    return model, records, counted, second
+
+
+def test_the_step_of_a_model_that_is_built_is_traced_once():
+    model, records, counted, _ = scored()
+    model.fit(records, tf.zeros([4, 1]), verbose=0)
+    assert counted.count == 1
+
+
+class TrainsTheLast(xt.keras.Model):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x, training=True))
+        chosen = self.layers[-1].trainable_variables
+        self.optimizer.apply(tape.gradient(loss, chosen), chosen)
+        return {"loss": loss}
+
+
+def test_the_optimizer_has_only_the_variables_that_the_step_of_a_user_trains():
+    model, records, _, last = scored(TrainsTheLast)
+    model.fit(records, tf.zeros([4, 1]), verbose=0)
+    slots = {tuple(v.shape) for v in model.optimizer.variables if len(v.shape)}
+    assert slots == {tuple(v.shape) for v in last.trainable_variables}
+
+
 def test_gradients_reach_the_components_of_an_input():
     kind = KINDS["protocol only"]
     model = kinds.functional(kind)

@@ -17,7 +17,7 @@ import keras
 import tensorflow as tf
 
 from extensor._data.prunable import is_prunable
-from extensor._keras._keras_private import OwnBuild, inference_arguments
+from extensor._keras._keras_private import OwnBuild, inference_arguments, layers_in
 from extensor._keras.compiled_step import (
     compiles_steps,
     expect_no_lookup,
@@ -177,6 +177,7 @@ class Trainer(OwnBuild, keras.Model):
         given["validation_data"] = self._with_fields_used(
             given.get("validation_data"), self.test_step
         )
+        self._build_optimizer()
         with self._named_errors(data):
             return super().fit(**given)
 
@@ -395,16 +396,32 @@ class Trainer(OwnBuild, keras.Model):
         Args:
             data: A batch from a dataset, or its spec.
         """
-        strategy = self.distribute_strategy
-        # Inside of `strategy.scope()`, the current strategy is the model's, too.
-        has_strategy = tf.distribute.has_strategy() or strategy is not tf.distribute.get_strategy()
         self.built_for_strategy = False
-        if not (has_strategy and contains(data, _is_extension_or_spec)):
+        if not (self._has_strategy() and contains(data, _is_extension_or_spec)):
             return
 
-        with strategy.scope():
+        with self.distribute_strategy.scope():
             self._create_variables(data)
         self.built_for_strategy = True
+
+    def _has_strategy(self) -> bool:
+        # Inside of `strategy.scope()`, the current strategy is the model's, too.
+        is_other = self.distribute_strategy is not tf.distribute.get_strategy()
+        return tf.distribute.has_strategy() or is_other
+
+    def _build_optimizer(self) -> None:
+        """Creates the variables of the optimizer, if the model has all of its own.
+
+        TensorFlow traces a step twice that creates variables. The step of a user may train some
+        variables only, and under a strategy Keras creates them.
+        """
+        optimizer: Any = self.optimizer if self.compiled else None
+        is_own = type(self).train_step is Trainer.train_step and not self._has_strategy()
+        if optimizer is None or optimizer.built or self.run_eagerly or not is_own:
+            return
+        variables = self.trainable_variables
+        if variables and all(layer.built for layer in layers_in(self)):
+            optimizer.build(variables)
 
     def _create_variables(self, data: Nest, only_calls: bool = False) -> None:
         """Creates all variables that a step needs.

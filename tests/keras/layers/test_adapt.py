@@ -173,6 +173,25 @@ def test_all_fields_are_adapted_in_one_pass():
     assert read == [0, 1, 2]
 
 
+def test_records_are_learned_from_as_a_dataset_of_them_is():
+    rows = [
+        {"word": w, "words": [w, "z"], "code": i, "number": n, "numbers": [n] * i}
+        | {"vector": [n, 1.0], "bin": n, "time": 1_700_000_000 + i}
+        for i, (w, n) in enumerate([("a", 1.0), ("b", np.nan), (None, 4.0), ("a", np.inf)])
+    ]
+    given = xt.from_arrow(pa.Table.from_pylist(rows, SCHEMA), nulls="mask")
+    made = [xt.keras.layers.RecordFeatures(layers()) for _ in range(2)]
+    for one, data in zip(made, (given, tf.data.Dataset.from_tensors(given)), strict=True):
+        with pytest.warns(UserWarning, match="NaN") as warned:
+            one.adapt(data)
+        assert len(warned) == 4
+    configs = [one.get_config() for one in made]
+    np.testing.assert_array_equal(made[0](given), made[1](given))
+    for path in made[0].layers:
+        settings_of = [config["layers"][path]["config"] for config in configs]
+        assert {**settings_of[0], "name": ""} == {**settings_of[1], "name": ""}
+
+
 def test_special_tokens_alone_are_no_words():
     with pytest.raises(StructureError, match="x: expected at least one string, got none"):
         of({"x": ["[UNK]", "[UNK]"]})

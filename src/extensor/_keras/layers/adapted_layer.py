@@ -16,12 +16,14 @@ from extensor._keras.layers.field_statistics import (
     LOOKUPS,
     WORD_LAYERS,
     FieldStatistics,
+    NumberStatistics,
     OwnPass,
     chosen_items,
     statistics_of,
 )
 from extensor._keras.layers.lists import valid_items
 from extensor._keras.layers.unions import field_at
+from extensor._typing import Value
 from extensor.errors import ArgumentError, StructureError
 
 _MANY_WORDS = 1000
@@ -103,7 +105,9 @@ class Learned:
         return found
 
 
-def adapted_to(layers: Mapping[str, Any], data: tf.data.Dataset) -> tuple[dict[str, Any], Learned]:
+def adapted_to(
+    layers: Mapping[str, Any], data: tf.data.Dataset | Value
+) -> tuple[dict[str, Any], Learned]:
     """Returns layers that are adapted to fields, and what they learned; in one pass over the data.
 
     What a layer learned is in its configuration, so that it is complete after `from_config`. The
@@ -113,7 +117,7 @@ def adapted_to(layers: Mapping[str, Any], data: tf.data.Dataset) -> tuple[dict[s
     Args:
         layers: A layer of Keras for each field, by path. If it has no `adapt`, or is adapted, it is
             returned. If its `adapt` is its own, this reads the data once more.
-        data: A dataset of batches of records.
+        data: A dataset of batches of records, or records.
 
     Raises:
         StructureError: If there is no string, or the variance is too large (also a ValueError).
@@ -189,12 +193,12 @@ def _settings(layer: Any) -> dict[str, Any]:
 
 
 def _read(
-    data: tf.data.Dataset, layers: Mapping[str, Any], statistics: Mapping[str, FieldStatistics]
+    data: Value, layers: Mapping[str, Any], statistics: Mapping[str, FieldStatistics]
 ) -> dict[str, list[int]]:
-    """Adds a dataset to statistics, in one pass.
+    """Adds data to statistics, in one pass.
 
     Args:
-        data: A dataset of batches of records.
+        data: A dataset of batches of records, or records: no function is traced for these.
         layers: The layers of fields, by path.
         statistics: The statistics of the same fields.
 
@@ -213,16 +217,27 @@ def _read(
             left_out.append(missing)
         return found, tf.stack(left_out)
 
+    if isinstance(data, tf.data.Dataset):
+        batches = data.map(of_batch, num_parallel_calls=tf.data.AUTOTUNE)
+    else:
+        batches = (of_batch(data),)
+    for path, layer in layers.items():
+        known = statistics[path]
+        if isinstance(known, NumberStatistics):
+            # Not in `of_batch`: TensorFlow traces a function twice that creates variables.
+            known.build(layer)
     total = np.zeros([len(layers), 2], np.int64)
-    for found, left_out in data.map(of_batch, num_parallel_calls=tf.data.AUTOTUNE):
+    for found, left_out in batches:
         total += left_out.numpy()
         for path, layer in layers.items():
             statistics[path].add(layer, found[path])
     return dict(zip(layers, total.tolist(), strict=True))
 
 
-def _adapt(layer: Any, path: str, data: tf.data.Dataset) -> None:
-    """Lets a layer read a field of a dataset by its own `adapt`."""
+def _adapt(layer: Any, path: str, data: Value) -> None:
+    """Lets a layer read a field of a dataset, or of records, by its own `adapt`."""
+    if not isinstance(data, tf.data.Dataset):
+        data = tf.data.Dataset.from_tensors(data)
 
     @tf.autograph.experimental.do_not_convert
     def of_batch(records: Any) -> Any:
@@ -246,9 +261,8 @@ def _only_finite(batch: tf.Tensor, valid: tf.Tensor) -> tuple[Any, Any, Any]:
     if not batch.dtype.is_floating:
         return batch, valid, tf.zeros([2], tf.int64)
     finite, nan = is_finite(batch), tf.math.is_nan(batch)
-    nans = tf.math.count_nonzero(valid & nan)
-    infinite = tf.math.count_nonzero(valid & ~finite) - nans
-    return batch, valid & finite, tf.stack([nans, infinite])
+    found = [tf.reduce_sum(tf.cast(valid & part, tf.int64)) for part in (nan, ~(finite | nan))]
+    return batch, valid & finite, tf.stack(found)
 
 
 def _warn_of_left_out(path: str, nans: int, infinite: int) -> None:

@@ -99,9 +99,6 @@ class NumberStatistics(FieldStatistics):
             batch, valid = batch[:, tf.newaxis], valid[:, tf.newaxis]
         rank = batch.shape.rank
         self.shape = (None, *batch.shape[1:])
-        if not layer.built:
-            with tf.init_scope():  # it keeps the tensors that `build` makes
-                layer.build(self.shape)
         kept = [axis % rank for axis in layer.axis]
         reduced = [axis for axis in range(rank) if axis not in kept]
         numbers = tf.where(valid, tf.cast(batch, tf.float64), tf.zeros([], tf.float64))
@@ -110,6 +107,11 @@ class NumberStatistics(FieldStatistics):
         inner = tf.where(valid, numbers - center, tf.zeros([], tf.float64))
         squares = tf.reduce_sum(tf.square(inner), reduced, keepdims=True)
         return tf.squeeze(tf.stack([size, center, squares]), [axis + 1 for axis in reduced])
+
+    def build(self, layer: Any) -> None:
+        """Creates the variables of the layer, if it has none, for batches as in `of_batch`."""
+        if not layer.built:
+            layer.build(self.shape)
 
     def add(self, layer: Any, found: Any) -> None:
         self._add(*found.numpy())
@@ -138,8 +140,7 @@ class NumberStatistics(FieldStatistics):
             expected = "numbers whose variance float32 can hold"
             fix = f"Divide the numbers first, or give RecordFeatures a layer for {path!r}."
             raise StructureError(path, expected, f"a variance of {np.max(variance):.1e}", fix)
-        if not layer.built:
-            layer.build(self.shape)
+        self.build(layer)
         layer.adapt_mean.assign(np.broadcast_to(self.mean, layer.adapt_mean.shape))
         layer.adapt_variance.assign(np.broadcast_to(variance, layer.adapt_variance.shape))
         layer.finalize_state()

@@ -156,15 +156,19 @@ class RecordFeatures(Layer):
                 ValueError).
         """
         self._expect_open()
-        if not isinstance(data, tf.data.Dataset):
-            data = tf.data.Dataset.from_tensors(data)
-        if isinstance(data.element_spec, tuple):
-            data = data.map(lambda records, *_: records)
-        data = data if steps is None else data.take(steps)
-        self._spec = any_batch_size(data.element_spec)
+        if isinstance(data, StructuredTensor) and steps is None:
+            spec: Any = tf.type_spec_from_value(data)
+        else:
+            if not isinstance(data, tf.data.Dataset):
+                data = tf.data.Dataset.from_tensors(data)
+            if isinstance(data.element_spec, tuple):
+                data = data.map(lambda records, *_: records)
+            data = data if steps is None else data.take(steps)
+            spec = data.element_spec
+        self._spec = any_batch_size(spec)
         layers = dict(self.layers)
         if not self._chosen:
-            layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
+            layers = adapted_layers(spec, self.num_bins, self.max_tokens)
         self._check_crosses(layers)
         adapted, learned = adapted_to(layers, data)
         if self._chosen and self._learned is not None:  # layers that were adapted before
@@ -326,8 +330,9 @@ class RecordFeatures(Layer):
                 return tf.one_hot(found, depth, dtype=dtype)
             return tf.cast(found, dtype)
 
-        if isinstance(self.layers[path], _OF_NUMBERS):
-            value = _not_finite_as_null(value)
+        is_ragged = isinstance(without_masks(value)[0], tf.RaggedTensor)
+        if isinstance(self.layers[path], _OF_NUMBERS if is_ragged else keras.layers.Discretization):
+            value = _not_finite_as_null(value)  # others return 0 for these
         value = in_flat(value, numbers)
         plain, masks = without_masks(value)
         if isinstance(plain, tf.RaggedTensor):
@@ -337,6 +342,10 @@ class RecordFeatures(Layer):
                 plain = MaskedTensor._of_parts(plain, mask).fill(0)
         if depth is not None and plain.shape.rank > 2:
             return tf.reduce_mean(plain, axis=range(1, plain.shape.rank - 1))
+        if plain.shape.rank == 1:
+            return plain[:, tf.newaxis]
+        if plain.shape.rank == 2:
+            return plain
         size = plain.shape[1:].num_elements()
         return tf.reshape(plain, [tf.shape(plain)[0], -1 if size is None else size])
 
@@ -350,7 +359,9 @@ class RecordFeatures(Layer):
         if not layer.built:
             with tf.init_scope():  # it keeps the tensors that `build` makes
                 layer.build(tuple(column.shape))
-        return _zero_where_missing(tf.reshape(layer(column), tf.shape(flat)), flat)
+        found = layer(column)
+        found = found[:, 0] if flat.shape.rank == 1 else tf.reshape(found, tf.shape(flat))
+        return _zero_where_missing(found, flat)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; after `adapt`, with the adapted layers."""
