@@ -29,8 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         import click
     except ImportError:
+        from extensor.errors import MissingDependencyError  # it knows where extensor came from
+
         fix = 'pip install "extensor[cli]"'
-        return _failed(f"the command line needs the package click. {fix}")
+        missing = MissingDependencyError("the command line needs the package click", fix=fix)
+        return _failed(str(missing))
     from extensor_command.commands import extensor
 
     try:

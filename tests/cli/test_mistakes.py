@@ -227,6 +227,20 @@ def test_without_click_the_command_names_the_extra(run_python):
     assert "Traceback" not in done.stderr
 
 
+def test_the_extra_is_installed_from_where_extensor_was_installed(monkeypatch, capsys):
+    class Distribution:
+        def read_text(self, name):
+            return '{"url": "file:///home/me/extensor", "dir_info": {}}'
+
+    monkeypatch.setitem(sys.modules, "click", None)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Distribution())
+    assert main(["schema", "x.parquet"]) == 2
+    assert capsys.readouterr().err.strip() == (
+        "Error: the command line needs the package click. "
+        'pip install "extensor[cli] @ file:///home/me/extensor"'
+    )
+
+
 @pytest.mark.whole("starts a process")
 def test_without_the_sketches_describe_names_the_extra(run_python, tmp_path):
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
