@@ -1,6 +1,6 @@
-"""Four new users reach their goal by the public names, in an environment of the built wheel.
+"""Five new users reach their goal by the public names, in an environment of the built wheel.
 
-An engineer with nested JSON, a researcher in a notebook, the author of a type, and a platform
+Two engineers with JSON, a researcher in a notebook, the author of a type, and a platform
 engineer. Each script runs in a folder of its own.
 """
 
