@@ -66,6 +66,27 @@ def test_every_link_of_a_page_leads_somewhere(page):
     assert not broken
 
 
+def test_the_names_in_the_cheat_sheet_exist():
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import tensorflow as tf
+
+    import extensor as xt
+
+    ak, pl = pytest.importorskip("awkward"), pytest.importorskip("polars")
+    page = (DOCS / "cheat-sheet.md").read_text()
+    modules = {"xt": xt, "tf": tf, "pa": pa, "pc": pc, "ak": ak, "pl": pl}
+    names = set(re.findall(r"\b(xt|tf|pa|pc|ak|pl)((?:\.[a-zA-Z_]\w*)+)", page))
+    assert len(names) > 60
+    for module, rest in names:
+        value = modules[module]
+        for name in rest[1:].split("."):
+            value = getattr(value, name)
+    table = pa.table({"steps": [[1], []]})
+    for name in re.findall(r"\btable\.(\w+)", page):
+        assert hasattr(table, name), name
+
+
 def test_code_of_tutorials_fits_the_width_of_a_page():
     wide = [
         f"{page.stem}: {line}"
