@@ -87,6 +87,25 @@ def test_the_names_in_the_cheat_sheet_exist():
         assert hasattr(table, name), name
 
 
+@pytest.mark.filterwarnings("ignore:xt.struct:DeprecationWarning")  # stability.md lists them
+def test_the_public_names_on_the_pages_exist():
+    import extensor as xt
+
+    pages = {
+        page.name: page.read_text().replace("\\_", "_") for page in [ROOT / "README.md", *PAGES]
+    }
+    del pages["version-0.3.md"]  # the earlier names, and what to write instead
+    found = 0
+    for page, text in pages.items():
+        for rest in re.findall(r"(?<![\w.])xt((?:\.[a-zA-Z_]\w*)+)", text):
+            value = xt
+            for name in rest[1:].split("."):
+                assert name == "X" or hasattr(value, name), f"{page}: xt{rest}"
+                value = getattr(value, name, None)
+            found += 1
+    assert found > 1_000
+
+
 def test_code_of_tutorials_fits_the_width_of_a_page():
     wide = [
         f"{page.stem}: {line}"
