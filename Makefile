@@ -57,7 +57,7 @@ test: lint  ## Lint, then run the quick tests (five minutes)
 	@echo "[test] passed"
 
 test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
-	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no servers of S3: their tests are skipped"
+	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no servers of stores: their tests are skipped"
 	@echo "[test-rest] servers, damaged files, whole matrices, saved models in other processes"
 	@$(RUN) $(PYTEST) $(MORE) --tier rest $(PYTEST_ARGS)
 	@echo "[test-rest] passed"
@@ -107,7 +107,7 @@ backends-test: $(BACKENDS)/.ready-$(TAG)  ## Train with Keras on TensorFlow, JAX
 	@echo "[backends-test] passed"
 
 # Beside the packages of the tests, and without pins, pip would look for versions for minutes.
-store-servers: $(STORES)/.ready-$(TAG)  ## Install the servers of S3 that the tests of object stores start
+store-servers: $(STORES)/.ready-$(TAG)  ## Install the servers of S3, Azure and Google that the tests of stores start
 
 lint: $(STAMP)  ## Check style, types and imports
 	@echo "[lint] ruff check"
@@ -222,10 +222,10 @@ $(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
 	$(call install_engine,$(ENGINES),constraints/engines-$(TAG).txt,$(IN_ENGINES))
 
 $(STORES)/.ready-$(TAG):
-	@echo "[setup] making $(STORES) with moto and, by npm, s3rver: servers of S3"
+	@echo "[setup] making $(STORES) with moto, gcp-storage-emulator and, by npm, s3rver and azurite"
 	@$(PYTHON) -m venv --clear $(STORES)
-	@$(STORES)/bin/python -m pip install --quiet $(addprefix -c ,$(wildcard constraints/stores-$(TAG).txt)) "moto[server]==5.2.5"
-	@npm install --silent --prefix $(STORES) s3rver@3.7.1 || echo "[setup] no npm: the tests of s3rver are skipped"
+	@$(STORES)/bin/python -m pip install --quiet $(addprefix -c ,$(wildcard constraints/stores-$(TAG).txt)) "moto[server]==5.2.5" gcp-storage-emulator
+	@npm install --silent --prefix $(STORES) s3rver@3.7.1 azurite@3.35.0 || echo "[setup] no npm: the tests of s3rver and azurite are skipped"
 	@touch $@
 
 $(BEAM)/.ready-$(TAG): pyproject.toml constraints/beam-$(TAG).txt

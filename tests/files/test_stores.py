@@ -16,7 +16,7 @@ from extensor._files import object_store
 from extensor._files.files import file_at
 from extensor.errors import AccessError, FormatError, MissingDependencyError, MissingFileError
 from extensor_command.main import main
-from tests.files.store_servers import Bucket, moto, s3rver
+from tests.files.store_servers import azurite, moto, s3rver
 from tests.formats.emulators import Proxy
 
 pytestmark = [
@@ -50,32 +50,26 @@ WRITE = {
 }
 
 
-def _environment(server):
-    """Returns the variables by which obstore finds a server, as users set them."""
-    return {
-        "AWS_ENDPOINT": f"http://{server.address}",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": server.key,
-        "AWS_SECRET_ACCESS_KEY": server.key,
-        "AWS_REGION": "us-east-1",
-    }
+SERVERS = {"moto": moto, "s3rver": s3rver, "azurite": azurite}
+
+of_s3 = pytest.mark.parametrize("server", ["moto", "s3rver"], indirect=True)
 
 
-@pytest.fixture(params=[moto, s3rver], ids=["moto", "s3rver"])
+@pytest.fixture(params=SERVERS)
 def server(request):
-    return request.param()
+    return SERVERS[request.param]()
 
 
 @pytest.fixture
 def bucket(server):
-    return Bucket(server, next(_names))
+    return server.bucket(next(_names))
 
 
 @pytest.fixture
 def url(server, bucket, monkeypatch):
-    for name, value in _environment(server).items():
+    for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
-    return f"s3://{bucket.name}"
+    return f"{server.kind}://{bucket.name}"
 
 
 def equal(ours, theirs):
@@ -92,7 +86,8 @@ def test_what_is_written_is_read(kind, latency, server, bucket, url, monkeypatch
     proxy = Proxy(server.address)
     request.addfinalizer(proxy.close)
     proxy.latency = latency
-    monkeypatch.setenv("AWS_ENDPOINT", f"http://{proxy.address}")
+    for name, value in server._replace(address=proxy.address).environment.items():
+        monkeypatch.setenv(name, value)
     write, read, stream = WRITE[kind]
     write(RECORDS, f"{url}/folder/a.{kind}")
     assert bucket.keys == [f"folder/a.{kind}"]
@@ -169,7 +164,7 @@ def test_a_writer_that_is_killed_leaves_no_object(server, bucket, url, run_pytho
                 xt.write_parquet(batches(), f"{url}/{{name}}.parquet")
             os.wait()
     """
-    run_python(code, env=_environment(server), fresh=True)
+    run_python(code, env=server.environment, fresh=True)
     assert bucket.keys == ["a.parquet"]
     assert bucket.get("a.parquet") == b"as it was"
     xt.write_parquet(LARGE, f"{url}/a.parquet")
@@ -227,21 +222,24 @@ def test_objects_are_listed_sorted(bucket, url):
     assert kinds == [pafs.FileType.Directory, pafs.FileType.File, pafs.FileType.NotFound]
 
 
-def test_wrong_credentials_are_named(monkeypatch):
-    server = s3rver()
-    bucket = Bucket(server, next(_names))
+@pytest.mark.parametrize(("server", "key"), [("s3rver", "other"), ("azurite", "b3RoZXI=")])
+def test_wrong_credentials_are_named(server, key, monkeypatch):
+    server = SERVERS[server]()
+    bucket = server.bucket(next(_names))
     bucket.put("a.parquet", b"text")
-    for name, value in _environment(server._replace(key="other")).items():
+    for name, value in server._replace(key=key).environment.items():
         monkeypatch.setenv(name, value)
+    url = f"{server.kind}://{bucket.name}"
     for call in (
-        lambda: xt.read_parquet(f"s3://{bucket.name}/a.parquet"),
-        lambda: xt.data.json(f"s3://{bucket.name}/a.parquet", 10),
-        lambda: xt.write_parquet(RECORDS, f"s3://{bucket.name}/b.parquet"),
+        lambda: xt.read_parquet(f"{url}/a.parquet"),
+        lambda: xt.data.json(f"{url}/a.parquet", 10),
+        lambda: xt.write_parquet(RECORDS, f"{url}/b.parquet"),
     ):
         with pytest.raises(AccessError, match=r"bucket\d+/\w.*credentials that may do this"):
             call()
 
 
+@of_s3
 def test_credentials_of_a_profile(server, bucket, url, monkeypatch, tmp_path):
     pytest.importorskip("boto3", reason="boto3, which reads profiles, is not installed")
     path = tmp_path / "credentials"
@@ -257,6 +255,7 @@ def test_credentials_of_a_profile(server, bucket, url, monkeypatch, tmp_path):
     assert equal(xt.read_parquet(f"{url}/a.parquet"), RECORDS)
 
 
+@of_s3
 def test_without_boto3_a_profile_is_an_error_that_names_it(url, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_PROFILE", "work")

@@ -313,7 +313,7 @@ def _expand(file: File, suffixes: tuple[str, ...]) -> list[File]:
         return [
             each
             for each in _below(file, file.inner)
-            if each.path.endswith(suffixes or "")
+            if each.inner.endswith(suffixes or "")
             and not is_hidden(each.inner.removeprefix(file.inner))
         ]
     if found := _PATTERN.search(file.inner):

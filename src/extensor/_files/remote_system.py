@@ -208,7 +208,7 @@ class ArrowSystem(RemoteSystem[pa.NativeFile]):
         handle = self._handle(path)
         with self._errors_of(path):
             size, told = handle.size(), handle.metadata() or {}
-            found = _as_found(size, {key.decode(): each.decode() for key, each in told.items()})
+            found = _as_found(size, {key: each.decode() for key, each in told.items()})
             if found.etag is None and found.changed is None:
                 return Found(size, None, self._system.get_file_info(path).mtime_ns)
             return found
