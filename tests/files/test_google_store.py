@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import extensor as xt
@@ -98,8 +99,12 @@ def test_what_is_written_is_read(kind, bucket, at):
 def test_a_file_takes_one_request_for_a_part(kind, bucket, at, monkeypatch):
     monkeypatch.setattr(remote_system, "_RECENT", 1e9)
     write, _, stream = KINDS[kind]
-    parts = [RECORDS[i : i + 1000] for i in range(0, 3000, 1000)]
-    write(parts, at(f"a.{kind}"))
+    write(RECORDS, at(f"a.{kind}"))
+    if kind == "parquet":
+        groups = pa.BufferOutputStream()
+        table = pa.Table.from_batches([xt.to_arrow(RECORDS)])
+        pq.write_table(table, groups, row_group_size=1000)
+        bucket.put("a.parquet", groups.getvalue().to_pybytes())
     dataset = stream(at(f"a.{kind}"), 500, columns=None)
     reads = []
     get = remote_system.ArrowSystem._get

@@ -124,7 +124,7 @@ class ObjectStore(Store):
         import obstore
 
         with store_errors(self.url_of(path)):
-            return _as_found(obstore.head(self.store, path))
+            return self._as_found(obstore.head(self.store, path))
 
     def _get(self, path: str, each: Range) -> memoryview:
         import obstore
@@ -140,13 +140,20 @@ class ObjectStore(Store):
                 fits = memoryview(chunk)[: end - start - count]
                 data[count : count + len(fits)] = fits
                 count += len(chunk)
-        now = _as_found(found.meta)
+        now = self._as_found(found.meta)
         if self._known.setdefault(path, now).etag != now.etag:  # some servers do not know If-Match
             raise replaced_error(url)
         if count != end - start:
             received = f"{count} bytes of {end - start}"
             raise StoreError(url, "the bytes that were asked for", received, "Read the file again.")
         return data
+
+    def _as_found(self, meta: ObjectMeta) -> Found:
+        etag = meta["e_tag"]
+        # Azure lists ETags without the quotes with which it tells those of one object.
+        if etag is not None and '"' not in etag and self.root[0] in "aA":
+            etag = f'"{etag}"'
+        return Found(meta["size"], etag, meta["last_modified"], meta["version"])
 
     def _same(self, path: str) -> GetOptions:
         """Returns the options by which only the object answers that was found first."""
@@ -181,7 +188,7 @@ class ObjectStore(Store):
         if not selector.recursive:
             depth = len(selector.base_dir.rstrip("/").split("/"))
             found = [each for each in found if each["path"].count("/") <= depth]
-        self._known.update((each["path"], _as_found(each)) for each in found)
+        self._known.update((each["path"], self._as_found(each)) for each in found)
         return [self._file_info(each["path"]) for each in found]
 
     def open_output_stream(self, path: str, metadata: Any) -> pa.PythonFile:
@@ -331,10 +338,6 @@ class Upload:
 
     def _unfinished_error(self) -> StoreError:
         return StoreError(self._url, "a whole object", "a part of it", "Write it again.")
-
-
-def _as_found(meta: ObjectMeta) -> Found:
-    return Found(meta["size"], meta["e_tag"], meta["last_modified"], meta["version"])
 
 
 @contextlib.contextmanager
