@@ -437,3 +437,23 @@ def test_workers_that_are_killed_go_on_as_fewer_and_as_more(tmp_path):
         shard = xt.data.parquet(paths, 4, shuffle=SHUFFLE, shard=(index, 3), state=state)
         seen += ids(shard)
     assert sorted(seen) == list(range(231))
+
+
+def test_another_number_of_shards_reads_each_window_of_the_rest_once(tmp_path, monkeypatch):
+    path = tmp_path / "groups.parquet"
+    pq.write_table(pa.table({"x": np.arange(64 * 8)}), path, 8)
+
+    def shards(count, state=None):
+        shuffle = xt.data.Shuffle(0, 16)
+        return [
+            xt.data.parquet(path, 4, shuffle=shuffle, shard=(i, count), state=state)
+            for i in range(count)
+        ]
+
+    states = [xt.data.state(shard, 10) for shard in shards(4)]
+    read, window = [], PLAN.Plan.window
+    monkeypatch.setattr(PLAN.Plan, "window", lambda *args: read.append(args) or window(*args))
+    rest = [x for shard in shards(3, states) for x in np.concatenate([r["x"] for r in shard])]
+    assert len(rest) == len(set(rest)) == 64 * 8 - 4 * 10 * 4
+    # Each shard of 4 left half of a window and 5 more. A window that two shards share is read twice.
+    assert len(read) <= 4 * 6 + 2

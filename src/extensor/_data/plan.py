@@ -30,19 +30,32 @@ class RestOfEpoch:
 
     Args:
         plan: The plan of the shard.
+        epoch: The number of the epoch.
         shards: The number of shards of the first run.
         spans: The records of these shards.
     """
 
-    def __init__(self, plan: Plan, shards: int, spans: Sequence[Span]) -> None:
+    def __init__(self, plan: Plan, epoch: int, shards: int, spans: Sequence[Span]) -> None:
         plans = {index: plan.of_shard(index, shards) for index in {span.shard for span in spans}}
         self._spans = [(plans[span.shard], span) for span in spans]
         ends = np.cumsum([0, *(span.end - span.begin for span in spans)])
         self.end, self._ends = int(ends[-1]), ends
         self.steps: int = plan.batching.steps(self.end)
+        self.bounds = self._bounds(epoch, plan.parts)
+
+    def _bounds(self, epoch: int, parts: int) -> np.ndarray[Any, Any]:
+        """Returns the records at which parts begin and end: as the parts that they come from."""
+        found = [np.zeros(1, np.int64)]
+        for (plan, span), first in zip(self._spans, self._ends.tolist(), strict=False):
+            own = plan.bounds(epoch)
+            inner = own[(span.begin < own) & (own < span.end)]
+            found.append(np.append(inner, span.end) - span.begin + first)
+        bounds = np.concatenate(found)
         # As many parts as whole epochs have: the graph of a dataset has one number of parts.
-        numbers = np.arange(plan.parts + 1) * self.steps // max(1, plan.parts)
-        self.bounds = np.minimum(numbers * plan.batch_size, self.end)
+        count = len(bounds) - 1
+        if count <= parts:
+            return np.append(bounds, np.full(parts - count, bounds[-1]))
+        return bounds[np.arange(parts + 1) * count // parts]
 
     def between(self, begin: int, end: int) -> Iterator[tuple[Plan, int, int]]:
         """Yields plans of which the records come, and the numbers of the records there."""
@@ -112,7 +125,7 @@ class Plan(Positioned):
             runs, known = self._rests = self.position.earlier_runs, {}
         if runs and epoch not in known:
             found = rest_of(runs, epoch, self.shard[1], self.rows_of_shards, self.batching)
-            known[epoch] = found and RestOfEpoch(self, found[0], found[1][self.shard[0]])
+            known[epoch] = found and RestOfEpoch(self, epoch, found[0], found[1][self.shard[0]])
         return known.get(epoch)
 
     def of_shard(self, index: int, count: int) -> Plan:
