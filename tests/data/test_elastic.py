@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor import errors
 from extensor._data.earlier_runs import Batching, EarlierRun, rest_of, runs_from, runs_of, text_of
+from extensor._data.feed import Pass
 from extensor._data.state import feed_of
 from extensor._data.stream import stream
 from extensor._streams.source import Source
@@ -439,7 +440,7 @@ def test_workers_that_are_killed_go_on_as_fewer_and_as_more(tmp_path):
     assert sorted(seen) == list(range(231))
 
 
-def test_another_number_of_shards_reads_each_window_of_the_rest_once(tmp_path, monkeypatch):
+def test_another_number_of_shards_reads_the_windows_of_the_rest_as_they_are(tmp_path, monkeypatch):
     path = tmp_path / "groups.parquet"
     pq.write_table(pa.table({"x": np.arange(64 * 8)}), path, 8)
 
@@ -451,9 +452,12 @@ def test_another_number_of_shards_reads_each_window_of_the_rest_once(tmp_path, m
         ]
 
     states = [xt.data.state(shard, 10) for shard in shards(4)]
-    read, window = [], PLAN.Plan.window
-    monkeypatch.setattr(PLAN.Plan, "window", lambda *args: read.append(args) or window(*args))
+    windows, window = [], PLAN.Plan.window
+    monkeypatch.setattr(PLAN.Plan, "window", lambda *args: windows.append(args) or window(*args))
+    parts, taken = [], Pass._taken
+    monkeypatch.setattr(Pass, "_taken", lambda *args: parts.append(args) or taken(*args))
     rest = [x for shard in shards(3, states) for x in np.concatenate([r["x"] for r in shard])]
     assert len(rest) == len(set(rest)) == 64 * 8 - 4 * 10 * 4
-    # Each shard of 4 left half of a window and 5 more. A window that two shards share is read twice.
-    assert len(read) <= 4 * 6 + 2
+    # Each shard of 4 left half of a window, and 5 more. Two are read by two shards.
+    assert len(windows) <= 4 * 6 + 2
+    assert len(parts) <= len(windows) + 3  # the last batch of a shard is a part
