@@ -66,6 +66,16 @@ def test_every_link_of_a_page_leads_somewhere(page):
     assert not broken
 
 
+@pytest.mark.parametrize("name", ["changelog", "contributing"])
+def test_a_page_from_outside_of_the_docs_links_only_into_them(name):
+    page = DOCS / (DOCS / f"{name}.md").read_text().split("{include} ")[1].split()[0]
+    links = re.findall(r"\]\(([^()\s]+)\)", _prose(page))
+    assert links
+    for link in links:
+        assert re.match(r"\w+:|#|docs/", link), f"the site has no page {link}"
+        assert re.match(r"\w+:|#", link) or (page.parent / link.partition("#")[0]).exists(), link
+
+
 def test_the_names_in_the_cheat_sheet_exist():
     import pyarrow as pa
     import pyarrow.compute as pc
