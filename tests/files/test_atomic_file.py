@@ -1,10 +1,15 @@
 """Files that are written whole or not at all, and what killed writers leave."""
 
+import importlib
+import os
 import re
+import types
 
 import pytest
 
 from extensor._files.atomic_file import atomic_file
+
+atomic_file_module = importlib.import_module("extensor._files.atomic_file")
 
 ABANDONED = ".menu.txt." + "0123456789abcdef" * 2
 
@@ -38,6 +43,20 @@ def test_the_file_is_replaced_when_all_went_well(path):
 def test_the_file_stays_and_nothing_is_left_after_an_error(path, error):
     with pytest.raises(error), atomic_file(str(path)):
         raise error
+    assert path.read_text() == "soup"
+    assert names(path) == ["menu.txt"]
+
+
+@pytest.mark.parametrize("function", ["fstat", "stat"])
+def test_an_interrupt_after_the_file_was_created_leaves_nothing(path, function, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        other = types.SimpleNamespace(**{**vars(os), function: interrupt})
+        context.setattr(atomic_file_module, "os", other)
+        with pytest.raises(KeyboardInterrupt):
+            write(path, "bread")
     assert path.read_text() == "soup"
     assert names(path) == ["menu.txt"]
 

@@ -191,7 +191,7 @@ REQUESTS = {
     "arrow": (8, 2),
     "arrows": (6, 2),
     "csv": (4, 2),
-    "tfrecord": (8, 2),
+    "tfrecord": (4, 2),
 }
 
 

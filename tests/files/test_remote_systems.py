@@ -307,7 +307,7 @@ READS = {
     "arrow": (6, 2),
     "arrows": (4, 2),
     "csv": (2, 2),
-    "tfrecord": (6, 2),
+    "tfrecord": (2, 2),
 }
 
 

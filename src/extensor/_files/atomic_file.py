@@ -36,33 +36,44 @@ def atomic_file(path: str) -> Generator[str]:
     """
     folder, name = os.path.split(path)
     _delete_abandoned(folder, name)
-    temporary, lock = _create(folder, name)
+    temporary, lock = os.path.join(folder, f".{name}.{uuid.uuid4().hex}"), None
     try:
+        lock = _create(temporary)
         yield temporary
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(temporary)
         raise
     finally:
-        lock.close()
+        if lock is not None:
+            lock.close()
 
 
-def _create(folder: str, name: str) -> tuple[str, IO[bytes]]:
-    """Creates a temporary file. Returns its path, and an open file that holds a lock on it."""
+def _create(path: str) -> IO[bytes]:
+    """Creates a temporary file. Returns an open file that holds a lock on it."""
     while True:
-        path = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
         # A file object, because Python closes it if an interrupt occurs before it is returned.
         lock = open(path, "xb")  # noqa: SIM115
-        if fcntl is None:
-            return path, lock
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another process may have deleted it before it was locked.
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
-                return path, lock
+        try:
+            if _is_locked(lock, path):
+                return lock
+        except BaseException:
+            lock.close()
+            raise
         lock.close()
+
+
+def _is_locked(lock: IO[bytes], path: str) -> bool:
+    """Locks a new file; returns whether it is still at the path."""
+    if fcntl is None:
+        return True
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # Another process may have deleted it before it was locked.
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
+    return False
 
 
 def _delete_abandoned(folder: str, name: str) -> None:

@@ -30,17 +30,20 @@ class _FirstMessage(NamedTuple):
     is_tfrecord: bool
 
 
-def groups_of_records(files: Sequence[File], block: int | None = None) -> list[Group]:
-    """Returns the messages of TFRecord files, in groups; a compressed file is one.
+def groups_of_records(
+    files: Sequence[File], block: int | None = None
+) -> Iterator[tuple[Group, Group]]:
+    """Yields the messages of TFRecord files, in groups; a compressed file is one.
+
+    With each comes the same group of a local file, which exists until the next one is asked for.
 
     Args:
         files: The files.
         block: The approximate size in bytes of a group.
     """
-    groups: list[Group] = []
     for file, local in _copy(files):
-        groups += _of_records(file, local, block or BLOCK)
-    return groups
+        for group in _of_records(file, local, block or BLOCK):
+            yield group, group._replace(file=local)
 
 
 def _of_records(file: File, local: File, block: int) -> Iterable[Group]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import tensorflow as tf
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._files.files import FilePath, files_at
+from extensor._files.files import File, FilePath, files_at
 from extensor._formats.tfrecord.files import message_of, wanted_features
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser, with_nullable
@@ -46,18 +47,15 @@ class TFRecordSource(Source):
         block: int | None = None,
     ) -> None:
         super().__init__(files_at(paths))
-        self.groups = groups_of_records(self.files, block)
-        if wanted.schema is None and not self.num_records:
-            expected = "at least one record, to find out the schema"
-            fix = "TFRecord files have no schema: write records, or give schema=."
-            raise StructureError(", ".join(file.path for file in self.files), expected, "none", fix)
-        if message is None:
-            chosen = range(len(self.groups) if wanted.schema is None else min(1, len(self.groups)))
-            message = _message(self.in_order(chosen))
-        records = _Messages(self)
-        self.schema, context = wanted_features(
-            wanted, records, message, records.name, keys, context, find_text
+        records = _Messages(self.files, block, message)
+        if wanted.schema is not None:
+            records.find_groups()
+        self.schema, found = wanted_features(
+            wanted, records, message or SEQUENCE, records.name, keys, context, find_text
         )
+        self.groups, message = records.groups, records.message
+        # An Example was parsed as a SequenceExample, of which it is the context.
+        context = [] if wanted.schema is None and message == EXAMPLE else found
         self._wanted = wanted = with_nullable(wanted, self.schema)
         self._message, self._keys, self._context = message, keys or {}, context
         # Raises for what names no field.
@@ -80,26 +78,53 @@ class TFRecordSource(Source):
             yield to_arrow(self._parser.records(messages, name_of), self.schema)
 
 
-def _message(groups: Iterable[tuple[int, Group]]) -> str:
-    found = [
-        message_of(each, name)[0] for _, group in groups for name, each in read_serialized([group])
-    ]
-    return SEQUENCE if SEQUENCE in found else EXAMPLE
-
-
 class _Messages:
-    """The messages of a source, one by one, and the name of the last one."""
+    """The messages of TFRecord files, one by one; each file is read once.
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    Args:
+        files: The files.
+        block: As in `groups_of_records`.
+        message: Which message they are; None to find it out.
+
+    Attributes:
+        groups: The groups of those that were read.
+        message: Which message they are.
+    """
+
+    def __init__(self, files: Sequence[File], block: int | None, message: str | None) -> None:
+        self._files, self._given = files, message
+        self._pairs = groups_of_records(files, block)
+        self.groups: list[Group] = []
+        self.message = message or EXAMPLE
+
+    def find_groups(self) -> None:
+        """Finds the groups of all files, and by the first which message they are."""
+        for group, local in self._pairs:
+            if self._given is None and not self.groups:
+                for name_of, each in read_serialized([local]):
+                    self._find_message(name_of, each)
+            self.groups.append(group)
 
     def __iter__(self) -> Iterator[bytes]:
-        for _, group in self._source.in_order(range(len(self._source.groups))):
-            for name_of, each in read_serialized([group]):
+        for group, local in self._pairs:
+            self.groups.append(group)
+            for name_of, each in read_serialized([local]):
+                self._find_message(name_of, each)
                 for number, one in enumerate(each.numpy()):
                     self._last = name_of, number
                     yield one
+        if not any(group.rows for group in self.groups):
+            expected = "at least one record, to find out the schema"
+            fix = "TFRecord files have no schema: write records, or give schema=."
+            raise StructureError(
+                ", ".join(file.path for file in self._files), expected, "none", fix
+            )
+
+    def _find_message(self, name_of: Callable[[int], str], messages: tf.Tensor) -> None:
+        if self._given is None and message_of(messages, name_of)[0] == SEQUENCE:
+            self.message = SEQUENCE
 
     def name(self, _: int) -> str:
+        """Returns the name of the last message."""
         name_of, number = self._last
         return name_of(number)
