@@ -16,6 +16,7 @@ from bench.measure import Call
 from bench.row import Row, Within
 
 _ROWS, _LONGEST, _SIZE, _WORDS = 1024, 16, 32, 10_000
+_MIXED_ROWS, _MIXED_LONGEST, _MIXED_MEAN = 256, 64, 12
 _FIELDS, _FEW = 26, 64
 _COLUMNS, _RECORDS = 30, 10_000
 
@@ -31,6 +32,12 @@ def rows() -> list[Row]:
         )
         for name, build in _LAYERS.items()
     ] + [
+        Row(
+            f"xt.keras.layers.ListAttention, {_MIXED_ROWS} lists of 1 to {_MIXED_LONGEST}, most of "
+            "them short, forward and gradient, vs padded",
+            Within(1.0),
+            functools.partial(_prepare, _mixed_attention),
+        ),
         Row(
             f"xt.keras.layers.EmbeddingBags, {_FIELDS} fields of {_FEW} lists, train step, vs "
             f"{_FIELDS} EmbeddingBags",
@@ -115,17 +122,18 @@ def _prepare_adapt(folder: Path) -> tuple[Call, Call]:
 def _trained(call: Callable[[Any], Any], weights: list[Any], records: Any) -> Call:
     optimizer = keras.optimizers.Adam()
     optimizer.build(weights)
+    batches = iter(tf.data.Dataset.from_tensor_slices(records).batch(_FEW).cache().repeat())
 
-    spec = tf.data.Dataset.from_tensor_slices(records).batch(_FEW).element_spec
-
-    @tf.function(input_signature=[spec])
-    def step(records: Any) -> Any:
+    # As in `fit`, a step takes the iterator: a function of many tensors takes longer than both.
+    @tf.function
+    def step(batches: Any) -> Any:
+        records = next(batches)
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(call(records) ** 2)
         optimizer.apply(tape.gradient(loss, [weight.value for weight in weights]), weights)
         return loss
 
-    return lambda: step(records)
+    return lambda: step(batches)
 
 
 def _ids() -> tf.RaggedTensor:
@@ -201,9 +209,9 @@ class PaddedAttention(PaddedRNN):
 class Attention(xt.keras.Layer):
     """Self-attention over ragged vectors, and the sum of the results."""
 
-    def __init__(self) -> None:
+    def __init__(self, heads: int) -> None:
         super().__init__()
-        self.attention = xt.keras.layers.ListAttention(2, 16)
+        self.attention = xt.keras.layers.ListAttention(heads, 16)
         self.pool = xt.keras.layers.ListPooling("sum")
 
     def call(self, vectors: Any) -> Any:
@@ -240,11 +248,17 @@ def _rnn() -> tuple[Any, Any]:
     return (ours, vectors), (padded, vectors.to_tensor())
 
 
-def _attention() -> tuple[Any, Any]:
-    vectors = _vectors()
-    layer = keras.layers.MultiHeadAttention(2, 16)
+def _attention(vectors: tf.RaggedTensor, heads: int) -> tuple[Any, Any]:
+    layer = keras.layers.MultiHeadAttention(heads, 16)
     padded = PaddedAttention(layer, vectors.row_lengths())
-    return (Attention(), vectors), (padded, vectors.to_tensor())
+    return (Attention(heads), vectors), (padded, vectors.to_tensor())
+
+
+def _mixed_attention() -> tuple[Any, Any]:
+    random = np.random.default_rng(0)
+    lengths = np.minimum(random.geometric(1 / _MIXED_MEAN, _MIXED_ROWS), _MIXED_LONGEST)
+    values = tf.constant(random.random([lengths.sum(), 64], np.float32))
+    return _attention(tf.RaggedTensor.from_row_lengths(values, lengths), 4)
 
 
 _LAYERS: dict[str, Callable[[], tuple[Any, Any]]] = {
@@ -252,6 +266,6 @@ _LAYERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "EmbeddingBag, max": functools.partial(_bag, "max"),
     "ListPooling, mean": functools.partial(_pooling, "mean"),
     "ListPooling, max": functools.partial(_pooling, "max"),
-    "ListAttention": _attention,
+    "ListAttention": lambda: _attention(_vectors(), 2),
     "ListRNN, GRU": _rnn,
 }

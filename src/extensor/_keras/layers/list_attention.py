@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from extensor._count_text import count_text
+from extensor._keras.layers.bucketed_attention import attend_in_lists
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Value
@@ -20,8 +21,9 @@ class ListAttention(ListLayer):
 
     Each vector attends to the items of its own list only. Without a query, these are the items
     themselves (self-attention). Numbers are vectors of size 1, and records of numbers one vector of
-    all their fields. Null items are left out, and items
-    of dense tensors where their Keras mask is False.
+    all their fields. Null items are left out, and items of dense tensors where their Keras mask is
+    False. In graphs, such as the steps of `fit`, self-attention without dropout pads lists of about
+    one length together; elsewhere all lists are padded to the longest one.
 
     Args:
         num_heads: As in `keras.layers.MultiHeadAttention`.
@@ -85,6 +87,8 @@ class ListAttention(ListLayer):
         lists = ListItems.of_field(inputs, self.name, mask).of_vectors(
             self.name, self.compute_dtype
         )
+        if query is None and self._has_buckets(lists):
+            return self._attend_in_lists(lists)
         values, valid = lists.padded(self.name)
         asking, padded, asked, one = lists, values, valid, False
         if query is None:
@@ -114,6 +118,25 @@ class ListAttention(ListLayer):
         if one:
             return lists.one_each(tf.squeeze(result, 1))
         return asking.of_padded(result, asked)
+
+    def _has_buckets(self, lists: ListItems) -> bool:
+        """Returns whether lists of about one length are padded together, and not all lists."""
+        # Eager calls of many small operations take longer than padding. Dropout applies to weights
+        # that only the layer of Keras has. The lengths of static lists are equal.
+        return not (tf.executing_eagerly() or self.attention.dropout or lists.is_static)
+
+    def _attend_in_lists(self, lists: ListItems) -> Value:
+        """Returns the result for each item of lists, without padding to the longest list."""
+        layer: Any = self.attention
+        if not layer.built:
+            shape = (None, None, lists.items.shape[1])
+            layer.build(query_shape=shape, value_shape=shape)
+        items = lists.items[tf.newaxis]
+        queries = layer.query_dense(items)[0] * layer.key_dim**-0.5
+        keys, values = layer.key_dense(items)[0], layer.value_dense(items)[0]
+        row_splits = lists.ragged(lists.items).row_splits
+        found = attend_in_lists(queries, keys, values, lists.row_ids, row_splits)
+        return lists.cut(layer.output_dense(found[tf.newaxis])[0])
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
