@@ -308,6 +308,9 @@ def test_a_wrong_source_is_an_error_by_name(folder):
         r"mix: b: expected a dataset of xt\.data.*got 0 of them": tf.data.Dataset.range(3),
         r"mix: b: expected a dataset of one source, got a mixture": mixture(folder),
         r"mix: b: expected a source without a service": served,
+        r"mix: b: expected as many batches as are read, \d+, got a num": b.filter(lambda r: True),
+        r"mix: b: expected as many batches as are read, \d+, got 1\. Use filter": b.take(1),
+        r"mix: b: expected as many batches as are read, \d+, got \d+\. Use": b.repeat(2),
     }
     for text, dataset in wrong.items():
         with pytest.raises(errors.StructureError, match=text):
@@ -323,6 +326,17 @@ def test_a_wrong_source_is_an_error_by_name(folder):
         errors.DTypeError, match=r"at_end: expected 'stop', 'repeat' or 'rest', got"
     ):
         xt.data.mix(good, seed=1, at_end="first")
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1.7e308])
+def test_only_the_ratios_of_weights_matter(weight):
+    plain, scaled = (Draws([w, w, w], [1]) for w in (1.0, weight))
+    assert [plain.counts(n) for n in range(50)] == [scaled.counts(n) for n in range(50)]
+
+
+def test_weights_that_differ_as_much_as_floats_can_are_drawn():
+    draws = Draws([5e-324, 5e-324, 1.7e308], [1])
+    assert draws.counts(1000) == [0, 0, 1000]
 
 
 def test_element_specs_that_differ_are_an_error_that_names_the_field(folder):

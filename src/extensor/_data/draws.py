@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -45,6 +47,9 @@ class Draws:
         self.count = len(weights)
         random = np.random.default_rng([*seed])
         numbers = itertools.count()
+        # Only ratios matter. Scaled by a power of two, no sum is infinite, and no weight is 0.
+        _, exponent = math.frexp(max(weights))
+        weights = [max(math.ldexp(weight, -exponent), sys.float_info.min) for weight in weights]
         nodes: list[tuple[float, int, _Node | int]] = [
             (weight, next(numbers), source) for source, weight in enumerate(weights)
         ]

@@ -50,10 +50,10 @@ def mix(
         `state` lies within an epoch; "repeat" makes it infinite.
 
     Raises:
-        StructureError: If there is no source, or one is not from `xt.data`, is repeated or given
-            twice; if a weight is not a positive number; if the seed is negative; if `at_end` is
-            "rest" and a source has no known number of batches; or if `state` is of another mixture
-            (also a ValueError).
+        StructureError: If there is no source, or one is not from `xt.data`, does not keep its
+            batches, is repeated or given twice; if a weight is not a positive number; if the seed
+            is negative; if `at_end` is "rest" and a source has no known number of batches; or if
+            `state` is of another mixture (also a ValueError).
         DTypeError: If the element specs differ, `sources` is not a dict of pairs, or `at_end` is
             not one of these (also a TypeError).
 
@@ -125,19 +125,25 @@ def _plan_of(name: str, dataset: tf.data.Dataset) -> Positioned:
     """Returns the plan of a source."""
     where = f"xt.data.mix: {name}"
     try:
-        plan = feed_of(dataset).plan
+        feed = feed_of(dataset)
     except StructureError as error:
         expected, received = error.expected or "", error.received or ""
         raise StructureError(where, expected, received, error.fix or "") from None
+    plan, count = feed.plan, int(dataset.cardinality())
     if not isinstance(plan, Positioned):
         fix = "Give the sources of both to one mixture, with weights that are multiplied."
         raise StructureError(where, "a dataset of one source", "a mixture", fix)
     if plan.by_service:
         fix = "Give shard=(index, count)."
         raise StructureError(where, "a source without a service", 'shard="service"', fix)
-    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+    if count == tf.data.INFINITE_CARDINALITY:
         fix = 'Give at_end="repeat" to xt.data.mix, in place of repeat().'
         raise StructureError(where, "a dataset that is not repeated", "one without an end", fix)
+    if feed.count is not None and count != feed.count:
+        received = "a number that is not known" if count < 0 else str(count)
+        expected = f"as many batches as are read, {feed.count}"
+        fix = "Use filter, take, unbatch, batch and repeat after xt.data.mix, not before."
+        raise StructureError(where, expected, received, fix)
     return plan
 
 

@@ -192,6 +192,23 @@ def test_records_are_learned_from_as_a_dataset_of_them_is():
         assert {**settings_of[0], "name": ""} == {**settings_of[1], "name": ""}
 
 
+def test_data_that_are_no_batches_of_records_are_an_error():
+    given = xt.DenseStructuredTensor([2], {"x": [1.0, 2.0]})
+    slices = tf.data.Dataset.from_tensor_slices(given)
+    for data in ({"x": [1.0]}, np.ones(3), None, tf.data.Dataset.from_tensors({"x": [1.0]})):
+        with pytest.raises(UnsupportedTypeError, match="expected batches of records, got"):
+            xt.keras.layers.RecordFeatures().adapt(data)
+    for data in (given[0], slices):
+        with pytest.raises(StructureError, match=r"got single records.*after batch\(32\)"):
+            xt.keras.layers.RecordFeatures().adapt(data)
+    means = []
+    for data in (given, (given, [1, 2]), slices.batch(1)):
+        features = xt.keras.layers.RecordFeatures()
+        features.adapt(data)
+        means.append(features.layers["x"].get_config()["mean"])
+    assert means == [1.5] * 3
+
+
 def test_special_tokens_alone_are_no_words():
     with pytest.raises(StructureError, match="x: expected at least one string, got none"):
         of({"x": ["[UNK]", "[UNK]"]})

@@ -120,8 +120,19 @@ def test_what_cannot_be_crossed_is_named():
             xt.keras.layers.RecordFeatures(crosses=[cross])
     with pytest.raises(ArgumentError, match="crossing_dim: expected 1 or more, got 0"):
         xt.keras.layers.RecordFeatures(crosses=[("city", "kind")], crossing_dim=0)
+    with pytest.raises(ArgumentError, match="crossing_dim: expected 1 or more, got True"):
+        xt.keras.layers.RecordFeatures(crosses=[("city", "kind")], crossing_dim=True)
     with pytest.raises(UnsupportedTypeError, match=r"code: expected .*got Normalization.*Discreti"):
         xt.keras.layers.RecordFeatures(crosses=[("city", "code")]).adapt(orders())
+
+
+def test_a_cross_never_replaces_a_field_or_another_cross():
+    layers = {name: keras.layers.Hashing(4) for name in ("city", "kind", "city_X_kind")}
+    for chosen, crosses in ((layers, 1), ({"city": layers["city"], "kind": layers["kind"]}, 2)):
+        given = [("city", "kind")] * crosses
+        with pytest.raises(ArgumentError, match=r"crosses: .*got city_X_kind\. Rename the field"):
+            xt.keras.layers.RecordFeatures(chosen, crosses=given, output_mode="records")
+        xt.keras.layers.RecordFeatures(chosen, crosses=given)
 
 
 @pytest.mark.parametrize(

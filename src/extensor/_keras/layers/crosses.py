@@ -109,7 +109,7 @@ def _cross_of(cross: Any, crossing_dim: int) -> Cross:
     if not isinstance(cross, (tuple, list)) or len(set(map(str, cross))) < 2:
         fix = 'Write crosses=[("city", "kind")].'
         raise ArgumentError("crosses", "tuples of two paths or more", f"{given!r:.60}", fix)
-    if not isinstance(crossing_dim, int) or crossing_dim < 1:
+    if not isinstance(crossing_dim, int) or isinstance(crossing_dim, bool) or crossing_dim < 1:
         fix = "Give the number of bins."
         raise ArgumentError("crossing_dim", "1 or more", repr(crossing_dim), fix)
     return Cross(tuple(str(Path.of(path)) for path in cross), crossing_dim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -22,20 +22,19 @@ from extensor._keras.layers.crosses import Cross, crosses_of
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import ListItems, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
+from extensor._keras.lowering import is_extension
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.units import have_other_units, with_units_of
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor._typing import Value
 from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
-
-if TYPE_CHECKING:
-    from extensor._struct.spec import StructuredTensorSpec
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -69,8 +68,8 @@ class RecordFeatures(Layer):
         **kwargs: Options of `keras.layers.Layer`.
 
     Raises:
-        ArgumentError: If `output_mode` is another word, or a cross has fewer than two fields (also
-            a ValueError).
+        ArgumentError: If `output_mode` is another word, or a cross has fewer than two fields, or,
+            with "records", the name of a field or of another cross (also a ValueError).
         FieldError: If a cross names a field that has no layer (also a KeyError).
         UnsupportedTypeError: If the layer of a field in a cross returns no numbers of categories
             (also a TypeError).
@@ -152,25 +151,28 @@ class RecordFeatures(Layer):
             steps: The number of batches to read. Default: all.
 
         Raises:
-            StructureError: If the layer was called before, or there is no string (also a
-                ValueError).
+            StructureError: If the layer was called before, there is no string, or the data are
+                single records (also a ValueError).
+            UnsupportedTypeError: If the data are no records (also a TypeError).
         """
         self._expect_open()
-        if isinstance(data, StructuredTensor) and steps is None:
-            spec: Any = tf.type_spec_from_value(data)
+        given: Any = data[0] if isinstance(data, tuple) and data else data
+        if not isinstance(given, tf.data.Dataset):
+            spec = tf.type_spec_from_value(given) if is_extension(given) else None
+            _expect_batches(self.name, spec, type(given).__name__)
+            given = given if steps is None else tf.data.Dataset.from_tensors(given).take(steps)
         else:
-            if not isinstance(data, tf.data.Dataset):
-                data = tf.data.Dataset.from_tensors(data)
-            if isinstance(data.element_spec, tuple):
-                data = data.map(lambda records, *_: records)
-            data = data if steps is None else data.take(steps)
-            spec = data.element_spec
+            if isinstance(given.element_spec, tuple):
+                given = given.map(lambda records, *_: records)
+            spec = given.element_spec
+            _expect_batches(self.name, spec, f"a dataset of {spec}")
+            given = given if steps is None else given.take(steps)
         self._spec = any_batch_size(spec)
         layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(spec, self.num_bins, self.max_tokens)
         self._check_crosses(layers)
-        adapted, learned = adapted_to(layers, data)
+        adapted, learned = adapted_to(layers, given)
         if self._chosen and self._learned is not None:  # layers that were adapted before
             known = self._learned.fields
             kept = {path: known[path] for path in known if adapted[path] is self.layers[path]}
@@ -235,8 +237,15 @@ class RecordFeatures(Layer):
         self._learned = learned
 
     def _check_crosses(self, layers: Mapping[str, Any]) -> None:
+        known = {Path.of(path).names[0] for path in layers}
         for cross in self.crosses:
             cross.check(layers)
+            if self.output_mode == "records":
+                if cross.name in known:
+                    expected = "crosses whose names are not those of fields or other crosses"
+                    fix = f'Rename the field {cross.name}, or write output_mode="concat".'
+                    raise ArgumentError("crosses", expected, cross.name, fix)
+                known.add(cross.name)
 
     def _set_layers(self, layers: dict[str, Any]) -> None:
         if layers:
@@ -397,6 +406,22 @@ class RecordFeatures(Layer):
 
 
 _OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization
+
+
+def _expect_batches(name: str, spec: Any, received: str) -> None:
+    """Raises unless a spec is that of a batch of records.
+
+    Args:
+        name: The name of the layer.
+        spec: The spec of the data, or None.
+        received: The data, for the error.
+    """
+    records, _ = without_masks(spec)
+    fix = "Give a dataset of records, after batch(32); or records, of rank 1 or more."
+    if not isinstance(records, StructuredTensorSpec):
+        raise UnsupportedTypeError(name, "batches of records", received[:80], fix)
+    if records.shape.rank == 0:
+        raise StructureError(name, "batches of records", "single records", fix)
 
 
 def _learned(features: RecordFeatures) -> Learned:
