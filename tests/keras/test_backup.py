@@ -1,10 +1,13 @@
 """xt.keras.callbacks.BackupAndRestore: batches are counted, and wrong uses are named."""
 
 import contextlib
+import functools
 import itertools
 import json
 import shutil
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import keras
 import pyarrow as pa
@@ -79,39 +82,47 @@ def test_epochs_end_where_they_would_have_ended(train, tmp_path):
     assert not (tmp_path / "backup").exists()
 
 
+def numbers(folder, is_ordered):
+    """Returns a dataset that gives the same batches each time that it is made."""
+    table = pa.table({"x": [[float(i)] for i in range(10)]})
+    if is_ordered:
+        train = xt.data.batches([table], table.schema, 3)
+        train = train.apply(tf.data.experimental.assert_cardinality(4))
+    else:
+        path = folder / "it.parquet"
+        if not path.exists():
+            pq.write_table(table, path, row_group_size=2)
+        train = xt.data.parquet(path, 3, shuffle=xt.data.Shuffle(seed=1, window=6))
+    return train.map(lambda r: (r["x"].to_tensor(shape=[None, 1]),) * 2)
+
+
+def weights(train, *callbacks):
+    """Returns the weights of a trained model, and the number of its steps."""
+    keras.utils.set_random_seed(1)
+    fitted = model()
+    fitted.fit(train, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
+    return [w.tolist() for w in fitted.get_weights()], int(fitted.optimizer.iterations.numpy())
+
+
+@functools.cache
+def weights_without_an_interruption(is_ordered):
+    with tempfile.TemporaryDirectory() as folder:
+        return weights(numbers(Path(folder), is_ordered))
+
+
 @pytest.mark.parametrize("is_ordered", [False, True])
 @pytest.mark.parametrize("save_freq", [1, 3, 4, "epoch"])
 @pytest.mark.parametrize("steps", [3, 4, 5, 8, 11])
 def test_batches_are_those_of_a_training_without_the_interruption(
     tmp_path, steps, save_freq, is_ordered
 ):
-    table = pa.table({"x": [[float(i)] for i in range(10)]})
-    pq.write_table(table, tmp_path / "it.parquet", row_group_size=2)
-
-    def made():
-        if is_ordered:
-            train = xt.data.batches([table], table.schema, 3)
-            train = train.apply(tf.data.experimental.assert_cardinality(4))
-        else:
-            shuffle = xt.data.Shuffle(seed=1, window=6)
-            train = xt.data.parquet(tmp_path / "it.parquet", 3, shuffle=shuffle)
-        return train.map(lambda r: (r["x"].to_tensor(shape=[None, 1]),) * 2)
-
-    def weights(*callbacks):
-        keras.utils.set_random_seed(1)
-        fitted = model()
-        fitted.fit(train, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
-        return [w.tolist() for w in fitted.get_weights()], int(fitted.optimizer.iterations.numpy())
-
-    train = made()
-    whole = weights()
-    train = made()
+    train = numbers(tmp_path, is_ordered)
     backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
     with pytest.raises(InterruptedError):
-        weights(backup, Stop(steps))
-    train = made()
+        weights(train, backup, Stop(steps))
+    train = numbers(tmp_path, is_ordered)
     backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
-    assert weights(backup) == whole
+    assert weights(train, backup) == weights_without_an_interruption(is_ordered)
 
 
 def test_backups_within_an_epoch_need_the_number_of_batches(tmp_path):
