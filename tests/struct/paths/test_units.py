@@ -252,6 +252,8 @@ OF_RECORDS = {
 CASES = {
     f"{name} {i}": case for name, cases in FUNCTIONS.items() for i, case in enumerate(cases)
 } | {f"records: {name}": case for name, case in OF_RECORDS.items()}
+# The cases that one graph has.
+GROUPS = [list(CASES)[i : i + 12] for i in range(0, len(CASES), 12)]
 
 
 def item_at(arrow, path):
@@ -300,13 +302,35 @@ def test_every_field_that_moves_keeps_its_type(case, kind):
 
 
 @pytest.mark.whole("1300 cases, half of them traced")
-@pytest.mark.parametrize("case", CASES)
-def test_every_field_that_moves_in_a_graph_keeps_its_type(case):
-    operation, _ = CASES[case]
-    # One trace with the records of all kinds: TensorFlow optimizes one function, not seven.
-    call = tf.function(lambda *each: [operation(r) for r in each], autograph=False)
-    for kind, result in zip(ARROW, call(*map(records, ARROW)), strict=True):
-        check(case, kind, result)
+@pytest.mark.parametrize("cases", GROUPS, ids=[f"{group[0]} to {group[-1]}" for group in GROUPS])
+def test_every_field_that_moves_in_a_graph_keeps_its_type(cases):
+    try:
+        check_in_a_graph(cases)
+    except Exception:
+        broken = dict(errors_in_a_graph(cases))
+        assert not broken, broken
+        raise
+
+
+def check_in_a_graph(cases):
+    def results(*each):
+        return {case: [CASES[case][0](r) for r in each] for case in cases}
+
+    # One trace of several operations with the records of all kinds: most of its time is that of
+    # its arguments.
+    found = tf.function(results, autograph=False)(*map(records, ARROW))
+    for case in cases:
+        for kind, result in zip(ARROW, found[case], strict=True):
+            check(case, kind, result)
+
+
+def errors_in_a_graph(cases):
+    """Yields the cases that fail when they are traced alone, with their errors."""
+    for case in cases:
+        try:
+            check_in_a_graph([case])
+        except Exception as error:
+            yield case, error
 
 
 def check(case, kind, result):
