@@ -140,6 +140,9 @@ def test_a_state_goes_on_at_the_exact_batch(folder, at_end, how):
         return found.map(lambda records: records, 2).prefetch(3) if how == "mapped" else found
 
     whole = numbers(made().take(60))
+    if at_end == "rest":
+        both = made()
+        next_pass = [numbers(both), numbers(both)][1]
     for step in {1, 2, 5, min(9, len(whole) - 1), len(whole) // 2, len(whole) - 1}:
         iterator = iter(made())
         seen = numbers(itertools.islice(iterator, step))
@@ -154,8 +157,6 @@ def test_a_state_goes_on_at_the_exact_batch(folder, at_end, how):
             later = xt.data.state(again, 1)
             assert numbers(made(later).take(60 - step - 1)) == rest[1:]
         if at_end == "rest":
-            both = made()
-            next_pass = [numbers(both), numbers(both)][1]
             assert numbers(resumed) == next_pass
 
 
