@@ -40,6 +40,9 @@ xt.write_parquet(records, "memory://records.parquet")
 assert xt.read_parquet("memory://records.parquet").shape == [2]""",
     "huggingface": "assert xt.from_huggingface(xt.to_huggingface(records)).shape == [2]",
     "iceberg": "import pyiceberg.catalog.sql",
+    "json": """
+import orjson
+xt.write_json(xt.DenseStructuredTensor([1], {"x": [0.5]}), "records.jsonl")""",
     "progress": "xt.write_json(records, 'records.jsonl', progress=True)",
     "protobuf": "import google.protobuf, ptars",
     "spanner": "import google.cloud.spanner",

@@ -21,6 +21,7 @@ import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list
 from extensor._arrow.selection import take_places
+from extensor._formats.json.floats import closed_lists, float_texts
 from extensor._formats.json.types import is_bytes, is_text
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
@@ -142,7 +143,7 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
     if t.is_map(arrow):
         return _maps(array, path, allow_nan)
     if is_list(arrow):
-        return _join("[", array, _text(_items(array), path, allow_nan), "]")
+        return _lists(array, path, allow_nan)
     if t.is_union(arrow):
         return _Text("", _variants(array, path, allow_nan), "")
     if is_text(arrow):
@@ -219,13 +220,26 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
     ]
 
 
+def _lists(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
+    items = _items(array)
+    if pa.types.is_floating(items.type) and not array.null_count:
+        closed = closed_lists(items, _lengths(array))
+        if closed is not None:
+            return _Text("[", closed, "")
+    return _join("[", array, _text(items, path, allow_nan), "]")
+
+
+def _lengths(array: pa.Array) -> np.ndarray[Any, Any]:
+    """Returns the number of items of each list; that of a null is 0."""
+    if pa.types.is_fixed_size_list(array.type):
+        return pc.if_else(array.is_valid(), array.type.list_size, 0).to_numpy(False)
+    return pc.list_value_length(array).fill_null(0).to_numpy()
+
+
 def _join(opening: str, array: pa.Array, items: _Text, closing: str) -> _Text:
     """Returns the text of the items of each list, in brackets, and with commas between them."""
     items = _without_nulls(items)
-    if pa.types.is_fixed_size_list(array.type):
-        lengths = pc.if_else(array.is_valid(), array.type.list_size, 0).to_numpy(False)
-    else:
-        lengths = pc.list_value_length(array).fill_null(0).to_numpy()
+    lengths = _lengths(array)
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), items.values)
@@ -282,20 +296,15 @@ def _variants(array: pa.UnionArray, path: Path, allow_nan: bool) -> pa.StringArr
 
 def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     finite = pc.is_finite(array)
-    text = array.cast(pa.string())
     if not pc.all(finite).as_py() and len(array) > array.null_count:
         if not allow_nan:
             number = pc.index(finite, pa.scalar(False)).as_py()
             expected = "finite numbers, because JSON has no others"
             fix = "Mask or replace the value, or give allow_nan=True to write NaN and Infinity."
             raise FormatError(path, expected, str(array[number].as_py()), fix)
-        text = pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
-    # With the point, the number is read as a float again.
-    is_integer = pc.and_(finite, pc.equal(pc.floor(array), array))
-    if pc.any(is_integer).as_py():
-        needs_point = pc.and_not(is_integer, pc.match_substring(text, "e"))
-        text = pc.binary_join_element_wise(text, pc.if_else(needs_point, ".0", ""), "")
-    return text
+        text = float_texts(array)
+        return pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
+    return float_texts(array)
 
 
 def _escape(text: pa.StringArray, path: Path) -> pa.StringArray:
