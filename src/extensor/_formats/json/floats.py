@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,7 @@ def closed_lists(items: pa.Array, lengths: _Numbers) -> pa.StringArray | None:
 def _orjson() -> Any:
     """Returns the module, which the extra `json` installs, or None."""
     with contextlib.suppress(ImportError):
-        import orjson
-
-        return orjson
+        return importlib.import_module("orjson")
     return None
 
 
