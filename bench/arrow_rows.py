@@ -61,6 +61,7 @@ def rows() -> list[Row]:
             for how, options in _WRITERS.items()
         ),
         Row("from_arrow, one record of 8 leaves, vs tf.constant of its tensors", Within(3), _one),
+        Row("from_arrow, one recipe, vs tf.constant of its tensors", Within(3), _one_recipe),
         *(
             Row(
                 f"from_arrow, {kind} with nulls masked, vs the same without nulls",
@@ -159,6 +160,13 @@ def _one(folder: Path) -> tuple[Call, Call]:
     lists = {"f": [[1.0, 2.0]], "g": [["a", "b"]]}
     table = pa.table({"title": ["bread"], **numbers, **lists})
     leaves = [["bread"], *numbers.values(), [1.0, 2.0], [0, 2], ["a", "b"], [0, 2]]
+    return lambda: xt.from_arrow(table), lambda: [tf.constant(leaf) for leaf in leaves]
+
+
+def _one_recipe(folder: Path) -> tuple[Call, Call]:
+    table = recipe.recipes(1)
+    tensors = tf.nest.flatten(xt.from_arrow(table), expand_composites=True)
+    leaves = [tensor.numpy() for tensor in tensors]
     return lambda: xt.from_arrow(table), lambda: [tf.constant(leaf) for leaf in leaves]
 
 

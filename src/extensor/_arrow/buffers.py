@@ -119,7 +119,7 @@ def offsets_of(array: pa.Array, path: Path | Location) -> np.ndarray[Any, Any]:
     if offsets[0] < 0 or offsets[-1] > limit:
         received = f"offsets from {offsets[0]} to {offsets[-1]}"
         raise corrupt(path, f"offsets from 0 to {limit}", received)
-    if (offsets[1:] < offsets[:-1]).any():
+    if (offsets[1] < offsets[0]) if count == 1 else (offsets[1:] < offsets[:-1]).any():
         raise corrupt(path, "offsets that never decrease", "decreasing offsets")
     return offsets
 

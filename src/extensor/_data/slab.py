@@ -12,6 +12,7 @@ import tensorflow as tf
 from extensor._protocol.box import box, boxed_specs
 from extensor._struct.masked import is_union
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.reshape import reshaped
 from extensor._struct.tensor import StructuredTensor
 
 
@@ -90,10 +91,7 @@ class _Cut:
         if isinstance(value, tf.RaggedTensor):
             splits = self._row_splits(value.row_splits.dtype)
             return tf.RaggedTensor.from_row_splits(value, splits, validate=False)
-        # The raw op, because tf.reshape is slower and a slab may have a hundred tensors.
-        return tf.raw_ops.Reshape(
-            tensor=value, shape=[self._count, self._size, *value.shape.as_list()[1:]]
-        )
+        return reshaped(value, [self._count, self._size, *value.shape.as_list()[1:]])
 
     def _row_splits(self, dtype: tf.DType) -> tf.Tensor:
         if dtype not in self._splits:
