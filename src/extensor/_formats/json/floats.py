@@ -104,6 +104,8 @@ def _is_plain(numbers: _Numbers) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 def _of_arrow(array: pa.Array) -> pa.StringArray:
     text = array.cast(pa.string())
+    if array.type == pa.float16():  # which Arrow does not compare
+        array = array.cast(pa.float32())
     is_integer = pc.and_(pc.is_finite(array), pc.equal(pc.floor(array), array))
     if pc.any(is_integer).as_py():
         needs_point = pc.and_not(is_integer, pc.match_substring(text, "e"))
