@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._protocol.box import box, boxed_specs
 from extensor._struct.masked import is_union
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.reshape import reshaped
+from extensor._struct.reshape import reshape
 from extensor._struct.tensor import StructuredTensor
 
 
@@ -91,7 +91,7 @@ class _Cut:
         if isinstance(value, tf.RaggedTensor):
             splits = self._row_splits(value.row_splits.dtype)
             return tf.RaggedTensor.from_row_splits(value, splits, validate=False)
-        return reshaped(value, [self._count, self._size, *value.shape.as_list()[1:]])
+        return reshape(value, [self._count, self._size, *value.shape.as_list()[1:]])
 
     def _row_splits(self, dtype: tf.DType) -> tf.Tensor:
         if dtype not in self._splits:

@@ -120,11 +120,11 @@ def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
 
 
 def _reshape_outer(tensor: tf.Tensor, outer: Sizes, count: int) -> tf.Tensor:
-    """Returns a tensor with its first `count` dimensions reshaped to the sizes `outer`."""
+    """Returns a tensor with its first `count` dimensions reshape to the sizes `outer`."""
     tensor = tf.convert_to_tensor(tensor)
     inner: Any = tensor.shape.as_list()[count:]
     if None not in inner and all(isinstance(size, int) for size in outer):
-        return reshaped(tensor, [*outer, *inner])
+        return reshape(tensor, [*outer, *inner])
     if None in inner:
         inner = tf.shape(tensor)[count:]
     shape = tf.concat([tf.stack([tf.cast(s, tf.int32) for s in outer]), inner], axis=0)
@@ -134,7 +134,7 @@ def _reshape_outer(tensor: tf.Tensor, outer: Sizes, count: int) -> tf.Tensor:
     return result
 
 
-def reshaped(tensor: tf.Tensor, shape: list[int]) -> tf.Tensor:
+def reshape(tensor: tf.Tensor, shape: list[int]) -> tf.Tensor:
     """Returns `tf.reshape(tensor, shape)`, in a third of the time."""
     if max(shape) > np.iinfo(np.int32).max:
         return tf.reshape(tensor, shape)

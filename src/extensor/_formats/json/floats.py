@@ -36,7 +36,7 @@ def float_texts(array: pa.Array) -> pa.StringArray:
     numbers = _numbers(array.fill_null(0) if array.null_count else array)
     if numbers is None:
         return _of_arrow(array)
-    text, ends = _joined(numbers)
+    text, ends = _write_array(numbers)
     offsets = np.zeros(len(array) + 1, np.int32)
     offsets[1:] = ends - np.arange(1, len(array) + 1)  # without the bracket and the commas
     data = text.translate(None, b"[,]")
@@ -62,7 +62,7 @@ def closed_lists(items: pa.Array, lengths: _Numbers) -> pa.StringArray | None:
     numbers = None if items.null_count or not lengths.all() else _numbers(items)
     if numbers is None or not _is_plain(numbers).all():
         return None
-    text, ends = _joined(numbers)
+    text, ends = _write_array(numbers)
     ends = ends[np.cumsum(lengths) - 1]
     data = np.frombuffer(bytearray(text), np.uint8)
     data[ends] = _END  # in place of the comma between two lists
@@ -85,7 +85,7 @@ def _numbers(array: pa.Array) -> _Numbers | None:
     return array.to_numpy() if is_taken and _orjson() is not None else None
 
 
-def _joined(numbers: _Numbers) -> tuple[bytes, _Numbers]:
+def _write_array(numbers: _Numbers) -> tuple[bytes, _Numbers]:
     """Returns numbers as one JSON array, and where each of them ends: at a comma or a bracket."""
     orjson = _orjson()
     text: bytes = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)
