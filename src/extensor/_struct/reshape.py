@@ -120,7 +120,7 @@ def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
 
 
 def _reshape_outer(tensor: tf.Tensor, outer: Sizes, count: int) -> tf.Tensor:
-    """Returns a tensor with its first `count` dimensions reshape to the sizes `outer`."""
+    """Returns a tensor with its first `count` dimensions reshaped to the sizes `outer`."""
     tensor = tf.convert_to_tensor(tensor)
     inner: Any = tensor.shape.as_list()[count:]
     if None not in inner and all(isinstance(size, int) for size in outer):
