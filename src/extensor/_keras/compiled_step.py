@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -21,16 +22,31 @@ from extensor._keras.lowering import contains, from_lowered, is_extension
 from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.component import components
+from extensor._tf import map_elements
 from extensor._typing import Nest
 from extensor.errors import UnsupportedTypeError
 
 if TYPE_CHECKING:
     from extensor._keras.trainer import Trainer
 
-# The model whose step is compiled already.
-_compiling: ContextVar[Any] = ContextVar("_compiling", default=None)
+
+@dataclass
+class _Step:
+    """The step of a model that is compiled now."""
+
+    model: object
+    apart: list[tf.Tensor] = field(default_factory=list[tf.Tensor])  # what `mark_apart` got
+
+
+_compiling: ContextVar[_Step | None] = ContextVar("_compiling", default=None)
 
 _NOT_COMPILED = (tf.string, tf.variant, tf.resource)
+
+# The operations with effects that may run before a step, and in a dataset.
+_LOOKUPS = ("Assert", "LookupTableFindV2")
+
+# The parts of an element of `with_parts_apart`.
+_APART, _BATCH = "extensor: computed apart", "extensor: batch"
 
 
 def compiles_steps(model: Trainer) -> bool:
@@ -43,24 +59,39 @@ def compiles_steps(model: Trainer) -> bool:
 def expect_no_lookup(model: keras.Model) -> None:
     """Raises if a layer of a model looks strings up, which XLA cannot compile.
 
-    Keras warns of such a layer, and compiles nothing.
+    Keras warns of such a layer, and compiles nothing. The layers in a `RecordFeatures` run before
+    the compiled step, if extensor compiles the steps.
 
     Raises:
         UnsupportedTypeError: If there is one (also a TypeError).
     """
-    for layer in filter(_looks_up, layers_in(model)):
+    is_alone = model.distribute_strategy.num_replicas_in_sync == 1
+    for layer in lookups_in(model, apart=False if is_alone else None):
         expected = "layers that XLA compiles, because of jit_compile=True"
         fix = (
             "Make ids in the dataset: dataset.map(lambda records: records.with_updates("
-            'tags=layer(records["tags"]))), and give the model the ids. Or use '
-            "compile(jit_compile=False)."
+            'tags=layer(records["tags"]))), and give the model the ids; on one device, a '
+            "RecordFeatures of such layers does it by itself. Or use compile(jit_compile=False)."
         )
         raise UnsupportedTypeError(
             f"{model.name}: {layer.path}", expected, type(layer).__name__, fix
         )
 
 
-def _looks_up(layer: keras.Layer) -> bool:
+def lookups_in(model: keras.Model, apart: bool | None = None) -> list[keras.Layer]:
+    """Returns the layers of a model that look strings up.
+
+    Args:
+        model: The model.
+        apart: Whether they are in a `RecordFeatures`, which computes them apart. Default: all.
+    """
+    layers = layers_in(model)
+    own = {id(each) for layer in layers for each in getattr(layer, "layers_apart", ())}
+    return [x for x in layers if looks_up(x) and apart in (None, id(x) in own)]
+
+
+def looks_up(layer: object) -> bool:
+    """Returns whether a layer looks up or hashes, for which XLA has no operations."""
     lookups = (
         keras.layers.Hashing,
         keras.layers.HashedCrossing,
@@ -76,6 +107,17 @@ def is_compiling() -> bool:
     return _compiling.get() is not None
 
 
+def mark_apart(result: Any) -> Any:
+    """Returns a result that XLA cannot compute, to be computed before the compiled step.
+
+    That is possible if it depends only on the batch and on tables.
+    """
+    step = _compiling.get()
+    if step is not None and isinstance(result, tf.Tensor):
+        step.apart.append(result)
+    return result
+
+
 def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:
     """Returns the outputs of a step of a model, compiled with XLA if the model compiles.
 
@@ -87,53 +129,180 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
     Raises:
         UnsupportedTypeError: If the step reads a tensor of strings (also a TypeError).
     """
-    if _compiling.get() is model or not compiles_steps(model) or tf.executing_eagerly():
+    computed = None
+    if _is_with_parts_apart(data):
+        computed, data = data[_APART], data[_BATCH]
+    own = _compiling.get()
+    is_inside = own is not None and own.model is model
+    if is_inside or not compiles_steps(model) or tf.executing_eagerly():
         return step(data)
-    token = _compiling.set(model)
+    data = from_lowered(data)
+    if not contains(data, is_extension) and not lookups_in(model):
+        with _step_that_compiles(model):
+            return _compile_whole(step, data)
+    return _compile_in_parts(model, _TracedStep(model, step, data), computed)
+
+
+def _is_with_parts_apart(data: Nest) -> bool:
+    return isinstance(data, dict) and set(data) == {_APART, _BATCH}
+
+
+def with_parts_apart(
+    model: Trainer, step: Callable[[Any], Any], dataset: tf.data.Dataset
+) -> tf.data.Dataset:
+    """Returns a dataset that computes what XLA cannot, and elements that only `run_compiled` takes.
+
+    Args:
+        model: A model that extensor compiles, all of whose variables exist.
+        step: A step of the model.
+        dataset: The batches.
+    """
+
+    @tf.autograph.experimental.do_not_convert
+    def computed(element: Nest) -> Nest:
+        traced = _TracedStep(model, step, from_lowered(element))
+        return {_APART: tuple(traced.compute_apart()), _BATCH: element}
+
+    return map_elements(dataset, computed).prefetch(tf.data.AUTOTUNE)
+
+
+@contextlib.contextmanager
+def _step_that_compiles(model: Trainer) -> Generator[_Step]:
+    step = _Step(model)
+    token = _compiling.set(step)
     try:
-        return _compiled(model, step, from_lowered(data))
+        yield step
     finally:
         _compiling.reset(token)
 
 
-def _compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest:
+def _on_tensors(step: Callable[[Any], Any], data: Nest) -> tuple[Callable[..., Any], list[Any]]:
+    """Returns a step as a function of the tensors of a batch, and these tensors."""
     leaves = tf.nest.flatten(data, expand_composites=True)
-    tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
 
     def on_tensors(*tensors: tf.Tensor) -> Nest:
         given = iter(tensors)
         own = [next(given) if tf.is_tensor(leaf) else leaf for leaf in leaves]
         return step(tf.nest.pack_sequence_as(data, own, expand_composites=True))
 
-    if not contains(data, is_extension):
-        return tf.function(on_tensors, autograph=False, jit_compile=True)(*tensors)
-    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
-    traced = tf.function(on_tensors, autograph=False).get_concrete_function(*specs)
-    inputs = [tensor.ref() for tensor in traced.inputs]
-    given = dict(zip(inputs, [*tensors, *traced.captured_inputs], strict=True))
-    outputs = tf.nest.flatten(traced.structured_outputs, expand_composites=True)
+    return on_tensors, [leaf for leaf in leaves if tf.is_tensor(leaf)]
+
+
+def _compile_whole(step: Callable[[Any], Any], data: Nest) -> Nest:
+    on_tensors, tensors = _on_tensors(step, data)
+    return tf.function(on_tensors, autograph=False, jit_compile=True)(*tensors)
+
+
+class _TracedStep:
+    """The graph of a step of a model for a batch.
+
+    Args:
+        model: The model.
+        step: Takes a batch. Returns a nest of tensors.
+        data: The batch.
+    """
+
+    def __init__(self, model: Trainer, step: Callable[[Any], Any], data: Nest) -> None:
+        on_tensors, self.tensors = _on_tensors(step, data)
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in self.tensors]
+        with _step_that_compiles(model) as compiled:
+            traced = tf.function(on_tensors, autograph=False).get_concrete_function(*specs)
+        self.data, self.graph, self.outputs = data, traced.graph, traced.structured_outputs
+        self.inputs = [tensor.ref() for tensor in traced.inputs]
+        self.given = dict(zip(self.inputs, [*self.tensors, *traced.captured_inputs], strict=True))
+        # Operations that depend on variables cannot run before the step. Neither can those in a
+        # function that the step calls.
+        self._before: dict[Hashable, set[Any]] = {}  # the operations that compute each part
+        for tensor in compiled.apart:
+            needed = self._lookups_for(tensor) if tensor.graph is traced.graph else None
+            if needed is not None:
+                self._before[tensor.ref()] = needed
+
+    @property
+    def apart(self) -> list[Hashable]:
+        """References to the tensors that are computed before the step."""
+        return list(self._before)
+
+    def compute_apart(self) -> list[tf.Tensor]:
+        """Returns the tensors that are computed before the step, for the batch."""
+        if not self._before:
+            return []
+        needed = set[Any]().union(*self._before.values())
+        read = {ref: self.given[ref] for ref in self.inputs if ref.deref().op in needed}
+        return _copy(self.graph, needed, read, [ref.deref() for ref in self.apart])
+
+    def _lookups_for(self, tensor: tf.Tensor) -> set[Any] | None:
+        """Returns the operations that compute a tensor of the batch and of tables, or None."""
+        needed: set[Any] = set()
+        todo = [tensor.op]
+        while todo:
+            op = todo.pop()
+            if op.op_def.is_stateful and op.type not in _LOOKUPS:
+                return None
+            if op not in needed:
+                needed.add(op)
+                todo += [each.op for each in op.inputs]
+                todo += [each for each in op.control_inputs if each.type == "Assert"]
+        return needed
+
+    def operations_for(self, outputs: list[Any]) -> set[Any]:
+        """Returns the operations of the step that compute its outputs, or have effects."""
+        arguments = {ref.deref().op for ref in self.inputs}
+        before = set[Any]().union(*self._before.values())
+        operations = [op for op in self.graph.get_operations() if op.op_def.is_stateful]
+        todo = [op for op in operations if op not in before]
+        # What computes the parts apart is needed only if something else needs it.
+        todo += [tensor.op for tensor in outputs if tensor.ref() not in self._before]
+        needed: set[Any] = set()
+        while todo:
+            op = todo.pop()
+            if op not in needed and not (op.type == "Placeholder" and op not in arguments):
+                needed.add(op)
+                todo += [each.op for each in op.inputs if each.ref() not in self._before]
+                todo += [
+                    other
+                    for other in op.control_inputs
+                    if other not in arguments and not (other.op_def.is_stateful and other in before)
+                ]
+        return needed
+
+
+def _compile_in_parts(
+    model: Trainer, step: _TracedStep, computed_apart: Sequence[tf.Tensor] | None
+) -> Nest:
+    """Returns the outputs of a step, without compiling what it does not read or computes apart."""
+    outputs = tf.nest.flatten(step.outputs, expand_composites=True)
     # Strings that the step returns unchanged are not compiled either.
-    passed = [given.get(_source(out)) if out.dtype in _NOT_COMPILED else None for out in outputs]
+    sources = [_source(out) if out.dtype in _NOT_COMPILED else None for out in outputs]
+    passed = [step.given.get(source) for source in sources]
     computed = [out for out, value in zip(outputs, passed, strict=True) if value is None]
-    needed = _operations_of(computed, traced)
-    read = [ref for ref in inputs if ref.deref().op in needed]
+    needed = step.operations_for(computed)
+    read = [ref for ref in step.inputs if ref.deref().op in needed]
+    leaves = tf.nest.flatten(step.data, expand_composites=True)
     names = [
-        name for name, leaf in zip(names_of_batch(data), leaves, strict=True) if tf.is_tensor(leaf)
+        name
+        for name, leaf in zip(names_of_batch(step.data), leaves, strict=True)
+        if tf.is_tensor(leaf)
     ]
-    is_read = [ref in read for ref in inputs[: len(tensors)]]
-    read_names = list(itertools.compress(zip(names, tensors, strict=True), is_read))
+    is_read = [ref in read for ref in step.inputs[: len(step.tensors)]]
+    read_names = list(itertools.compress(zip(names, step.tensors, strict=True), is_read))
     strings = [name for name, tensor in read_names if tensor.dtype in _NOT_COMPILED]
     if strings:
         raise _error(model, strings, "strings that the model reads")
     splits = [name for name, _ in read_names if ".row_splits" in name]
     model.compiled_ragged = tuple(dict.fromkeys(name.split(".row_splits")[0] for name in splits))
+    before = step.compute_apart() if computed_apart is None else computed_apart
+    given = {ref: step.given[ref] for ref in read}
+    consumed = {each.ref() for op in needed for each in op.inputs}
+    parts = zip(step.apart, before, strict=True)
+    given.update({ref: value for ref, value in parts if ref in consumed})
 
     def on_read() -> list[tf.Tensor]:
-        return _copy(traced.graph, needed, {ref: given[ref] for ref in read}, computed)
+        return _copy(step.graph, needed, given, computed)
 
     results = iter(tf.function(on_read, autograph=False, jit_compile=True)())
     flat = [next(results) if value is None else value for value in passed]
-    return tf.nest.pack_sequence_as(traced.structured_outputs, flat, expand_composites=True)
+    return tf.nest.pack_sequence_as(step.outputs, flat, expand_composites=True)
 
 
 @contextlib.contextmanager
@@ -169,21 +338,6 @@ def _source(tensor: tf.Tensor) -> Hashable:
     return tensor.ref()
 
 
-def _operations_of(outputs: list[Any], traced: tf.types.experimental.ConcreteFunction) -> set[Any]:
-    """Returns the operations that compute the outputs of a function, or have effects."""
-    arguments = {tensor.op for tensor in traced.inputs}
-    needed: set[Any] = set()
-    todo = [tensor.op for tensor in outputs]
-    todo += [op for op in traced.graph.get_operations() if op.op_def.is_stateful]
-    while todo:
-        op = todo.pop()
-        if op not in needed and not (op.type == "Placeholder" and op not in arguments):
-            needed.add(op)
-            todo += [tensor.op for tensor in op.inputs]
-            todo += [other for other in op.control_inputs if other not in arguments]
-    return needed
-
-
 def _copy(
     graph: tf.Graph, needed: set[Any], given: dict[Any, Any], outputs: list[Any]
 ) -> list[Any]:
@@ -197,7 +351,7 @@ def _copy(
     """
     current: Any = tf.compat.v1.get_default_graph()
     definition = graph.as_graph_def()
-    inputs = {ref.deref().op.name for ref in given}
+    inputs = {ref.deref().op.name for ref in given if ref.deref().op.type == "Placeholder"}
     names = {op.name for op in needed} - inputs
     part = tf.compat.v1.GraphDef(versions=definition.versions, library=definition.library)
     for node in definition.node:

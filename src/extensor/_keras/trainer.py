@@ -21,8 +21,10 @@ from extensor._keras._keras_private import OwnBuild, inference_arguments, layers
 from extensor._keras.compiled_step import (
     compiles_steps,
     expect_no_lookup,
+    lookups_in,
     named_errors,
     run_compiled,
+    with_parts_apart,
 )
 from extensor._keras.fit_data import fit_arguments
 from extensor._keras.input_check import cast_input, check_input, is_cast
@@ -126,11 +128,11 @@ class Trainer(OwnBuild, keras.Model):
 
         XLA supports neither strings nor most ops on ragged tensors. So it is used only with
         `jit_compile=True`; "auto" turns it off. The layers for lists take records of static shapes:
-        `records.to_static`.
+        `records.to_static`. The lookups of a `RecordFeatures` run in the dataset.
 
         Raises:
-            UnsupportedTypeError: If `jit_compile=True`, and a layer makes ids of strings or hashes
-                them (also a TypeError).
+            UnsupportedTypeError: If `jit_compile=True`, and another layer makes ids of strings or
+                hashes them (also a TypeError).
         """
         given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
         if given.get("jit_compile", "auto") == "auto":
@@ -173,10 +175,8 @@ class Trainer(OwnBuild, keras.Model):
         """
         given = self._fit_arguments(super().fit, args, kwargs)
         data = given["x"]
-        given["x"] = self._with_fields_used(data, self.train_step, given)
-        given["validation_data"] = self._with_fields_used(
-            given.get("validation_data"), self.test_step
-        )
+        given["x"] = self._for_step(data, self.train_step, given)
+        given["validation_data"] = self._for_step(given.get("validation_data"), self.test_step)
         self._build_optimizer()
         with self._named_errors(data):
             return super().fit(**given)
@@ -184,9 +184,11 @@ class Trainer(OwnBuild, keras.Model):
     @with_arguments_of(keras.Model.evaluate)
     def evaluate(self, *args: object, **kwargs: object) -> float | list[float] | dict[str, float]:
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
+        if "_use_cached_eval_dataset" in kwargs:  # `fit` calls it, with the data that it prepared
+            return super().evaluate(*args, **kwargs)
         given = self._fit_arguments(super().evaluate, args, kwargs)
         data = given["x"]
-        given["x"] = self._with_fields_used(data, self.test_step)
+        given["x"] = self._for_step(data, self.test_step)
         with self._named_errors(data):
             return super().evaluate(**given)
 
@@ -203,6 +205,7 @@ class Trainer(OwnBuild, keras.Model):
         is_alone = self.distribute_strategy.num_replicas_in_sync == 1
         if is_alone and isinstance(given["x"], tf.data.Dataset):
             given["x"] = lowered_dataset(given["x"])
+        given["x"] = self._with_parts_apart(given["x"], self.predict_step)
         with self._named_errors(data):
             return from_lowered(super().predict(**given))
 
@@ -335,6 +338,27 @@ class Trainer(OwnBuild, keras.Model):
         return pruned_input(
             self, step, data, lambda: self._create_variables(data.element_spec, only_calls)
         )
+
+    def _with_parts_apart(
+        self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
+    ) -> Nest:
+        """Returns a dataset that computes what XLA cannot, if the model compiles a step.
+
+        Elements of other data, and those that a strategy divides, have that computed in the step.
+        """
+        weighted = given is not None and given.get("class_weight") is not None
+        is_divided = tf.distribute.has_strategy() or self._distribute_strategy is not None
+        is_apart = isinstance(data, tf.data.Dataset) and not weighted and not is_divided
+        if not (is_apart and compiles_steps(self) and lookups_in(self, apart=True)):
+            return data
+        self._create_variables(data.element_spec, step == self.predict_step)
+        return with_parts_apart(self, step, data)
+
+    def _for_step(
+        self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
+    ) -> Nest:
+        """Returns data as a step takes it: the fields that it uses, and what XLA cannot compute."""
+        return self._with_parts_apart(self._with_fields_used(data, step, given), step, given)
 
     def _as_input(self, x: Nest) -> Nest:
         """Returns the input, with Python records and Arrow tables as values."""

@@ -166,7 +166,7 @@ def test_packed_lists_have_no_size_for_attention():
     "layer",
     [
         L.EmbeddingBag(2, vocabulary=["a", "b"], name="words"),
-        L.RecordFeatures({"tags": keras.layers.Hashing(9)}, name="words"),
+        keras.layers.Hashing(9, name="words"),
     ],
 )
 def test_a_layer_that_looks_strings_up_is_named_with_a_way_out(layer):

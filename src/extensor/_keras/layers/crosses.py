@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from extensor._keras.compiled_step import mark_apart
 from extensor._keras.layers.lists import without_masks
 from extensor._path import Path
 from extensor._types.masked.value import MaskedTensor
@@ -80,7 +81,7 @@ class Cross:
             columns.append(column)
             for mask in masks:
                 valid = mask if valid is None else valid & mask
-        bins = self._layer([tf.ensure_shape(column, shape) for column in columns])
+        bins = mark_apart(self._layer([tf.ensure_shape(column, shape) for column in columns]))
         if valid is None:
             return bins
         return MaskedTensor._of_parts(tf.where(valid, bins, tf.zeros([], bins.dtype)), valid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows
 from extensor._keras._keras_private import is_closed
+from extensor._keras.compiled_step import looks_up, mark_apart
 from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import (
     Learned,
@@ -26,6 +28,7 @@ from extensor._keras.lowering import is_extension
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
+from extensor._struct import reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.spec import StructuredTensorSpec
@@ -34,7 +37,7 @@ from extensor._struct.units import have_other_units, with_units_of
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor._typing import Value
-from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
+from extensor.errors import ArgumentError, FieldError, StructureError, UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -254,8 +257,15 @@ class RecordFeatures(Layer):
             self.layers.pop(path)  # Keras stops tracking the layer
         for number, (path, layer) in enumerate(layers.items()):
             self.layers[path] = layer
+            if looks_up(layer):
+                layer.supports_jit = True  # because a model computes it apart
             # TensorFlow finds the tables of layers in attributes, but not in dicts of Keras.
             setattr(self, f"layer_{number}", layer)
+
+    @property
+    def layers_apart(self) -> list[Any]:
+        """The layers whose results a compiled model computes before its step."""
+        return list(self.layers.values())
 
     def call(self, inputs: Value) -> Value:
         """Returns a vector for each record, or the records with preprocessed fields."""
@@ -274,6 +284,11 @@ class RecordFeatures(Layer):
         if not isinstance(value, DenseStructuredTensor):
             fix = "Give a StructuredTensor, whole or a field of records."
             raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
+        if value.rank > 1:  # padded lists of records
+            found = tf.unstack(tf.shape(value)[:2])
+            known = value.shape.as_list()[:2]
+            sizes = [own if size is None else size for own, size in zip(found, known, strict=True)]
+            return reshape.split_outer(self._features(value.merge_dims(0, 1)), sizes)
         if self.output_mode == "records":
             records = self._records(value, Path())
             crossed = {cross.name: self._cross_bins(value, cross) for cross in self.crosses}
@@ -346,11 +361,11 @@ class RecordFeatures(Layer):
         plain, masks = without_masks(value)
         if isinstance(plain, tf.RaggedTensor):
             plain = combine(ListItems.of_field(value, path).of_records(), "mean", 0.0)
+        elif plain.shape.rank > (1 if depth is None else 2) and self._is_list(path, depth):
+            return _mean_of_valid(plain, masks, 0 if depth is None else 1)
         else:
             for mask in masks:
                 plain = MaskedTensor._of_parts(plain, mask).fill(0)
-        if depth is not None and plain.shape.rank > 2:
-            return tf.reduce_mean(plain, axis=range(1, plain.shape.rank - 1))
         if plain.shape.rank == 1:
             return plain[:, tf.newaxis]
         if plain.shape.rank == 2:
@@ -358,10 +373,25 @@ class RecordFeatures(Layer):
         size = plain.shape[1:].num_elements()
         return tf.reshape(plain, [tf.shape(plain)[0], -1 if size is None else size])
 
+    def _is_list(self, path: str, depth: int | None) -> bool:
+        """Returns whether a dense field has lists and not vectors: of categories, or padded."""
+        if depth is not None or self._spec is None:
+            return depth is not None
+        names = Path.of(path).names
+        with contextlib.suppress(FieldError):  # of a variant of a union
+            for count in range(1, len(names) + 1):
+                spec, _ = without_masks(self._spec.field_spec(names[:count]))
+                is_ragged = isinstance(spec, tf.RaggedTensorSpec) and spec.ragged_rank > 0
+                if is_ragged or (isinstance(spec, StructuredTensorSpec) and spec.rank > 1):
+                    return True
+        return False
+
     def _apply(self, flat: tf.Tensor, path: str) -> tf.Tensor:
         layer = self.layers[path]
         if not isinstance(layer, keras.layers.Normalization):
             found = layer(flat)
+            if looks_up(layer) or flat.dtype == tf.string:
+                return mark_apart(found)
             is_scaled = isinstance(layer, keras.layers.Rescaling)
             return _zero_where_missing(found, flat) if is_scaled else found
         column = flat[:, tf.newaxis] if flat.shape.rank == 1 else flat  # it needs a second axis
@@ -445,6 +475,26 @@ def _check_field(value: Value, path: str) -> None:
         raise UnsupportedTypeError(path, expected, f"a union of {', '.join(value.names)}", fix)
 
 
+def _mean_of_valid(items: tf.Tensor, masks: list[tf.Tensor], inner: int) -> tf.Tensor:
+    """Returns the mean of the items in dense lists that are not null, as a row for each record.
+
+    Args:
+        items: The items, of shape `[rows, ...]`.
+        masks: Masks of the lists and of their items.
+        inner: The rank of an item.
+    """
+    rank = items.shape.rank - inner
+    valid = tf.ones([1] * rank, tf.bool)
+    for mask in masks:
+        valid &= tf.reshape(mask, tf.concat([tf.shape(mask), [1] * (rank - mask.shape.rank)], 0))
+    valid = tf.broadcast_to(valid, tf.shape(items)[:rank])
+    items = MaskedTensor._of_parts(items, valid).fill(0)
+    axes = list(range(1, rank))
+    count = tf.reduce_sum(tf.cast(valid, items.dtype), axes)[:, tf.newaxis]
+    total = tf.reduce_sum(items, axes)
+    return tf.math.divide_no_nan(total if inner else total[:, tf.newaxis], count)
+
+
 def _zero_where_missing(found: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
     """Returns numbers with zero where those that they were made of are not finite."""
     if not given.dtype.is_floating:
@@ -455,7 +505,7 @@ def _zero_where_missing(found: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
 def _not_finite_as_null(value: Value) -> Value:
     """Returns a field whose NaN and infinite numbers are null, so that a mean leaves them out."""
     if isinstance(value, MaskedTensor):
-        return MaskedTensor.combined(_not_finite_as_null(value.values), value.mask)
+        return MaskedTensor._of_parts(_not_finite_as_null(value.values), value.mask)
     if not value.dtype.is_floating:
         return value
     return MaskedTensor._of_parts(value, in_flat(value, is_finite))
