@@ -200,12 +200,7 @@ class Trainer(OwnBuild, keras.Model):
         """
         given = self._fit_arguments(super().predict, args, kwargs)
         data = given["x"]
-        given["x"] = self._with_fields_used(data, self.predict_step)
-        # With several replicas, TensorFlow splits each batch. It can split only values.
-        is_alone = self.distribute_strategy.num_replicas_in_sync == 1
-        if is_alone and isinstance(given["x"], tf.data.Dataset):
-            given["x"] = lowered_dataset(given["x"])
-        given["x"] = self._with_parts_apart(given["x"], self.predict_step)
+        given["x"] = self._for_step(data, self.predict_step)
         with self._named_errors(data):
             return from_lowered(super().predict(**given))
 
@@ -339,26 +334,27 @@ class Trainer(OwnBuild, keras.Model):
             self, step, data, lambda: self._create_variables(data.element_spec, only_calls)
         )
 
-    def _with_parts_apart(
-        self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
-    ) -> Nest:
-        """Returns a dataset that computes what XLA cannot, if the model compiles a step.
-
-        Elements of other data, and those that a strategy divides, have that computed in the step.
-        """
-        weighted = given is not None and given.get("class_weight") is not None
-        is_divided = tf.distribute.has_strategy() or self._distribute_strategy is not None
-        is_apart = isinstance(data, tf.data.Dataset) and not weighted and not is_divided
-        if not (is_apart and compiles_steps(self) and lookups_in(self, apart=True)):
-            return data
-        self._create_variables(data.element_spec, step == self.predict_step)
-        return with_parts_apart(self, step, data)
-
     def _for_step(
         self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
     ) -> Nest:
-        """Returns data as a step takes it: the fields that it uses, and what XLA cannot compute."""
-        return self._with_parts_apart(self._with_fields_used(data, step, given), step, given)
+        """Returns data as a step takes it: a dataset that reads only the fields that it uses.
+
+        If the model compiles the step, the dataset also computes what XLA cannot. Other data, and
+        batches that a strategy divides, have that computed in the step.
+        """
+        used = self._with_fields_used(data, step, given)
+        if not isinstance(used, tf.data.Dataset):
+            return used
+        only_calls = step == self.predict_step
+        # With several replicas, TensorFlow splits each batch. It can split only values.
+        if only_calls and self.distribute_strategy.num_replicas_in_sync == 1:
+            used = lowered_dataset(used)
+        weighted = given is not None and given.get("class_weight") is not None
+        is_apart = compiles_steps(self) and not weighted and not self._has_strategy()
+        if not is_apart or not lookups_in(self, apart=True):
+            return used
+        self._create_variables(data.element_spec, only_calls)
+        return with_parts_apart(self, step, used)
 
     def _as_input(self, x: Nest) -> Nest:
         """Returns the input, with Python records and Arrow tables as values."""

@@ -109,7 +109,7 @@ class Embedded(Net):
 
     def call(self, records):
         ids = self.features(records)
-        return self.head(tf.concat([self.bag(ids["items.brand"]), self.bag(ids["city"])], 1))
+        return self.head(tf.concat([self.bag(ids["items.brand"]), tf.one_hot(ids["city"], 9)], 1))
 
 
 def functional(features):

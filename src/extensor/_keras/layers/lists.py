@@ -372,7 +372,9 @@ def _static_rows(value: Any, masks: list[Any]) -> tuple[Any, Any]:
         flat = [mask.values for mask in masks if isinstance(mask, tf.RaggedTensor)]
         flat.append(inner)
         size = tf.shape(flat[0], splits.dtype)[0]
-    return tf.searchsorted(splits, tf.range(size), side="right", out_type=splits.dtype) - 1, count
+    # XLA compares each number with all splits for tf.searchsorted.
+    ends = tf.scatter_nd(splits[1:, tf.newaxis], tf.ones_like(splits[1:]), [size + 1])
+    return tf.cumsum(ends)[:-1], count
 
 
 def _below(mask: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
