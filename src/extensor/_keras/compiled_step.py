@@ -212,14 +212,14 @@ class _TracedStep:
         self.given = dict(zip(self.inputs, [*self.tensors, *traced.captured_inputs], strict=True))
         # Operations that depend on variables cannot run before the step. Neither can those in a
         # function that the step calls.
-        self._before: dict[Hashable, set[Any]] = {}  # the operations that compute each part
+        self._before: dict[Any, set[Any]] = {}  # the operations that compute each part
         for tensor in compiled.apart:
             needed = self._lookups_for(tensor) if tensor.graph is traced.graph else None
             if needed is not None:
                 self._before[tensor.ref()] = needed
 
     @property
-    def apart(self) -> list[Hashable]:
+    def apart(self) -> list[Any]:
         """References to the tensors that are computed before the step."""
         return list(self._before)
 
