@@ -190,6 +190,9 @@ reveal_type(model.compile(loss="mse"))  # None
 features = xt.keras.layers.RecordFeatures(crosses=[("city", "kind")], crossing_dim=16)
 reveal_type(features.adapt(records))  # None
 reveal_type(features.merge(features))  # None
+bags = xt.keras.layers.EmbeddingBags({"tags": 16})
+reveal_type(bags.adapt(records))  # None
+reveal_type(bags.embeddings)  # dict[str, Tensor]: the vectors of each field
 
 # extensor.nest
 reveal_type(xt.nest.assert_same_structure(records, records))  # None

@@ -185,3 +185,90 @@ def test_bad_arguments_and_fields_are_named():
     )
     with pytest.raises(errors.StructureError, match="ids: expected lists of words or ids"):
         Bags(bags())(vectors)
+
+
+def adapted(**options):
+    made = Bags({"tags": 3, "ids": 2, "others": Bag(2, input_dim=4)}, **options)
+    labeled = tf.data.Dataset.from_tensor_slices((RECORDS, [1, 2, 3])).batch(2)
+    made.adapt(labeled)
+    return made
+
+
+@pytest.mark.parametrize("max_tokens", [None, 3])
+def test_adapt_reads_the_vocabularies_that_layers_of_keras_read(max_tokens):
+    layer = adapted(max_tokens=max_tokens)
+    lookups = {"tags": keras.layers.StringLookup, "ids": keras.layers.IntegerLookup}
+    for path, kind in lookups.items():
+        lookup = kind(max_tokens=max_tokens)
+        lookup.adapt(RECORDS[path].flat_values)
+        assert len(layer.embeddings[path]) == lookup.vocabulary_size()
+    words = keras.layers.StringLookup(max_tokens=max_tokens)
+    words.adapt(RECORDS["tags"].flat_values)
+    own = [layer.embeddings["tags"].numpy()[words(row)] for row in RECORDS["tags"]]
+    expected = [rows.mean(0) if len(rows) else np.zeros(3) for rows in own]
+    np.testing.assert_allclose(layer(RECORDS)[:, :3], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_fields_without_a_bag_have_the_combiner_of_the_layer():
+    layer = adapted(combiner="sum", output_mode="dict")
+    ids = keras.layers.IntegerLookup()
+    ids.adapt(RECORDS["ids"].flat_values)
+    own = [layer.embeddings["ids"].numpy()[ids(row)].sum(0) for row in RECORDS["ids"]]
+    np.testing.assert_allclose(layer(RECORDS)["ids"], own, rtol=1e-5, atol=1e-7)
+    assert len(layer.weights) == 3  # sums of 3 and of 2 numbers, and a mean of 2
+
+
+READ = """
+import sys
+import keras
+import numpy as np
+import tensorflow as tf
+import extensor as xt
+model = keras.saving.load_model("{folder}/model.keras")
+records = xt.DenseStructuredTensor([3], {{
+    "ids": tf.ragged.constant([[1, 2, 1], [], [3]]),
+    "others": tf.ragged.constant([[3], [], [1, 2, 1]]),
+    "tags": tf.ragged.constant([["salt", "oil"], ["rice", "beer"], []])}})
+np.testing.assert_allclose(model(records), np.load("{folder}/expected.npy"), rtol=1e-6)
+print({{path: len(vectors) for path, vectors in model.layers[1].embeddings.items()}})
+"""
+
+
+@pytest.mark.whole("starts a process")
+def test_a_model_with_vocabularies_of_adapt_is_read_in_a_fresh_process(tmp_path, run_python):
+    spec = tf.data.Dataset.from_tensor_slices(RECORDS).batch(2).element_spec
+    placeholder = xt.keras.Input(spec)
+    saved = xt.keras.Model(placeholder, keras.layers.Dense(1)(adapted()(placeholder)))
+    saved.save(tmp_path / "model.keras")
+    np.save(tmp_path / "expected.npy", saved(RECORDS))
+    done = run_python(READ.format(folder=tmp_path))
+    assert done.stdout.strip().endswith("{'tags': 5, 'ids': 4, 'others': 4}")
+
+
+@pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
+def test_errors_of_adapt_are_named():
+    layer = Bags({"tags": 3, "ids": Bag(2, input_dim=4)})
+    assert "tags" not in layer.embeddings
+    again = Bags.from_config(layer.get_config())
+    again.adapt(RECORDS)
+    assert again.embeddings["tags"].shape == (5, 3)
+    with pytest.raises(errors.StructureError, match="at least one field without a vocabulary"):
+        again.adapt(RECORDS)
+    with pytest.raises(errors.StructureError, match=r"none for tags. Call adapt\(dataset\) first"):
+        layer(RECORDS)
+    with pytest.raises(errors.StructureError, match="a layer that was not called yet"):
+        layer.adapt(RECORDS)
+    floats = xt.DenseStructuredTensor([1], {"price": tf.ragged.constant([[1.5]])})
+    with pytest.raises(errors.DTypeError, match="price: expected strings or integers, got float32"):
+        Bags({"price": 3}).adapt(floats)
+    empty = xt.DenseStructuredTensor([1], {"tags": tf.ragged.constant([[]], dtype=tf.string)})
+    with pytest.raises(errors.StructureError, match="tags: expected at least one string, got none"):
+        Bags({"tags": 3}).adapt(empty)
+    with pytest.raises(errors.UnsupportedTypeError, match="expected batches of records, got dict"):
+        Bags({"tags": 3}).adapt({"tags": TAGS})
+    with pytest.raises(errors.ArgumentError, match="tags: expected vectors of size 1 or more"):
+        Bags({"tags": 0})
+    with pytest.raises(errors.ArgumentError, match="tags: expected an EmbeddingBag, got bool"):
+        Bags({"tags": True})
+    with pytest.raises(errors.ArgumentError, match="expected one of the combiners"):
+        Bags({"tags": 3}, combiner="median")

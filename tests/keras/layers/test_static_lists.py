@@ -56,6 +56,19 @@ def bags():
     return Net(vectors, *[L.EmbeddingBag(3, input_dim=10, combiner=c) for c in COMBINERS])
 
 
+def grouped_bags():
+    def vectors(records, *own):
+        return tf.concat([bags(records) for bags in own], 1)
+
+    def fields(combiner):
+        return {
+            "items.id": L.EmbeddingBag(3, input_dim=10, combiner=combiner, empty=0.25),
+            "items.day": L.EmbeddingBag(3, input_dim=5, combiner=combiner),
+        }
+
+    return Net(vectors, *[L.EmbeddingBags(fields(combiner)) for combiner in COMBINERS])
+
+
 def pools():
     def numbers(records, *own):
         return tf.stack([pool(records["items.price"]) for pool in own], 1)
@@ -115,7 +128,7 @@ def losses(net, records, steps, **options):
     [
         *(
             (make, sizes)
-            for make in (bags, pools, days, pooled_records)
+            for make in (bags, grouped_bags, pools, days, pooled_records)
             for sizes in (PADDED, PACKED)
         ),
         *((make, PADDED) for make in (attention, queries_of_records, rnn_of_records, sequences)),
@@ -177,3 +190,36 @@ def test_a_layer_that_looks_strings_up_is_named_with_a_way_out(layer):
     assert "expected layers that XLA compiles, because of jit_compile=True, got" in text
     assert "Make ids in the dataset: dataset.map(" in text
     Words(layer).compile("sgd", "mse", jit_compile="auto")
+
+
+METRICS = {
+    "mean absolute error": keras.metrics.MeanAbsoluteError,
+    "root": keras.metrics.RootMeanSquaredError,
+    "function": lambda: "mean_squared_error",
+}
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_metrics_of_null_labels_are_those_of_ragged_records(metric, is_weighted):
+    known = np.arange(12)[:, np.newaxis] % 3 != 1
+    hidden = tf.where(known, LABELS, np.nan)
+    labels = xt.types.MaskedTensor(hidden, known)
+    ragged, static, plain = pools(), pools(), pools()
+    records = ORDERS.to_static(**PADDED)
+    kept = tf.constant(np.flatnonzero(known))
+    for net in (ragged, static, plain):
+        net(ORDERS)
+        net.set_weights(ragged.get_weights())
+        own = {"weighted_metrics" if is_weighted else "metrics": [metric()]}
+        net.compile("sgd", "mse", jit_compile=net is static, **own)
+    of_kept = tf.gather(ORDERS, kept), tf.gather(LABELS, kept)
+    for _ in range(3):
+        wanted = ragged.train_on_batch(ORDERS, labels)
+        found = static.train_on_batch(records, labels)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(plain.train_on_batch(*of_kept), wanted, rtol=1e-5)
+    found = static.evaluate(records, labels, verbose=0, return_dict=True)
+    wanted = ragged.evaluate(ORDERS, labels, verbose=0, return_dict=True)
+    assert found.keys() == wanted.keys()
+    np.testing.assert_allclose(list(found.values()), list(wanted.values()), rtol=1e-5)

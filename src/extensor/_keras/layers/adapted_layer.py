@@ -21,10 +21,12 @@ from extensor._keras.layers.field_statistics import (
     chosen_items,
     statistics_of,
 )
-from extensor._keras.layers.lists import valid_items
+from extensor._keras.layers.lists import valid_items, without_masks
 from extensor._keras.layers.unions import field_at
+from extensor._keras.lowering import is_extension
+from extensor._struct.spec import StructuredTensorSpec
 from extensor._typing import Value
-from extensor.errors import ArgumentError, StructureError
+from extensor.errors import ArgumentError, DTypeError, StructureError, UnsupportedTypeError
 
 _MANY_WORDS = 1000
 
@@ -105,6 +107,59 @@ class Learned:
         return found
 
 
+def batches_of_records(data: Any, steps: int | None, name: str) -> tuple[Value, Any]:
+    """Returns a dataset of batches of records, or the records that were given; and their spec.
+
+    Args:
+        data: A dataset of batches of records, or of tuples that begin with records; or records.
+        steps: The number of batches. Default: all.
+        name: The name of the layer, for the error.
+
+    Raises:
+        UnsupportedTypeError: If the data has no records (also a TypeError).
+        StructureError: If the records are single ones (also a ValueError).
+    """
+    given: Any = data[0] if isinstance(data, tuple) and data else data
+    if not isinstance(given, tf.data.Dataset):
+        spec = tf.type_spec_from_value(given) if is_extension(given) else None
+        _expect_batches(name, spec, type(given).__name__)
+        return given if steps is None else tf.data.Dataset.from_tensors(given).take(steps), spec
+    if isinstance(given.element_spec, tuple):
+        given = given.map(lambda records, *_: records)
+    spec = given.element_spec
+    _expect_batches(name, spec, f"a dataset of {spec}")
+    return given if steps is None else given.take(steps), spec
+
+
+def word_lookups(data: Value, paths: Iterable[str], max_tokens: int | None) -> dict[str, Any]:
+    """Returns layers to adapt, which look up the strings or integers of fields.
+
+    Args:
+        data: A dataset of batches of records, or records.
+        paths: The paths of the fields.
+        max_tokens: The size of the vocabularies, or None.
+
+    Raises:
+        DTypeError: If a field has neither strings nor integers (also a TypeError).
+    """
+
+    @tf.autograph.experimental.do_not_convert
+    def items(records: Any) -> dict[str, Any]:
+        return {path: valid_items(field_at(records, path), path)[0] for path in paths}
+
+    is_dataset = isinstance(data, tf.data.Dataset)
+    found: Any = data.map(items).element_spec if is_dataset else items(data)
+    lookups: dict[str, Any] = {}
+    for path, item in found.items():
+        if item.dtype != tf.string and not item.dtype.is_integer:
+            fix = f"Make ids of the field first, or leave it out: records.without({path!r})."
+            raise DTypeError(path, "strings or integers", item.dtype.name, fix)
+        is_text = item.dtype == tf.string
+        kind = keras.layers.StringLookup if is_text else keras.layers.IntegerLookup
+        lookups[path] = kind(max_tokens=max_tokens)
+    return lookups
+
+
 def adapted_to(
     layers: Mapping[str, Any], data: tf.data.Dataset | Value
 ) -> tuple[dict[str, Any], Learned]:
@@ -177,6 +232,22 @@ def warn_of_many_words(layers: Mapping[str, Any]) -> None:
                 UserWarning,
                 stacklevel=4,
             )
+
+
+def _expect_batches(name: str, spec: Any, received: str) -> None:
+    """Raises unless a spec is that of a batch of records.
+
+    Args:
+        name: The name of the layer.
+        spec: The spec of the data, or None.
+        received: The data, for the error.
+    """
+    records, _ = without_masks(spec)
+    fix = "Give a dataset of records, after batch(32); or records, of rank 1 or more."
+    if not isinstance(records, StructuredTensorSpec):
+        raise UnsupportedTypeError(name, "batches of records", received[:80], fix)
+    if records.shape.rank == 0:
+        raise StructureError(name, "batches of records", "single records", fix)
 
 
 def _is_open(layer: Any) -> bool:

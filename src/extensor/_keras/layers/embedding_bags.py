@@ -11,13 +11,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from extensor._keras._keras_private import is_closed
 from extensor._keras.layer import Layer
-from extensor._keras.layers.combine import combine, rows_of_table
+from extensor._keras.layers.adapted_layer import adapted_to, batches_of_records, word_lookups
+from extensor._keras.layers.combine import checked_combiner, combine, rows_of_table
 from extensor._keras.layers.embedding_bag import EmbeddingBag
 from extensor._keras.layers.lists import ListItems
 from extensor._keras.layers.unions import field_at
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.tensor import StructuredTensor
 from extensor._typing import Value
 from extensor.errors import ArgumentError, DTypeError, StructureError, UnsupportedTypeError
 
@@ -32,17 +35,24 @@ class EmbeddingBags(Layer):
     `combiner="attention"` stay separate. A bag that has weights already keeps their values.
     Fields that have the same bag share its vectors.
 
-    Saved files have the vectors by the path of the field.
+    A number in place of a bag is the size of its vectors: `adapt(dataset)` reads its vocabulary, of
+    strings or ints.
+
+    Saved files have the vectors by the path of the field. Under `compile(jit_compile=True)`, it
+    takes records of static shapes, whose bags have `input_dim`.
 
     Args:
-        bags: An EmbeddingBag for each field, by path.
+        bags: An EmbeddingBag for each field, or the size of its vectors, by path.
         output_mode: "concat" for one vector each record: those of its fields, side by side. "dict"
             for a dict of the results, by path.
+        combiner: That of the fields whose vocabulary `adapt` reads; as in `EmbeddingBag`.
+        max_tokens: The size of the vocabularies that `adapt` reads, with one place for all other
+            items. Default: all strings and ints.
         **kwargs: Options of `keras.layers.Layer`. The `dtype` is that of all bags.
 
     Raises:
-        ArgumentError: If `bags` is empty or has another layer, or `output_mode` is another word
-            (also a ValueError).
+        ArgumentError: If `bags` is empty, has another layer or a size below 1, or `output_mode` or
+            `combiner` is another word (also a ValueError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -56,12 +66,25 @@ class EmbeddingBags(Layer):
     TensorShape([2, 8])
     >>> len(bags.weights), bags.embeddings["ids"].shape
     (1, TensorShape([3, 4]))
+
+    With vocabularies of the data:
+
+    >>> bags = xt.keras.layers.EmbeddingBags({"tags": 4, "ids": 4})
+    >>> bags.adapt(recipes)
+    >>> {path: len(vectors) for path, vectors in bags.embeddings.items()}
+    {'tags': 3, 'ids': 4}
     """
 
     def __init__(
-        self, bags: Mapping[str, EmbeddingBag], output_mode: str = "concat", **kwargs: Any
+        self,
+        bags: Mapping[str, EmbeddingBag | int],
+        output_mode: str = "concat",
+        combiner: str = "mean",
+        max_tokens: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.combiner, self.max_tokens = checked_combiner(combiner, self.name), max_tokens
         if output_mode not in ("concat", "dict"):
             fix = 'Write output_mode="concat" for one vector each record.'
             expected = 'output_mode="concat" or "dict"'
@@ -72,12 +95,58 @@ class EmbeddingBags(Layer):
             fix = "Write EmbeddingBags({path: EmbeddingBag(...)})."
             raise ArgumentError(self.name, "an EmbeddingBag for at least one field", "none", fix)
         for path, bag in by_path.items():
-            if not isinstance(bag, EmbeddingBag):
-                fix = "Call other layers on the field."
+            is_size = isinstance(bag, int) and not isinstance(bag, bool)
+            if not (is_size or isinstance(bag, EmbeddingBag)):
+                fix = "Call other layers on the field. Or give the size of the vectors."
                 raise ArgumentError(path, "an EmbeddingBag", type(bag).__name__, fix)
+            if is_size and bag < 1:
+                fix = f"Write, for example, {{{path!r}: 16}}."
+                raise ArgumentError(path, "vectors of size 1 or more", str(bag), fix)
+        self._groups: tuple[_Group, ...] = ()
+        self._set_bags(by_path)
+
+    def _sizes(self) -> dict[str, int]:
+        """Returns the sizes of the vectors of the fields without a vocabulary, by path."""
+        return {
+            each.path: each.bag for each in self._features if not isinstance(each.bag, EmbeddingBag)
+        }
+
+    def adapt(self, data: tf.data.Dataset | StructuredTensor, steps: int | None = None) -> None:
+        """Reads the vocabularies of the fields without a bag, in one pass over the data.
+
+        Args:
+            data: A dataset of batches of records, or of tuples that begin with records; or records.
+            steps: The number of batches to read. Default: all.
+
+        Raises:
+            StructureError: If all vocabularies are known, the layer was called before, a field has
+                no item, or the data are single records (also a ValueError).
+            UnsupportedTypeError: If the data are no records (also a TypeError).
+            DTypeError: If a field has neither strings nor integers (also a TypeError).
+        """
+        sizes = self._sizes()
+        if is_closed(self):
+            fix = "Adapt first, or make a new EmbeddingBags."
+            raise StructureError(self.name, "a layer that was not called yet", "a built one", fix)
+        if not sizes:
+            expected = "at least one field without a vocabulary"
+            fix = "Make a new EmbeddingBags, with the size of the vectors in place of the bag."
+            raise StructureError(self.name, expected, "bags for all fields", fix)
+        data, _ = batches_of_records(data, steps, self.name)
+        adapted, _ = adapted_to(word_lookups(data, sizes, self.max_tokens), data)
+        bags = {each.path: each.bag for each in self._features}
+        for path, size in sizes.items():
+            words = adapted[path].get_vocabulary(include_special_tokens=False)
+            bags[path] = EmbeddingBag(size, vocabulary=words, combiner=self.combiner)
+        self._set_bags(bags)
+
+    def _set_bags(self, by_path: dict[str, Any]) -> None:
+        """Sets the bags, and makes the weights if all vocabularies are known."""
         # Keras does not look into a tuple of these objects: the weights of the bags are not those
         # of this layer.
         self._features = tuple(_Feature(path, bag) for path, bag in by_path.items())
+        if self._sizes():
+            return
         grouped = [each for each in self._features if each.bag.score is None]
         kinds = dict.fromkeys(each.kind for each in grouped)
         self._groups = tuple(
@@ -119,7 +188,9 @@ class EmbeddingBags(Layer):
         } | {
             each.path: tf.convert_to_tensor(each.bag.embedding.embeddings)
             for each in self._features
-            if each.bag.score is not None and each.bag.embedding.built
+            if isinstance(each.bag, EmbeddingBag)
+            and each.bag.score is not None
+            and each.bag.embedding.built
         }
 
     def call(self, inputs: Value) -> Any:
@@ -127,6 +198,9 @@ class EmbeddingBags(Layer):
         if not isinstance(inputs, DenseStructuredTensor):
             fix = "Give a StructuredTensor of a batch of records."
             raise UnsupportedTypeError(self.name, "records", type(inputs).__name__, fix)
+        if sizes := self._sizes():
+            expected, received = "the vocabularies of all fields", f"none for {', '.join(sizes)}"
+            raise StructureError(self.name, expected, received, "Call adapt(dataset) first.")
         found: dict[str, Any] = {}
         for group in self._groups:
             found |= group.results(inputs, self.compute_dtype)
@@ -171,6 +245,8 @@ class EmbeddingBags(Layer):
             "bags": [keras.saving.serialize_keras_object(bag) for bag in bags],
             "paths": {each.path: numbers[id(each.bag)] for each in self._features},
             "output_mode": self.output_mode,
+            "combiner": self.combiner,
+            "max_tokens": self.max_tokens,
         }
 
     @classmethod
@@ -187,7 +263,9 @@ class _Feature:
     """A field, and its bag."""
 
     path: str
-    bag: EmbeddingBag
+
+    bag: Any
+    """An EmbeddingBag; before `adapt`, perhaps the size of its vectors."""
 
     @property
     def kind(self) -> tuple[int, str]:
@@ -230,7 +308,10 @@ class _Group:
     def results(self, records: Any, dtype: str) -> dict[str, Any]:
         """Returns the vectors of the lists of each feature, by path."""
         each = [ListItems.of_field(field_at(records, one.path), one.path) for one in self.features]
-        ids = tf.concat([one.ids(x) for one, x in zip(self.features, each, strict=True)], 0)
+        parts = [one.ids(lists) for one, lists in zip(self.features, each, strict=True)]
+        if each[0].is_static:
+            return self._static_results(each, parts, dtype)
+        ids = tf.concat(parts, 0)
         lengths, counts, places = _lengths(each)
         row_ids, count = _row_ids(lengths, tf.size(ids)), tf.size(lengths)
         ids = self._in_table(ids, tf.gather(places, row_ids))
@@ -245,6 +326,22 @@ class _Group:
         return {
             one.path: lists.one_each(part)
             for one, lists, part in zip(self.features, each, vectors, strict=True)
+        }
+
+    def _static_results(
+        self, each: list[ListItems], ids: list[tf.Tensor], dtype: str
+    ) -> dict[str, Any]:
+        """Returns what `results` returns, by ops that XLA has."""
+        # XLA takes the nearest row for an id that is too large. It would be one of another feature.
+        rows = [
+            tf.clip_by_value(own, 0, one.size - 1) + int(start)
+            for one, own, start in zip(self.features, ids, self.starts, strict=True)
+        ]
+        vectors = tf.gather(tf.cast(tf.convert_to_tensor(self.table), dtype), tf.concat(rows, 0))
+        parts = tf.split(vectors, [tf.size(own) for own in ids], num=len(ids))
+        return {
+            one.path: combine(lists.with_items(part), one.bag.combiner, one.bag.empty)
+            for one, lists, part in zip(self.features, each, parts, strict=True)
         }
 
     def _in_table(self, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:

@@ -16,6 +16,7 @@ from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import (
     Learned,
     adapted_to,
+    batches_of_records,
     is_finite,
     warn_of_many_words,
 )
@@ -24,7 +25,6 @@ from extensor._keras.layers.crosses import Cross, crosses_of
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import ListItems, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
-from extensor._keras.lowering import is_extension
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
@@ -159,17 +159,7 @@ class RecordFeatures(Layer):
             UnsupportedTypeError: If the data are no records (also a TypeError).
         """
         self._expect_open()
-        given: Any = data[0] if isinstance(data, tuple) and data else data
-        if not isinstance(given, tf.data.Dataset):
-            spec = tf.type_spec_from_value(given) if is_extension(given) else None
-            _expect_batches(self.name, spec, type(given).__name__)
-            given = given if steps is None else tf.data.Dataset.from_tensors(given).take(steps)
-        else:
-            if isinstance(given.element_spec, tuple):
-                given = given.map(lambda records, *_: records)
-            spec = given.element_spec
-            _expect_batches(self.name, spec, f"a dataset of {spec}")
-            given = given if steps is None else given.take(steps)
+        given, spec = batches_of_records(data, steps, self.name)
         self._spec = any_batch_size(spec)
         layers = dict(self.layers)
         if not self._chosen:
@@ -436,22 +426,6 @@ class RecordFeatures(Layer):
 
 
 _OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization
-
-
-def _expect_batches(name: str, spec: Any, received: str) -> None:
-    """Raises unless a spec is that of a batch of records.
-
-    Args:
-        name: The name of the layer.
-        spec: The spec of the data, or None.
-        received: The data, for the error.
-    """
-    records, _ = without_masks(spec)
-    fix = "Give a dataset of records, after batch(32); or records, of rank 1 or more."
-    if not isinstance(records, StructuredTensorSpec):
-        raise UnsupportedTypeError(name, "batches of records", received[:80], fix)
-    if records.shape.rank == 0:
-        raise StructureError(name, "batches of records", "single records", fix)
 
 
 def _learned(features: RecordFeatures) -> Learned:
