@@ -122,18 +122,17 @@ def _prepare_adapt(folder: Path) -> tuple[Call, Call]:
 def _trained(call: Callable[[Any], Any], weights: list[Any], records: Any) -> Call:
     optimizer = keras.optimizers.Adam()
     optimizer.build(weights)
-    batches = iter(tf.data.Dataset.from_tensor_slices(records).batch(_FEW).cache().repeat())
 
-    # As in `fit`, a step takes the iterator: a function of many tensors takes longer than both.
-    @tf.function
-    def step(batches: Any) -> Any:
-        records = next(batches)
+    spec = tf.data.Dataset.from_tensor_slices(records).batch(_FEW).element_spec
+
+    @tf.function(input_signature=[spec])
+    def step(records: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(call(records) ** 2)
         optimizer.apply(tape.gradient(loss, [weight.value for weight in weights]), weights)
         return loss
 
-    return lambda: step(batches)
+    return lambda: step(records)
 
 
 def _ids() -> tf.RaggedTensor:
