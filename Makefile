@@ -221,7 +221,7 @@ $(OLDEST)/.ready-py310: pyproject.toml constraints/oldest-py310.txt
 $(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
 	$(call install_engine,$(ENGINES),constraints/engines-$(TAG).txt,$(IN_ENGINES))
 
-$(STORES)/.ready-$(TAG):
+$(STORES)/.ready-$(TAG): $(wildcard constraints/stores-$(TAG).txt)
 	@echo "[setup] making $(STORES) with moto, gcp-storage-emulator and, by npm, s3rver and azurite"
 	@$(PYTHON) -m venv --clear $(STORES)
 	@$(STORES)/bin/python -m pip install --quiet $(addprefix -c ,$(wildcard constraints/stores-$(TAG).txt)) "moto[server]==5.2.5" gcp-storage-emulator
