@@ -30,13 +30,13 @@ def assert_op(
             ops only if the condition does not hold.
 
     >>> import tensorflow as tf
-    >>> from extensor._protocol.run_time_check import LATER, asserted
+    >>> from extensor._protocol.run_time_check import LATER, assert_op
     >>> from extensor.errors import StructureError
     >>> @tf.function(input_signature=[tf.TensorSpec([None])])
     ... def pair(x):
     ...     count = tf.size(x)
     ...     wrong = StructureError(path="x", expected="2 values", received=f"{LATER} values")
-    ...     with tf.control_dependencies(asserted(count == 2, wrong, [count])):
+    ...     with tf.control_dependencies(assert_op(count == 2, wrong, [count])):
     ...         return tf.identity(x)
     >>> try:
     ...     pair(tf.zeros([3]))
