@@ -412,9 +412,9 @@ def test_parts_are_kept_by_etag_on_a_disk(root, tmp_path):
     assert len(COUNTS.reads) == (5 if "arrow://" in root else 0)
 
 
+# Files of pyarrow have a size.
+@pytest.mark.parametrize("root", ["counted", "onebyone"], indirect=True)
 def test_a_file_whose_size_is_not_known_is_read_whole(root, folder, monkeypatch):
-    if "arrow://" in root:
-        pytest.skip("Files of pyarrow have a size.")
     whole = COUNTS.info
     monkeypatch.setattr(COUNTS, "info", lambda path: {**whole(path), "size": None})
     theirs = xt.to_arrow(xt.read_json(folder / "it.jsonl"))
@@ -463,10 +463,9 @@ def test_files_are_the_same_if_nothing_tells_that_they_changed(one, other):
         assert _is_same(first, second) == (one == other)
 
 
+@pytest.mark.parametrize("root", ["counted"], indirect=True)
 def test_memory_stays_flat(root):
     """Of a file of 40 MB, no more than what is fetched ahead is in memory."""
-    if not root.startswith("counted://"):
-        pytest.skip("One of them is enough.")
     line = COUNTS.content["d/it.jsonl"]
     COUNTS.content["d/large.jsonl"] = line * (40_000_000 // len(line))
     schema = xt.to_arrow(xt.read_json(f"{root}/it.jsonl")).schema
