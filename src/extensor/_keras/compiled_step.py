@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Step:
+class _CompiledStep:
     """The step of a model that is compiled now."""
 
     model: object
     apart: list[tf.Tensor] = field(default_factory=list[tf.Tensor])  # what `mark_apart` got
 
 
-_compiling: ContextVar[_Step | None] = ContextVar("_compiling", default=None)
+_compiling: ContextVar[_CompiledStep | None] = ContextVar("_compiling", default=None)
 
 _NOT_COMPILED = (tf.string, tf.variant, tf.resource)
 
@@ -167,8 +167,8 @@ def with_parts_apart(
 
 
 @contextlib.contextmanager
-def _step_that_compiles(model: Trainer) -> Generator[_Step]:
-    step = _Step(model)
+def _step_that_compiles(model: Trainer) -> Generator[_CompiledStep]:
+    step = _CompiledStep(model)
     token = _compiling.set(step)
     try:
         yield step
