@@ -3,6 +3,7 @@
 import ast
 import collections
 import re
+import types
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,20 @@ def test_a_matrix_with_gaps_keeps_each_value():
 def test_cases_of_one_parameter_all_stay():
     chosen = tiers.diagonals(cases("t", "a", (0,), (1,), (2,)))
     assert len(chosen) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_that_are_marked_first_come_first(seed):
+    items = [
+        types.SimpleNamespace(
+            path=name, get_closest_marker=lambda mark, name=name: mark == "first" and "c" in name
+        )
+        for name in ("a", "b", "c1", "c2", "d")
+        for _ in range(2)
+    ]
+    found = [item.path for item in tiers.shuffled(items, seed)]
+    assert sorted(found) == [item.path for item in items]
+    assert {*found[:4]} == {"c1", "c2"}
 
 
 # What pytest does with the options.

@@ -11,7 +11,7 @@ CELL = re.compile(
 )
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "\n```{code-cell}" in page.read_text()]
 
-pytestmark = pytest.mark.whole("trains models and starts servers")
+pytestmark = [pytest.mark.whole("trains models and starts servers"), pytest.mark.first]
 
 RUN = """
 import linecache, os

@@ -17,7 +17,9 @@ value of each parameter occurs in at least one of them.
 
 The files run in an order drawn by `--seed`, so that no test comes to depend on another one. The
 tests of a file keep their order. Files with one `@pytest.mark.together("name")` share a server, and
-stay together. Without the option the seed follows from the commit: one commit has one order.
+stay together. Those with `@pytest.mark.first` come first, because one of their tests takes a
+minute: no process begins it when the others have ended. Without the option the seed follows from
+the commit: one commit has one order.
 """
 
 import collections
@@ -157,6 +159,7 @@ def shuffled(items, seed):
         files[together.args[0] if together else str(item.path)].append(item)
     order = sorted(files)
     random.Random(seed).shuffle(order)
+    order.sort(key=lambda file: not any(item.get_closest_marker("first") for item in files[file]))
     return [item for file in order for item in files[file]]
 
 

@@ -16,6 +16,8 @@ import extensor as xt
 import extensor.keras
 from tests.fuzz import cases
 
+pytestmark = pytest.mark.first
+
 EPOCHS, STEPS, BATCH = 3, 8, 16
 
 

@@ -70,6 +70,7 @@ def python(tmp_path_factory):
     return python
 
 
+@pytest.mark.first
 @pytest.mark.whole("builds the wheel, and trains and serves models in processes of their own")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_new_user_of_the_wheel_reaches_the_goal(python, tmp_path, name):

@@ -2,7 +2,10 @@
 
 import pytest
 
-pytestmark = pytest.mark.whole("trains under strategies in other processes")
+pytestmark = [
+    pytest.mark.whole("trains under strategies in other processes"),
+    pytest.mark.first,
+]
 
 STRATEGIES = {
     "one device": 'tf.distribute.OneDeviceStrategy("/cpu:0")',
