@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import extensor as xt
-from extensor._arrow.schema import masks_of_spec
+from extensor._arrow.schema import masked_places
 from extensor.errors import FieldError, NullError, StructureError
 from tests.samples.arrow_strategies import (
     MANY,
@@ -30,7 +30,7 @@ def pasted(error):
 
 def masked(value):
     """Returns the places that records or a spec mask, as `nulls` names them."""
-    return set(masks_of_spec(xt.spec_of(value) if hasattr(value, "to_py") else value))
+    return set(masked_places(xt.spec_of(value) if hasattr(value, "to_py") else value))
 
 
 def null_places(rows, arrow, place=""):
@@ -117,6 +117,17 @@ def test_an_error_lists_the_fields_that_auto_masks_and_a_line_that_mends_it(case
     if "null" in str(pa.struct(list(schema))).replace("not null", ""):
         return  # what a null hides is no value of Arrow's null type, and is not written as one
     assert exactly(xt.to_arrow(mended, schema)) == exactly(data)
+
+
+@pytest.mark.parametrize("nulls", [None, "auto", {"*": "auto"}, {("*",): "auto"}])
+def test_a_masked_field_whose_name_is_a_star_is_no_policy_for_the_others(nulls):
+    table = pa.table({"a": pa.array([1], pa.int8()), "*": pa.array([None], pa.int8())})
+    records = xt.from_arrow(table, nulls="auto")
+    assert masked(records) == {"*"}
+    again = xt.from_arrow(table, schema=xt.spec_of(records), nulls=nulls)
+    assert masked(again) == {"*"}
+    assert again.to_py() == [{"a": 1, "*": None}]
+    assert not xt.to_awkward(again)["a"].layout.is_option
 
 
 @pytest.mark.whole("draws many values")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
@@ -10,6 +11,7 @@ import tensorflow as tf
 from extensor._arrow.dim_names import with_dim
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.natural_type import natural_type
+from extensor._arrow.null_policy import REST
 from extensor._arrow.reader import records_reader
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -92,12 +94,17 @@ def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
         return with_dim(pa.schema(natural_type(records, Path()).fields), spec.dims[0])
 
 
-def masks_of_spec(spec: StructuredTensorSpec) -> dict[str, str]:
+_ROOT = Path()
+
+
+def masks_of_spec(spec: StructuredTensorSpec) -> dict[Any, str]:
     """Returns the argument `nulls` with which `from_arrow` masks the fields that a spec masks."""
-    return dict.fromkeys(_masked_places(spec, Path(), 0), "mask")
+    places = masked_places(spec)
+    # A field may have the name `*`.
+    return dict.fromkeys(((REST,) if place == REST else place for place in places), "mask")
 
 
-def _masked_places(spec: tf.TypeSpec, at: Path, rank: int) -> Iterator[str]:
+def masked_places(spec: tf.TypeSpec, at: Path = _ROOT, rank: int = 0) -> Iterator[str]:
     """Yields the place of each mask below a path, as `nulls` names it.
 
     Args:
@@ -110,11 +117,11 @@ def _masked_places(spec: tf.TypeSpec, at: Path, rank: int) -> Iterator[str]:
 
     if is_masked(spec):
         yield str(at) + "[*]" * (spec.mask.shape.rank - rank)
-        yield from _masked_places(spec.values, at, rank)
+        yield from masked_places(spec.values, at, rank)
     elif isinstance(spec, StructuredTensorSpec):
         record = spec._record
         for name, field in record.field_specs.items():
-            yield from _masked_places(field, at / name, record.rank)
+            yield from masked_places(field, at / name, record.rank)
     elif isinstance(spec, UnionSpec):
         for name, variant in spec.variants.items():
-            yield from _masked_places(variant, at / name, 1)
+            yield from masked_places(variant, at / name, 1)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
 from extensor._arrow.read import table_of
-from extensor._arrow.schema import masks_of_spec
+from extensor._arrow.schema import masked_places, masks_of_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -151,7 +151,7 @@ def to_awkward(
         fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."
         raise DTypeError("to_awkward", "records of rank 1 or more", "a single record", fix)
     if schema is None:
-        masked = set(masks_of_spec(records.__tf_type_spec__()))
+        masked = set(masked_places(records.__tf_type_spec__()))
         array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
         written = _with_nullability(pa.field("", array.type), Path(), 0, masked).type
         data = to_arrow(records, written)
