@@ -139,6 +139,8 @@ def main() -> int:
         for number, row in enumerate(rows, 1):
             print(f"[bench] {number}/{len(rows)} {row.name}", file=sys.stderr, flush=True)
             results.append(_measure(row, Path(folder), options.seconds))
+            # What is measured stays known if a later row ends the process.
+            print(f"[bench]   {'  '.join(results[-1].cells()[1:])}", file=sys.stderr, flush=True)
         times = []
         for number, each in enumerate(growths, 1):
             print(f"[bench] {number}/{len(growths)} {each.title}", file=sys.stderr, flush=True)
