@@ -17,6 +17,14 @@ def joined(lists):
     return list(itertools.chain.from_iterable(lists))
 
 
+def promoted(*paths):
+    return lambda t: xt.struct.promote(t, *paths)
+
+
+def broadcast(*paths):
+    return lambda t: xt.struct.broadcast(t, *paths)
+
+
 PROMOTED = {
     ("steps.minutes", "new"): lambda r: {**r, "new": [s["minutes"] for s in r["steps"]]},
     ("steps.tags", "new"): lambda r: {**r, "new": joined(s["tags"] for s in r["steps"])},
@@ -30,13 +38,6 @@ PROMOTED = {
     ("author.books", "new"): lambda r: {**r, "new": r["author"]["books"]},
     ("author", "new"): lambda r: {**r, "new": r["author"]},
 }  # fmt: skip
-
-
-@pytest.mark.whole("draws many values")
-@pytest.mark.parametrize("paths", PROMOTED, ids=str)
-@given(plain=recipes)
-def test_promote(paths, plain):
-    check(plain, lambda st: xt.struct.promote(st, *paths), PROMOTED[paths])
 
 
 def below(record, value):
@@ -65,37 +66,43 @@ BROADCAST = {
 }  # fmt: skip
 
 
-@pytest.mark.whole("draws many values")
-@pytest.mark.parametrize("paths", BROADCAST, ids=str)
-@given(plain=recipes)
-def test_broadcast(paths, plain):
-    check(plain, lambda st: xt.struct.broadcast(st, *paths), BROADCAST[paths])
+def each_step(change):
+    return lambda r: {**r, "steps": [{**s, **change(r, s)} for s in r["steps"]]}
 
 
-@pytest.mark.whole("draws many values")
-@given(plain=recipes)
-def test_promote_and_broadcast(plain):
-    check(
-        plain,
-        lambda st: (
+MOVES = {
+    **{f"promote {paths}": (promoted(*paths), wanted) for paths, wanted in PROMOTED.items()},
+    **{f"broadcast {paths}": (broadcast(*paths), wanted) for paths, wanted in BROADCAST.items()},
+    "promote_and_broadcast": (
+        lambda t: (
             xt.struct.promote_and_broadcast(
-                st, {"age": "author.age", "all": "steps.minutes"}, "steps"
+                t, {"age": "author.age", "all": "steps.minutes"}, "steps"
             )
-            if "age" not in st["steps"]
-            else st
+            if "age" not in t["steps"]
+            else t
         ),
-        lambda r: {
-            **r,
-            "steps": [{**s, "age": r["author"]["age"], "all": s["minutes"]} for s in r["steps"]],
-        },
-    )
-    check(
-        plain,
-        lambda st: xt.struct.promote_and_broadcast(st, {"all": "steps.minutes"}, "author"),
+        each_step(lambda r, s: {"age": r["author"]["age"], "all": s["minutes"]}),
+    ),
+    "promote_and_broadcast, up": (
+        lambda t: xt.struct.promote_and_broadcast(t, {"all": "steps.minutes"}, "author"),
         lambda r: {
             **r, "author": {**r["author"], "all": [s["minutes"] for s in r["steps"]]}
         },
-    )  # fmt: skip
+    ),
+    "broadcast the records": (
+        broadcast((), "steps.recipe"), each_step(lambda r, s: {"recipe": r})
+    ),
+    "promote_and_broadcast the records": (
+        lambda t: xt.struct.promote_and_broadcast(t, {"recipe": ()}, "steps"),
+        each_step(lambda r, s: {"recipe": r}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.whole("draws many values")
+@given(plain=recipes)
+def test_fields_move_as_those_of_plain_python(plain):
+    check(plain, MOVES)
 
 
 @given(plain=recipes)
@@ -264,16 +271,6 @@ def test_an_argument_that_is_no_mapping_is_an_error():
     ):
         with pytest.raises(xt.errors.DTypeError, match=r"expected a mapping .* Write \{"):
             call()
-
-
-@pytest.mark.whole("draws many values")
-@given(plain=recipes)
-def test_the_records_themselves_are_broadcast(plain):
-    def wanted(r):
-        return {**r, "steps": [{**s, "recipe": r} for s in r["steps"]]}
-
-    check(plain, lambda st: xt.struct.broadcast(st, (), "steps.recipe"), wanted)
-    check(plain, lambda st: xt.struct.promote_and_broadcast(st, {"recipe": ()}, "steps"), wanted)
 
 
 def test_no_records_lie_above_the_root():

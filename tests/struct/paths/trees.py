@@ -116,21 +116,24 @@ ENCODINGS = (
 )
 
 
-def check(plain, operation, expected):
-    """Compares an operation with its Python reference, for each encoding, eager and in a graph.
+def check(plain, cases):
+    """Compares operations with their Python references, for each encoding, eager and in a graph.
 
     Args:
         plain: A list of recipes.
-        operation: From records to records.
-        expected: From one recipe to the recipe that the operation makes of it.
+        cases: For each name, an operation from records to records, and a function from one recipe
+            to the recipe that the operation makes of it.
     """
     number = len(repr(plain)) % (len(ENCODINGS) - (not plain))  # one encoding an example
     encode, listed = ENCODINGS[number]
     records = encode(plain)
     # A field that moves to another name is a plain tensor of strings, which is bytes by default.
-    wanted = [expected(copy.deepcopy(record)) for record in listed(records.to_py(text=True))]
-    assert listed(operation(records).to_py(text=True)) == wanted
-    assert listed(_traced(operation, number)(records).to_py(text=True)) == wanted
+    rows = listed(records.to_py(text=True))
+    results = _traced(cases, number)(records)
+    for name, (operation, expected) in cases.items():
+        wanted = [expected(copy.deepcopy(row)) for row in rows]
+        assert listed(operation(records).to_py(text=True)) == wanted, name
+        assert listed(results[name].to_py(text=True)) == wanted, f"{name}, in a graph"
 
 
 @functools.cache
@@ -158,10 +161,16 @@ _OF_OTHER_SIZES = [
 _functions = {}
 
 
-def _traced(operation, number):
-    """Returns an operation as a tf.function of records of any size, traced once."""
-    cells = tuple(repr(cell.cell_contents) for cell in operation.__closure__ or ())
-    key = operation.__code__, cells, number
+def _traced(cases, number):
+    """Returns all operations as one tf.function of records of any size, traced once.
+
+    Most of the time of a trace is that of its arguments.
+    """
+    key = id(cases), number
     if key not in _functions:
-        _functions[key] = tf.function(operation, [_any_size(number)], autograph=False)
+
+        def results(records):
+            return {name: operation(records) for name, (operation, _) in cases.items()}
+
+        _functions[key] = tf.function(results, [_any_size(number)], autograph=False)
     return _functions[key]
