@@ -5,6 +5,7 @@ docs/formats/README.md lists what does not. Values of servers have tests of thei
 
 import datetime as dt
 import decimal
+import functools
 import itertools
 import uuid
 from pathlib import Path
@@ -102,19 +103,50 @@ def polars(records, spec, folder):
     return xt.from_arrow(pytest.importorskip("polars").DataFrame(records), schema=spec)
 
 
-def of_client(records, spec, folder):
-    signature = xt.serving.flat_signature(tf.function(lambda r: r, input_signature=[spec]))
+def once(make):
+    """Makes a thing once for each spec of `spec_of`.
+
+    Specs that differ only in whether strings are text or bytes are equal, so they are no keys.
+    """
+    made = {}
+
+    def of(spec):
+        if id(spec) not in made:
+            made[id(spec)] = make(spec)
+        return made[id(spec)]
+
+    return of
+
+
+@once
+def function_of(spec):
+    return tf.function(lambda r: r, input_signature=[spec])
+
+
+@once
+def client_of(spec):
+    signature = xt.serving.flat_signature(function_of(spec))
     client = xt.serving.Client(signature.parameters, signature.inputs, signature.outputs)
+    return client, signature.function
+
+
+def of_client(records, spec, folder):
+    client, function = client_of(spec)
     request = {n: tf.convert_to_tensor(t) for n, t in client.encode(records).items()}
-    return client.decode(signature.function(**request))
+    return client.decode(function(**request))
 
 
-def predicted(records, spec, folder):
+@once
+def model_of(spec):
     class Same(xt.keras.Model):
         def call(self, inputs):
             return inputs
 
-    return Same().predict(records, verbose=0)
+    return Same()
+
+
+def predicted(records, spec, folder):
+    return model_of(spec).predict(records, verbose=0)
 
 
 NUMBERS = itertools.count()
@@ -144,9 +176,7 @@ DOORS = {
     "tf.data": lambda records, spec, folder: next(
         iter(tf.data.Dataset.from_tensor_slices(records).ragged_batch(9))
     ),
-    "tf.function": lambda records, spec, folder: tf.function(lambda r: r, input_signature=[spec])(
-        records
-    ),
+    "tf.function": lambda records, spec, folder: function_of(spec)(records),
     "client": of_client,
     "predict": predicted,
 }
@@ -206,10 +236,15 @@ def with_types(value):
     return changed(value, lambda each: (type(each), str(each) if each == 0 else each))
 
 
-def check(door, kind, shape, xs, folder):
+@functools.cache
+def spec_of(kind, shape):
     arrow = SHAPES[shape][0](KINDS[kind][0])
     schema = pa.schema({"id": pa.int32(), "x": arrow})
-    spec = xt.spec_from_schema(schema, nulls={"*": "mask", "id": "error"})
+    return xt.spec_from_schema(schema, nulls={"*": "mask", "id": "error"})
+
+
+def check(door, kind, shape, xs, folder):
+    spec = spec_of(kind, shape)
     rows = [{"id": i, "x": x} for i, x in enumerate(xs)]
     records = spec.cast(rows)
     assert with_types([row["x"] for row in records.to_py()]) == with_types(xs)
