@@ -23,6 +23,8 @@ class RangeServer:
         self.has_etags = self.knows_if_match = True
         self.now = self.most = 0
         """How many requests are answered now, and were at most."""
+        self.at_once = []
+        """How many were answered when each of them came."""
         self.bad = []
         """What the next GETs do instead.
 
@@ -62,6 +64,7 @@ class RangeServer:
                 path = self.path.lstrip("/")
                 outer.requests.append((self.command, asked))
                 outer.now += 1
+                outer.at_once.append(outer.now)
                 outer.most = max(outer.most, outer.now)
                 time.sleep(outer.latency)
                 outer.now -= 1

@@ -1,5 +1,6 @@
 """Files of an HTTP server are those of the disk, by few requests, or an error that says why not."""
 
+import functools
 import sys
 import time
 from datetime import timedelta
@@ -237,9 +238,43 @@ def test_so_many_bytes_are_fetched_before_they_are_read(read_ahead, shuffle, ser
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "8 MB", None])
-def test_a_wrong_read_ahead_is_named(wrong, folder):
+@pytest.mark.parametrize(
+    "read", [functools.partial(xt.data.parquet, batch_size=10), *READ.values()]
+)
+def test_a_wrong_read_ahead_is_named(read, wrong, folder):
     with pytest.raises(StructureError, match="read_ahead: expected a number of bytes"):
-        xt.data.parquet(folder / "it.parquet", 10, read_ahead=wrong)
+        read(folder / "it.parquet", read_ahead=wrong)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_the_next_files_of_a_read_are_fetched_while_one_is_read(name, server, folder):
+    urls = [f"{server.url}/{i}-{name}" for i in range(12)]
+    server.files |= {f"{i}-{name}": (folder / name).read_bytes() for i in range(12)}
+    server.latency = 0.02
+    parts = 12 * (4 if name == "it.parquet" else 1)  # after the sizes and the footers
+    tables = []
+    for ahead in (0, 1 << 23):
+        server.requests.clear()
+        tables.append(xt.to_arrow(READ[name](urls, read_ahead=ahead)))
+        assert len(server.requests) == parts + 12 * (2 if name == "it.parquet" else 1)
+        most = max(server.at_once[-parts:])
+        assert most > 4 if ahead else most == 1
+    one = pa.Table.from_batches([xt.to_arrow(READ[name](folder / name))])
+    assert pa.Table.from_batches(tables[:1]).equals(pa.concat_tables([one] * 12))
+    assert tables[1].equals(tables[0])
+
+
+def test_of_a_large_arrow_file_only_the_chosen_columns_are_fetched(server, folder):
+    large = pa.table({f"c{i}": np.random.default_rng(i).random(500_000) for i in range(8)})
+    xt.write_arrow(xt.from_arrow(large), folder / "large.arrow")
+    server.files["large.arrow"] = (folder / "large.arrow").read_bytes()
+    for columns in (["c5"], None):
+        server.requests.clear()
+        records = xt.read_arrow(f"{server.url}/large.arrow", columns=columns)
+        assert np.array_equal(records["c5"], large["c5"])
+        ranges = [asked[6:].split("-") for method, asked in server.requests if method == "GET"]
+        share = sum(int(end) - int(start) for start, end in ranges) / 32_000_000
+        assert share < 0.3 if columns else share < 1.1
 
 
 def test_a_stream_hides_the_latency_of_a_store(server, folder):

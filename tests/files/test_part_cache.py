@@ -1,5 +1,6 @@
 """Parts of a store on a local disk: read once, within a bound, never stale or damaged."""
 
+import functools
 import os
 import pathlib
 import tempfile
@@ -123,6 +124,40 @@ def test_a_part_is_read_once(server, tmp_path):
     assert gets(server) == 9
 
 
+WRITERS = {
+    "parquet": (functools.partial(xt.write_parquet, row_group_size=500), xt.read_parquet),
+    "jsonl": (xt.write_json, xt.read_json),
+    "jsonl.gz": (xt.write_json, xt.read_json),
+    "arrow": (xt.write_arrow, xt.read_arrow),
+    "arrows": (xt.write_arrow, xt.read_arrow),
+    "csv": (xt.write_csv, xt.read_csv),
+    "tfrecord": (xt.write_tfrecord, xt.read_tfrecord),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_the_next_read_takes_the_kept_parts(kind, server, tmp_path):
+    write, read_all = WRITERS[kind]
+    write(xt.from_arrow(TABLE), tmp_path / f"b.{kind}")
+    server.files[f"b.{kind}"] = (tmp_path / f"b.{kind}").read_bytes()
+    urls = [f"{server.url}/b.{kind}"] * 2
+    expected = xt.to_arrow(read_all([tmp_path / f"b.{kind}"] * 2))
+    counts = []
+    for cache in (tmp_path / "parts", xt.data.Cache(tmp_path / "parts"), None):
+        assert xt.to_arrow(read_all(urls, cache=cache)).equals(expected)
+        counts.append(gets(server))
+    assert counts[1] == 0
+    assert 0 < counts[0] <= counts[2]
+
+
+def test_a_stream_takes_the_parts_of_a_read(server, tmp_path):
+    whole = xt.read_parquet(f"{server.url}/a.parquet", cache=tmp_path / "parts")
+    assert gets(server) == 9
+    assert pa.Table.from_batches([xt.to_arrow(whole)]).equals(TABLE)
+    assert read(server, tmp_path / "parts").equals(TABLE)
+    assert gets(server) == 0
+
+
 def test_an_object_that_was_replaced_is_read_again(server, tmp_path):
     assert read(server, tmp_path / "parts").equals(TABLE)
     other = TABLE.slice(0, 4000).set_column(0, "c0", pa.array(np.arange(4000.0)))
@@ -179,12 +214,16 @@ BAD = {
 }
 
 
+READS = [functools.partial(xt.data.parquet, batch_size=10), *{r: None for _, r in WRITERS.values()}]
+
+
+@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("case", BAD)
-def test_a_wrong_cache_is_named(case, tmp_path):
+def test_a_wrong_cache_is_named(case, read, tmp_path):
     pq.write_table(TABLE, tmp_path / "a.parquet")
     make, error, match = BAD[case]
     with pytest.raises(error, match=match):
-        xt.data.parquet(tmp_path / "a.parquet", 10, cache=make(tmp_path))
+        read(tmp_path / "a.parquet", cache=make(tmp_path))
 
 
 @pytest.mark.whole("three processes, one of which is killed")

@@ -20,6 +20,8 @@ WORDS = {
     "row_splits_dtype": "int64",
     "progress": "a progress bar",
     "shard": "number of shards",
+    "read_ahead": "12 MB",
+    "cache": "`xt.data.Cache`",
 }
 
 
@@ -49,18 +51,25 @@ def test_each_argument_is_explained_where_it_is(name):
             assert WORDS[argument] in texts[argument], argument
 
 
-OF_FILES = [data.arrow, data.json, data.parquet, data.proto, data.tfrecord]
+OF_FILES = [data.arrow, data.csv, data.json, data.parquet, data.proto, data.tfrecord]
 IN_ORDER = [data.batches, data.database, data.firestore, data.spanner]
 SHARED = ["batch_size", "drop_remainder", "row_splits_dtype", "shuffle", "shard", "epochs", "state"]
+OF_REMOTE_FILES = [f for f in FUNCTIONS.values() if "read_ahead" in _arguments(f)]
 EVERYWHERE = ["columns", "drop_remainder", "row_splits_dtype", "epochs"]
 
 
 @pytest.mark.parametrize(
     ("functions", "names"),
-    [(OF_FILES, SHARED), (IN_ORDER, SHARED), (OF_FILES + IN_ORDER, EVERYWHERE)],
+    [
+        (OF_FILES, SHARED),
+        (IN_ORDER, SHARED),
+        (OF_FILES + IN_ORDER, EVERYWHERE),
+        (OF_REMOTE_FILES, ["read_ahead", "cache"]),
+    ],
 )
-def test_arguments_that_datasets_share_have_one_text(functions, names):
+def test_arguments_that_functions_share_have_one_text(functions, names):
     """A function may add sentences at the end."""
+    assert len(functions) > 3
     texts = [_arguments(function) for function in functions]
     for name in names:
         shortest = min((each[name] for each in texts), key=len)

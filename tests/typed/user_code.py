@@ -57,18 +57,18 @@ reveal_type(xt.is_deferred_assertion_context())  # bool
 reveal_type(xt.numpy_function(lambda x: x, [tensor], tf.float32))  # Any: as `Tout` says
 reveal_type(xt.patches())  # list[Patch]
 reveal_type(xt.print(tensor))  # Operation | None
-reveal_type(xt.read_arrow("recipes.arrow", nulls="auto"))  # StructuredTensor
+reveal_type(xt.read_arrow("recipes.arrow", nulls="auto", read_ahead=0))  # StructuredTensor
 reveal_type(xt.read_database("SELECT 1 AS x", "duckdb:recipes.db"))  # StructuredTensor
 reveal_type(xt.read_database("SELECT 1 AS x", duckdb.connect(), batch_size=100))  # Iterator[StructuredTensor]
 reveal_type(xt.read_delta("recipes", version=2))  # StructuredTensor
 reveal_type(xt.read_firestore(firestore().collection("recipes"), id_field="id"))  # StructuredTensor
 reveal_type(xt.read_iceberg("recipes.metadata.json", filter="minutes > 5"))  # StructuredTensor
-reveal_type(xt.read_csv("recipes.csv", delimiter=";"))  # StructuredTensor
-reveal_type(xt.read_json("recipes.jsonl", maps=["by_id"]))  # StructuredTensor
+reveal_type(xt.read_csv("recipes.csv", delimiter=";", cache="parts"))  # StructuredTensor
+reveal_type(xt.read_json("recipes.jsonl", maps=["by_id"], cache=xt.data.Cache("parts")))  # StructuredTensor
 reveal_type(xt.read_parquet(["a.parquet", "b.parquet"], filters=[("minutes", ">", 5)]))  # StructuredTensor
 reveal_type(xt.read_realtime_database(db.reference("recipes")))  # StructuredTensor
 reveal_type(xt.read_spanner(spanner(), "SELECT title FROM recipes"))  # StructuredTensor
-reveal_type(xt.read_tfrecord("recipes.tfrecord"))  # StructuredTensor
+reveal_type(xt.read_tfrecord("recipes.tfrecord", cache="parts"))  # StructuredTensor
 reveal_type(xt.recompute_grad(lambda x: x))  # (...) -> Any: the result of the function
 reveal_type(xt.register_extension_type(Recipe, xt.TypeSpec))  # type[Recipe]
 reveal_type(xt.register_type_spec(xt.TypeSpec))  # type[TypeSpec]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-import os
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -16,11 +14,9 @@ from extensor._data.prunable import prunable
 from extensor._data.serialize import feed_of_files
 from extensor._data.stream import stream
 from extensor._files.files import FilePath
-from extensor._files.part_cache import Cache, PartCache
 from extensor._files.store import Reading
 from extensor._path import PathLike
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-from extensor.errors import DTypeError, StructureError
 
 
 class Wanted(WantedTable):
@@ -60,37 +56,11 @@ def dataset_of_files(
         paths: The files.
         wanted: Which records it yields.
         passes: Which batches its passes have.
-        reading: How object stores are read.
+        reading: How files that are not local are read.
         **own: The arguments that only this format has.
     """
     feed = feed_of_files(format, paths, wanted, passes, reading, own)
     return dataset_of_feed(feed, wanted, passes)
-
-
-def stored_as(read_ahead: int, cache: FilePath | Cache | None) -> Reading:
-    """Returns how object stores are read.
-
-    Args:
-        read_ahead: How many bytes are fetched before they are read.
-        cache: Where parts are kept.
-
-    Raises:
-        StructureError: If `read_ahead` is no number of bytes, or the cache cannot be a folder (also
-            a ValueError).
-        DTypeError: If `cache` is neither a path nor a Cache (also a TypeError).
-        AccessError: If the folder cannot be written to (also a PermissionError).
-    """
-    is_number = isinstance(read_ahead, numbers.Integral) and not isinstance(read_ahead, bool)
-    if not is_number or read_ahead < 0:
-        fix = "Give read_ahead=0 to fetch what is read only."
-        raise StructureError("xt.data: read_ahead", "a number of bytes", repr(read_ahead)[:60], fix)
-    if cache is None:
-        return Reading(int(read_ahead))
-    given = cache if isinstance(cache, Cache) else Cache(cache)
-    if not isinstance(given.folder, (str, os.PathLike)):
-        expected, fix = "a folder, or an xt.data.Cache", 'Give for example cache="parts".'
-        raise DTypeError("xt.data: cache", expected, repr(cache)[:60], fix)
-    return Reading(int(read_ahead), PartCache(*given))
 
 
 def dataset_of_feed(feed: RecordFeed, wanted: Wanted, passes: Passes) -> tf.data.Dataset:

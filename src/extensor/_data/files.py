@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._data.dataset import Wanted, dataset_of_files, stored_as
+from extensor._data.dataset import Wanted, dataset_of_files
 from extensor._data.position import Passes, Shuffle
 from extensor._files.files import FilePath
 from extensor._files.part_cache import Cache
-from extensor._files.store import READ_AHEAD
+from extensor._files.store import READ_AHEAD, reading_of
 from extensor._formats.csv.dialect import dialect_of
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
@@ -76,11 +76,10 @@ def arrow(
         state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
             earlier run, as a list, if the number of shards is another now: the shards divide what
             those had not read.
-        read_ahead: How many bytes of an object store are fetched before they are read, or the next
-            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
-            not affected.
-        cache: A folder of the disk in which the parts of an object store are kept that were read,
-            or an `xt.data.Cache` with its size. Default: none.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -102,7 +101,7 @@ def arrow(
     """
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("arrow", paths, wanted, passes, stored_as(read_ahead, cache))
+    return dataset_of_files("arrow", paths, wanted, passes, reading_of(read_ahead, cache))
 
 
 def csv(
@@ -161,11 +160,10 @@ def csv(
         null_values: The texts without quotes that are nulls, such as `["", "NA"]`. Default: only
             the empty one.
         encoding: The encoding of the text, as Python names it, such as "latin-1".
-        read_ahead: How many bytes of an object store are fetched before they are read, or the next
-            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
-            not affected.
-        cache: A folder of the disk in which the parts of an object store are kept that were read,
-            or an `xt.data.Cache` with its size. Default: none.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -189,7 +187,7 @@ def csv(
     own = dialect_of(delimiter, names, null_values, encoding)._asdict()
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("csv", paths, wanted, passes, stored_as(read_ahead, cache), **own)
+    return dataset_of_files("csv", paths, wanted, passes, reading_of(read_ahead, cache), **own)
 
 
 def json(
@@ -239,11 +237,10 @@ def json(
         state: Where the first pass begins, from `xt.data.state`. The states of all shards of an
             earlier run, as a list, if the number of shards is another now: the shards divide what
             those had not read.
-        read_ahead: How many bytes of an object store are fetched before they are read, or the next
-            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
-            not affected.
-        cache: A folder of the disk in which the parts of an object store are kept that were read,
-            or an `xt.data.Cache` with its size. Default: none.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -266,7 +263,7 @@ def json(
     """
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return dataset_of_files("json", paths, wanted, passes, stored_as(read_ahead, cache))
+    return dataset_of_files("json", paths, wanted, passes, reading_of(read_ahead, cache))
 
 
 def parquet(
@@ -319,11 +316,10 @@ def parquet(
         filters: The condition for records, as in `read_parquet`. Row groups that cannot have such
             records are not read. The columns of the condition are read once more first, to count
             the records.
-        read_ahead: How many bytes of an object store are fetched before they are read, or the next
-            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
-            not affected.
-        cache: A folder of the disk in which the parts of an object store are kept that were read,
-            or an `xt.data.Cache` with its size. Default: none.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its spec depends only on the files'
@@ -350,7 +346,7 @@ def parquet(
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     return dataset_of_files(
-        "parquet", paths, wanted, passes, stored_as(read_ahead, cache), filters=filters
+        "parquet", paths, wanted, passes, reading_of(read_ahead, cache), filters=filters
     )
 
 
@@ -405,11 +401,10 @@ def proto(
             those had not read.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
             is an error. Needed for recursive types without `columns`.
-        read_ahead: How many bytes of an object store are fetched before they are read, or the next
-            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
-            not affected.
-        cache: A folder of the disk in which the parts of an object store are kept that were read,
-            or an `xt.data.Cache` with its size. Default: none.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -446,7 +441,7 @@ def proto(
         "policies": nulls,
         "max_depth": max_depth,
     }
-    return dataset_of_files("proto", paths, wanted, passes, stored_as(read_ahead, cache), **own)
+    return dataset_of_files("proto", paths, wanted, passes, reading_of(read_ahead, cache), **own)
 
 
 def tfrecord(
@@ -502,11 +497,10 @@ def tfrecord(
             Without a schema, they are found out.
         message: "Example" or "SequenceExample". Default: SequenceExample if a record (with a
             schema: one of the first) has feature lists. For other messages, see `proto`.
-        read_ahead: How many bytes of an object store are fetched before they are read, or the next
-            row group or 8 MB if these are larger; 0 for none. Default: 12 MB. Files of a disk are
-            not affected.
-        cache: A folder of the disk in which the parts of an object store are kept that were read,
-            or an `xt.data.Cache` with its size. Default: none.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -529,4 +523,4 @@ def tfrecord(
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     own = {"message": message, "keys": keys, "context": list(context)}
-    return dataset_of_files("tfrecord", paths, wanted, passes, stored_as(read_ahead, cache), **own)
+    return dataset_of_files("tfrecord", paths, wanted, passes, reading_of(read_ahead, cache), **own)

@@ -44,7 +44,7 @@ def feed_of_files(
         paths: The files.
         wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
         passes: What the passes have.
-        reading: How object stores are read.
+        reading: How files that are not local are read.
         own: The arguments that only this format has.
     """
     with reading_as(reading):

@@ -84,8 +84,7 @@ class File:
         with self._named():
             if self.store is None:
                 return self.system.open_input_stream(self.inner, compression)
-            pieces = self.blocks([each] for each in pieces_of(self.size))
-            ahead = self.ahead or FetchAhead(pieces, self.store.read_ahead)
+            ahead = self.ahead or FetchAhead(self.blocks(_pieces(self)), self.store.read_ahead)
             found = StoredFile(self.store, self.inner, ahead, is_own=self.ahead is None)
         stream: Any = pa.PythonFile(found, mode="r")
         kind = compression_of_name(self.inner) if compression == "detect" else compression
@@ -146,7 +145,7 @@ class File:
         return self.system.get_file_info(self.inner).size
 
     def fetch(self, ranges: Sequence[Range]) -> list[memoryview]:
-        """Returns the bytes of ranges of the file; of an object store all at once.
+        """Returns the bytes of ranges of the file; of a store all at once.
 
         Raises:
             FormatError: If the file ends before.
@@ -495,16 +494,24 @@ def local_path(file: File) -> Generator[str]:
 
 
 @contextlib.contextmanager
-def fetched_ahead(files: Sequence[File]) -> Generator[list[File]]:
-    """Yields files that are read from their beginnings, one after another.
+def fetched_ahead(
+    files: Sequence[File], ranges: Iterable[Iterable[Sequence[Range]]] | None = None
+) -> Generator[list[File]]:
+    """Yields files that are read one after another.
 
-    Those of object stores are fetched in this order, before they are asked for.
+    Those that are not local are fetched in this order, before they are asked for.
+
+    Args:
+        files: The files.
+        ranges: What is read of each of them, each time the ranges that are fetched together.
+            Default: all, from its beginning.
     """
+    wanted = map(_pieces, files) if ranges is None else ranges
     blocks = (
         block
-        for file in files
+        for file, each in zip(files, wanted, strict=True)
         if file.store is not None
-        for block in file.blocks([each] for each in pieces_of(file.size))
+        for block in file.blocks(each)
     )
     room = next((file.store.read_ahead for file in files if file.store is not None), 0)
     ahead = FetchAhead(blocks, room)
@@ -512,6 +519,10 @@ def fetched_ahead(files: Sequence[File]) -> Generator[list[File]]:
         yield [file if file.store is None else replace(file, ahead=ahead) for file in files]
     finally:
         ahead.close()
+
+
+def _pieces(file: File) -> Iterator[Sequence[Range]]:
+    yield from ([each] for each in pieces_of(file.size))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Parts of objects in a folder of the disk, which processes share."""
+"""Parts of files that are not local, in a folder of the disk that processes share."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ABANDONED = 3600.0
 
 
 class Cache(NamedTuple):
-    """Where parts of object stores are kept on a disk: `cache=` of the functions of `xt.data`.
+    """Where parts of files that are not local are kept on a disk: `cache=` of what reads files.
 
-    Several processes may use a folder at once. A part is kept under the ETag of its object, so that
-    an object that was replaced is read again. What was not used for longest is deleted first. A
+    Several processes may use a folder at once. A part is kept under the ETag of its file, so that a
+    file that was replaced is read again. What was not used for longest is deleted first. A
     file of the folder that was damaged is noticed, and its part read again.
 
     Args:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from extensor.errors import ExtensorError
 
 Range = tuple[int, int]
@@ -124,14 +126,20 @@ class FetchAhead:
 
     def read(self, file: str, begin: int, end: int) -> memoryview | None:
         """Returns bytes of a file; None if they are in no block that is next."""
-        found: list[memoryview] = []
-        while begin < end:
-            piece = self._piece(file, begin, end)
+        first = self._piece(file, begin, end)
+        if first is None or len(first) == end - begin:
+            return first
+        # Arrow's memory is given back when it is free. Blocks are dropped while it is filled.
+        data = memoryview(pa.allocate_buffer(end - begin)).cast("B")
+        data[: len(first)] = first
+        at = len(first)
+        while at < len(data):
+            piece = self._piece(file, begin + at, end)
             if piece is None:
                 return None
-            found.append(piece)
-            begin += len(piece)
-        return found[0] if len(found) == 1 else memoryview(b"".join(found))
+            data[at : at + len(piece)] = piece
+            at += len(piece)
+        return data
 
     def _piece(self, file: str, begin: int, end: int) -> memoryview | None:
         """Returns some of these bytes, up to the end of their range."""

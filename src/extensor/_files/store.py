@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import contextlib
 import functools
+import numbers
+import os
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -13,9 +15,16 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from extensor._files.part_cache import PartCache
+from extensor._files.file_path import FilePath
+from extensor._files.part_cache import Cache, PartCache
 from extensor._files.ranges import FetchAhead, Range, RangesFile
-from extensor.errors import FormatError, MissingFileError, StoreError
+from extensor.errors import (
+    DTypeError,
+    FormatError,
+    MissingFileError,
+    StoreError,
+    StructureError,
+)
 
 # How many bytes are read at least where one position after another is read.
 _PAGE = 1 << 20
@@ -40,6 +49,32 @@ class Reading(NamedTuple):
 
     read_ahead: int = READ_AHEAD
     cache: PartCache | None = None
+
+
+def reading_of(read_ahead: int, cache: FilePath | Cache | None) -> Reading:
+    """Returns how files of stores are read, by two arguments of a function that reads files.
+
+    Args:
+        read_ahead: How many bytes are fetched before they are asked for.
+        cache: Where parts are kept.
+
+    Raises:
+        StructureError: If `read_ahead` is no number of bytes, or the cache cannot be a folder (also
+            a ValueError).
+        DTypeError: If `cache` is neither a path nor a Cache (also a TypeError).
+        AccessError: If the folder cannot be written to (also a PermissionError).
+    """
+    is_number = isinstance(read_ahead, numbers.Integral) and not isinstance(read_ahead, bool)
+    if not is_number or read_ahead < 0:
+        fix = "Give read_ahead=0 to fetch what is read only."
+        raise StructureError("read_ahead", "a number of bytes", repr(read_ahead)[:60], fix)
+    if cache is None:
+        return Reading(int(read_ahead))
+    given = cache if isinstance(cache, Cache) else Cache(cache)
+    if not isinstance(given.folder, (str, os.PathLike)):
+        expected, fix = "a folder, or an xt.data.Cache", 'Give for example cache="parts".'
+        raise DTypeError("cache", expected, repr(cache)[:60], fix)
+    return Reading(int(read_ahead), PartCache(*given))
 
 
 _reading: ContextVar[Reading] = ContextVar("reading", default=Reading())  # noqa: B039

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
@@ -23,7 +23,17 @@ from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._files.files import File, FilePath, atomic_output, files_at, pyarrow_errors
+from extensor._files.files import (
+    File,
+    FilePath,
+    atomic_output,
+    fetched_ahead,
+    files_at,
+    pyarrow_errors,
+)
+from extensor._files.part_cache import Cache
+from extensor._files.ranges import Range, pieces_of
+from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -32,6 +42,9 @@ from extensor.errors import DTypeError, FormatError, StructureError
 
 SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
 _COMPRESSED = (".bz2", ".gz", ".lz4", ".zst")
+# A file that one request reads, whatever is read of it.
+_SMALL = 1 << 20
+
 _FILE, _FEATHER_1 = b"ARROW1", b"FEA1"
 
 
@@ -41,6 +54,9 @@ def read_arrow(
     schema: SchemaLike | None = None,
     nulls: NullsLike | None = None,
     row_splits_dtype: DTypeLike | None = None,
+    *,
+    read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> StructuredTensor:
     """Returns the records of Arrow IPC files, streams and Feather files as a StructuredTensor.
 
@@ -61,6 +77,10 @@ def read_arrow(
             `xt.from_arrow`.
         row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
             spec.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A StructuredTensor of shape `[number of records]`.
@@ -84,10 +104,11 @@ def read_arrow(
     """
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     parts: list[tuple[str, pa.Table]] = []
-    for name, table in _tables(source, wanted):
-        with readable(name):
-            leaf_paths(table.schema)  # raises for a name that is not UTF-8
-            parts.append((name, wanted.table(table, validate=True)))
+    with reading_as(reading_of(read_ahead, cache)):
+        for name, table in _tables(source, wanted):
+            with readable(name):
+                leaf_paths(table.schema)  # raises for a name that is not UTF-8
+                parts.append((name, wanted.table(table, validate=True)))
     if not parts:
         fix = "Without a batch, there is no schema."
         raise StructureError("read_arrow", "at least one batch of records", "0 batches", fix)
@@ -153,10 +174,19 @@ def _table_of(data: Any, name: str) -> pa.Table:
 def _of_files(
     paths: FilePath | Iterable[FilePath], wanted: WantedTable
 ) -> Iterator[tuple[str, pa.Table]]:
-    for file in files_at(paths, SUFFIXES):
-        with readable(file.path), seekable(file) as stream:
-            table = _table_in(file.path, stream, wanted)
-        yield file.path, table
+    files = files_at(paths, SUFFIXES)
+    is_whole = wanted.columns is None and wanted.schema is None
+    with fetched_ahead(files, (_ranges(file, is_whole) for file in files)) as opened:
+        for file in opened:
+            with readable(file.path), seekable(file) as stream:
+                table = _table_in(file.path, stream, wanted)
+            yield file.path, table
+
+
+def _ranges(file: File, is_whole: bool) -> Iterator[Sequence[Range]]:
+    """Yields what is fetched of a file; nothing if only some columns of a large one are read."""
+    if is_whole or file.size <= _SMALL:
+        yield from ([each] for each in pieces_of(file.size))
 
 
 def seekable(file: File) -> pa.NativeFile:

@@ -40,7 +40,7 @@ class ArrowSource(Source):
         self, paths: FilePath | Iterable[FilePath], wanted: WantedTable, is_counted: bool = True
     ) -> None:
         super().__init__(files_at(paths, SUFFIXES))
-        self._rest: dict[str, Sequence[Range]] = {}  # of files in object stores
+        self._rest: dict[str, Sequence[Range]] = {}  # of files in stores
         schemas: list[pa.Schema] = []
         self.groups = []
         for file, (found, groups, stored) in zip(
@@ -84,11 +84,11 @@ class ArrowSource(Source):
 
 
 _Opened = tuple[pa.Schema, list[Group], FileBlocks | None]
-"""The schema of a file, its groups, and where they are if it is in an object store."""
+"""The schema of a file, its groups, and where they are if it is in a store."""
 
 
 def _opened(files: Sequence[File], is_counted: bool) -> Iterator[_Opened]:
-    """Yields what is in files; those of object stores are opened many at a time."""
+    """Yields what is in files; those of stores are opened many at a time."""
     opened = functools.partial(_open, is_counted=is_counted)
     if all(file.store is None for file in files):
         yield from map(opened, files)

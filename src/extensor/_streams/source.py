@@ -133,7 +133,7 @@ class Source(abc.ABC):
         """Yields where groups of one file are, each time the ranges that are fetched together.
 
         Args:
-            groups: Groups of one file of an object store; only one if it is the whole file.
+            groups: Groups of one file of a store; only one if it is the whole file.
         """
         if groups[0].at is None:
             found = pieces_of(groups[0].file.size)

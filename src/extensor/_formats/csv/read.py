@@ -9,7 +9,9 @@ from typing import IO, Any
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import FilePath, files_at
+from extensor._files.files import FilePath, fetched_ahead, files_at
+from extensor._files.part_cache import Cache
+from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.csv.dialect import Dialect, dialect_of
 from extensor._formats.csv.lines import CsvBlock, blocks, blocks_of_file
 from extensor._formats.csv.table import final_types, joined_types, parsed_type, table_of, types_of
@@ -38,6 +40,8 @@ def read_csv(
     names: Iterable[str] | None = None,
     null_values: Iterable[str] = ("",),
     encoding: str = "utf-8",
+    read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
     progress: bool | None = None,
 ) -> StructuredTensor:
     r"""Returns the records of CSV files, or of CSV text in memory, as a StructuredTensor.
@@ -63,6 +67,10 @@ def read_csv(
         null_values: The texts without quotes that are nulls, such as `["", "NA"]`. Default: only
             the empty one; `nan` is a number.
         encoding: The encoding of the text, as Python names it, such as "latin-1".
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
         progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
             is installed, after a second.
 
@@ -90,7 +98,8 @@ def read_csv(
     """
     dialect = dialect_of(delimiter, names, null_values, encoding)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    parts = _parts(source, dialect)
+    with reading_as(reading_of(read_ahead, cache)):
+        parts = _parts(source, dialect)
     size = sum(len(block.data) for _, block in parts)
     with progress_bar("read_csv", progress, size, "B") as advance:
         found = SchemaOfText(wanted, dialect)
@@ -181,8 +190,8 @@ def _parts(source: Any, dialect: Dialect) -> list[tuple[str, CsvBlock]]:
         expected = "a path, a file object, bytes, or a list of paths"
         fix = "Give a path, or the text as bytes: text.encode()."
         raise DTypeError("read_csv", expected, type(source).__name__, fix)
-    files = files_at(source, SUFFIXES)
-    return [(f.path, block) for f in files for block in blocks_of_file(f, dialect, _BLOCK)]
+    with fetched_ahead(files_at(source, SUFFIXES)) as files:
+        return [(f.path, block) for f in files for block in blocks_of_file(f, dialect, _BLOCK)]
 
 
 def _in_memory(buffer: pa.Buffer, name: str, dialect: Dialect) -> list[tuple[str, CsvBlock]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._choice import expect_one_of
+from extensor._files.file_path import FilePath
+from extensor._files.part_cache import Cache
+from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
 from extensor._formats.json.keys import wide_objects
@@ -20,9 +23,6 @@ from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-
-if TYPE_CHECKING:
-    from extensor._files.files import FilePath
 
 
 def read_json(
@@ -35,6 +35,8 @@ def read_json(
     *,
     records: PathLike | None = None,
     maps: Iterable[PathLike] = (),
+    read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
     progress: bool | None = None,
 ) -> StructuredTensor:
     r"""Returns the records of JSON files, or of JSON text in memory, as a StructuredTensor.
@@ -65,6 +67,10 @@ def read_json(
             the object itself.
         maps: The paths of objects whose keys are data, such as ids. They become lists of records
             of `key` and `value`.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
         progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
             is installed, after a second.
 
@@ -92,7 +98,8 @@ def read_json(
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     path = None if records is None else Path.of(records).names
     keyed = map_paths(maps, wanted.schema)
-    texts = texts_of(source)
+    with reading_as(reading_of(read_ahead, cache)):
+        texts = texts_of(source)
     size = sum(text.buffer.size for text in texts)
     try:
         if keyed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from extensor._files.compression import compression_of, decompression_errors
 from extensor._files.file_path import FilePath
-from extensor._files.files import files_at
+from extensor._files.files import File, fetched_ahead, file_at, files_at, look_up
 from extensor.errors import DTypeError, FormatError
 
 SUFFIXES = tuple(
@@ -54,7 +55,7 @@ def texts_of(source: Source | Iterable[Source]) -> list[Text]:
         FormatError: If a file is not complete, or its text is UTF-16 (also a ValueError).
     """
     if _is_one(source):
-        return _texts(source, "JSON")
+        return _texts([("JSON", source)])
     if not isinstance(source, Iterable):
         expected = "a path, a file object, bytes, or a list of them"
         fix = "Give a path, or the text as bytes: text.encode()."
@@ -65,7 +66,7 @@ def texts_of(source: Source | Iterable[Source]) -> list[Text]:
             expected = "a list of paths, file objects or bytes"
             fix = "Records that are Python objects already: xt.struct.constant(records)."
             raise DTypeError("read_json", expected, f"{type(part).__name__} in the list", fix)
-    return [text for i, part in enumerate(parts) for text in _texts(part, f"JSON {i}")]
+    return _texts([(f"JSON {i}", part) for i, part in enumerate(parts)])
 
 
 def _is_one(source: object) -> TypeGuard[Source]:
@@ -73,24 +74,47 @@ def _is_one(source: object) -> TypeGuard[Source]:
     return isinstance(source, kinds) or hasattr(source, "read")
 
 
-def _texts(source: Any, name: str) -> list[Text]:
-    if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer)):
-        return [_text(name, pa.py_buffer(source))]
-    if hasattr(source, "read"):
-        given = getattr(source, "name", None)
-        content = source.read()
-        if isinstance(content, str):
-            # Lone surrogates are not UTF-8: the reader refuses them, and names the line.
-            content = content.encode("utf-8", "surrogatepass")
-        return [_text(given if isinstance(given, str) else name, pa.py_buffer(content))]
-    if isinstance(source, str) and source.lstrip()[:1] == "{":
-        fix = "Give the text as bytes: text.encode()."
-        raise FormatError("read_json", "a path", f"JSON text ({source[:20]!r}...)", fix)
+def _texts(sources: list[tuple[str, Any]]) -> list[Text]:
+    """Returns the texts of named sources, of which those that are paths have names of their own."""
     found: list[Text] = []
-    for file in files_at(source, SUFFIXES):
-        with file.open() as opened:
-            found.append(_text(file.path, opened.read_buffer()))
+    for is_path, run in itertools.groupby(sources, lambda named: _is_path(named[1])):
+        if is_path:
+            found += _texts_of_files([path for _, path in run])
+        else:
+            found += [_text_in_memory(name, source) for name, source in run]
     return found
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike)) and not hasattr(source, "read")
+
+
+def _texts_of_files(paths: list[Any]) -> list[Text]:
+    for path in paths:
+        if isinstance(path, str) and path.lstrip()[:1] == "{":
+            fix = "Give the text as bytes: text.encode()."
+            raise FormatError("read_json", "a path", f"JSON text ({path[:20]!r}...)", fix)
+    places = [file_at(path) for path in paths]
+    look_up(places)
+    files = [file for place in places for file in files_at(place, SUFFIXES)]
+    with fetched_ahead(files) as opened:
+        return [_text(file.path, _content(file)) for file in opened]
+
+
+def _content(file: File) -> pa.Buffer:
+    with file.open() as stream:
+        return stream.read_buffer()
+
+
+def _text_in_memory(name: str, source: Any) -> Text:
+    if not hasattr(source, "read"):
+        return _text(name, pa.py_buffer(source))
+    given = getattr(source, "name", None)
+    content = source.read()
+    if isinstance(content, str):
+        # Lone surrogates are not UTF-8: the reader refuses them, and names the line.
+        content = content.encode("utf-8", "surrogatepass")
+    return _text(given if isinstance(given, str) else name, pa.py_buffer(content))
 
 
 def _text(name: str, buffer: pa.Buffer) -> Text:

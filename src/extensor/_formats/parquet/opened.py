@@ -38,7 +38,7 @@ def open_parquet(file: File) -> Generator[pq.ParquetFile]:
 
 
 def _stream_of_footer(file: File) -> pa.NativeFile:
-    """Opens a file; of an object store the end is read at once, where the footer is."""
+    """Opens a file; of a store the end is read at once, where the footer is."""
     if file.store is None:
         return file.open()
     tail = file.store.tail(file.inner, _TAIL)

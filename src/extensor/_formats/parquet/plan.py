@@ -70,7 +70,7 @@ class PlannedFile:
         num_row_groups: The number of all its row groups.
         row_groups: The row groups to read, in order.
         version: The identity, size and time of change of the file.
-        footer: The footer, if it is kept: that of an object store is.
+        footer: The footer, if it is kept: that of a store is.
         columns: The stored columns to read, by Parquet's paths; None for all.
     """
 
@@ -288,7 +288,7 @@ class _Footers:
         self._layout: FileLayout | None = None
 
     def read_all(self, found: Sequence[_Found]) -> list[PlannedFile]:
-        """Returns files with all of their row groups; those of object stores, many at a time."""
+        """Returns files with all of their row groups; those of stores, many at a time."""
         if not found or found[0][0].store is None:
             return [self.read(*each) for each in found]
         files: list[PlannedFile] = []
@@ -330,7 +330,7 @@ class _Footers:
 
 
 def _opened(found: _Found) -> tuple[Version, pq.ParquetFile]:
-    """Returns the version of a file of an object store, and the file with its footer."""
+    """Returns the version of a file of a store, and the file with its footer."""
     file = found[0]
     with contextlib.ExitStack() as stack:
         return file.version(), stack.enter_context(open_parquet(file))

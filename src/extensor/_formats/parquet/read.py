@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,9 +13,18 @@ import pyarrow.parquet as pq
 from extensor._arrow.arrow_type import contains_type
 from extensor._arrow.nulls import empty_batch
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import FilePath
+from extensor._files.files import FilePath, fetched_ahead
+from extensor._files.part_cache import Cache
+from extensor._files.ranges import Range
+from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.parquet.filters import filter_table
-from extensor._formats.parquet.opened import check_count, open_row_groups, parquet_file, readable
+from extensor._formats.parquet.opened import (
+    check_count,
+    open_row_groups,
+    parquet_file,
+    ranges_of_row_groups,
+    readable,
+)
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
 from extensor._formats.parquet.smallest import smallest_columns
@@ -37,6 +47,9 @@ def read_parquet(
     row_splits_dtype: DTypeLike | None = None,
     filters: pc.Expression | list[Any] | None = None,
     row_groups: Iterable[int] | None = None,
+    *,
+    read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
 ) -> StructuredTensor:
     """Returns the records of Parquet files as a StructuredTensor.
 
@@ -64,6 +77,10 @@ def read_parquet(
             their folders' names and their statistics are not read.
         row_groups: The numbers of the row groups to read, counted through all files in order.
             Default: all.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
 
     Returns:
         A StructuredTensor of shape `[number of records]`.
@@ -84,15 +101,26 @@ def read_parquet(
     >>> xt.read_parquet(path, columns=["title"], filters=[("x", ">", 1)])
     <StructuredTensor shape=(1,) {title: string} [{title: 'b'}]>
     """
-    if isinstance(columns, FieldsUsed):
-        columns = smallest_columns(ParquetPlan(paths), columns)
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
-    tables = [table_of(plan, file, file.row_groups) for file in plan.files]
+    with reading_as(reading_of(read_ahead, cache)):
+        if isinstance(columns, FieldsUsed):
+            columns = smallest_columns(ParquetPlan(paths), columns)
+        wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+        plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
+    files = [each.file for each in plan.files]
+    with fetched_ahead(files, map(_ranges, plan.files)) as opened:
+        planned = [replace(p, file=file) for p, file in zip(plan.files, opened, strict=True)]
+        tables = [table_of(plan, each, each.row_groups) for each in planned]
     tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
     return wanted.records(pa.concat_tables(tables))
+
+
+def _ranges(file: PlannedFile) -> Iterator[Sequence[Range]]:
+    """Yields where the row groups to read of a file of a store are."""
+    if file.footer is not None:
+        numbers = [group.number for group in file.row_groups]
+        yield from ranges_of_row_groups(file.file, file.footer, numbers, file.columns)
 
 
 def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.Table:

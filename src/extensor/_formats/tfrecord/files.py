@@ -22,7 +22,16 @@ import tensorflow as tf
 
 from extensor._arrow.batches import num_records_of
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, atomic_path, files_at, local_path
+from extensor._files.files import (
+    File,
+    FilePath,
+    atomic_path,
+    fetched_ahead,
+    files_at,
+    local_path,
+)
+from extensor._files.part_cache import Cache
+from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.tfrecord.inferred import inferred
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, parse_error
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
@@ -55,6 +64,8 @@ def read_tfrecord(
     context: Iterable[PathLike] = (),
     message: str | None = None,
     *,
+    read_ahead: int = READ_AHEAD,
+    cache: FilePath | Cache | None = None,
     progress: bool | None = None,
 ) -> StructuredTensor:
     """Returns the records of TFRecord files of tf.Examples or tf.SequenceExamples.
@@ -77,6 +88,10 @@ def read_tfrecord(
             Without a schema, they are found out.
         message: "Example" or "SequenceExample". Default: SequenceExample if a record has feature
             lists.
+        read_ahead: How many bytes of files that are not local are fetched before they are read, or
+            the next row group or 8 MB if these are larger; 0 for none. Default: 12 MB.
+        cache: A folder of the disk in which the parts of files that are not local are kept that
+            were read, or an `xt.data.Cache` with its size. Default: none.
         progress: Whether to show a progress bar while the schema is found out. Default: on a
             terminal and in a notebook, if tqdm is installed, after a second.
 
@@ -99,8 +114,10 @@ def read_tfrecord(
     """
     expect_message(message)
     given = WantedTable(columns, schema, nulls, row_splits_dtype)
-    files = files_at(paths)
-    parts = [_serialize(file) for file in files]
+    with reading_as(reading_of(read_ahead, cache)):
+        files = files_at(paths)
+    with fetched_ahead(files) as opened:
+        parts = [_serialize(file) for file in opened]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
     serialized = tf.concat(parts, 0)
 
