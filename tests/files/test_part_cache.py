@@ -125,7 +125,7 @@ def test_a_part_is_read_once(server, tmp_path):
 
 
 WRITERS = {
-    "parquet": (functools.partial(xt.write_parquet, row_group_size=500), xt.read_parquet),
+    "parquet": (xt.write_parquet, xt.read_parquet),
     "jsonl": (xt.write_json, xt.read_json),
     "jsonl.gz": (xt.write_json, xt.read_json),
     "arrow": (xt.write_arrow, xt.read_arrow),
@@ -138,7 +138,8 @@ WRITERS = {
 @pytest.mark.parametrize("kind", WRITERS)
 def test_the_next_read_takes_the_kept_parts(kind, server, tmp_path):
     write, read_all = WRITERS[kind]
-    write(xt.from_arrow(TABLE), tmp_path / f"b.{kind}")
+    table = pa.table([column.cast(pa.float32()) for column in TABLE], TABLE.column_names)
+    write(xt.from_arrow(table), tmp_path / f"b.{kind}")  # TFRecord has no float64
     server.files[f"b.{kind}"] = (tmp_path / f"b.{kind}").read_bytes()
     urls = [f"{server.url}/b.{kind}"] * 2
     expected = xt.to_arrow(read_all([tmp_path / f"b.{kind}"] * 2))
