@@ -1,5 +1,6 @@
 """`xt.data.mix`: weights hold over any window, and a mixture goes on at the exact batch."""
 
+import functools
 import itertools
 import json
 import math
@@ -18,6 +19,7 @@ import extensor as xt
 import extensor.keras
 from extensor import errors
 from extensor._data.draws import Draws
+from extensor._keras._keras_private import begin_with_epoch
 
 SHUFFLE = xt.data.Shuffle(seed=3, window=9)
 WEIGHTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9)
@@ -41,12 +43,13 @@ def test_the_weights_hold_over_any_window(weights, seed, begin):
         assert draws.counts(last - 1)[source] == 6
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mix")
     for name, rows in (("a", 60), ("b", 22), ("c", 9)):
         numbers = [ord(name) * 1000 + n for n in range(rows)]
-        pq.write_table(pa.table({"n": numbers}), tmp_path / f"{name}.parquet", row_group_size=4)
-    return tmp_path
+        pq.write_table(pa.table({"n": numbers}), folder / f"{name}.parquet", row_group_size=4)
+    return folder
 
 
 def sources(folder, names="abc", **options):
@@ -143,21 +146,25 @@ def test_a_state_goes_on_at_the_exact_batch(folder, at_end, how):
     if at_end == "rest":
         both = made()
         next_pass = [numbers(both), numbers(both)][1]
-    for step in {1, 2, 5, min(9, len(whole) - 1), len(whole) // 2, len(whole) - 1}:
-        iterator = iter(made())
-        seen = numbers(itertools.islice(iterator, step))
-        state = json.loads(json.dumps(xt.data.state(iterator, step)))
+    steps = {1, 2, 5, min(9, len(whole) - 1), len(whole) // 2, len(whole) - 1}
+    iterator, states = iter(made()), {}
+    for step, batch in enumerate(itertools.islice(iterator, max(steps)), 1):
+        assert numbers([batch]) == [whole[step - 1]]
+        if step in steps:
+            states[step] = json.loads(json.dumps(xt.data.state(iterator, step)))
+    for step, state in states.items():
         resumed = made(state)
-        rest = numbers(resumed.take(60 - step))
-        assert seen + rest == whole
+        again = iter(resumed)
+        rest = numbers([next(again)])
         # A state within what was resumed, and the pass after it.
-        if step < len(whole) - 2:
-            again = iter(made(state))
-            next(again)
-            later = xt.data.state(again, 1)
+        later = xt.data.state(again, 1) if step < len(whole) - 2 else None
+        rest += numbers(itertools.islice(again, 60 - step - 1))
+        assert rest == whole[step:]
+        if later is not None:
             assert numbers(made(later).take(60 - step - 1)) == rest[1:]
         if at_end == "rest":
             assert numbers(resumed) == next_pass
+    assert set(states) == steps
 
 
 @pytest.mark.parametrize("at_end", ["stop", "rest"])
@@ -190,25 +197,29 @@ def test_a_checkpoint_goes_on_at_the_exact_batch(folder, tmp_path, at_end, steps
     other = iter(mixture(folder, at_end=at_end).prefetch(2))
     tf.train.Checkpoint(iterator=other).restore(saved)
     rest = numbers(itertools.islice(other, 40))
-    assert seen + rest == numbers(mixture(folder, at_end=at_end).take(steps + 40))
+    assert seen + rest == firsts(folder, at_end)[: steps + 40]
 
 
 @pytest.mark.whole("starts a process")
-@pytest.mark.parametrize("at_end", ["stop", "rest", "repeat"])
-def test_a_checkpoint_goes_on_in_another_process(folder, tmp_path, run_python, at_end):
-    iterator = iter(mixture(folder, at_end=at_end).prefetch(2))
-    for _ in range(6):
-        next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+def test_a_checkpoint_goes_on_in_another_process(folder, tmp_path, run_python):
+    saved, expected = {}, {}
+    for at_end in ("stop", "rest", "repeat"):
+        iterator = iter(mixture(folder, at_end=at_end).prefetch(2))
+        for _ in range(6):
+            next(iterator)
+        saved[at_end] = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / at_end))
+        expected[at_end] = numbers(itertools.islice(iterator, 30))
     code = f"""
 import itertools, json, pathlib, tensorflow as tf
 from tests.data import test_mix
-iterator = iter(test_mix.mixture(pathlib.Path({str(folder)!r}), at_end={at_end!r}).prefetch(2))
-tf.train.Checkpoint(iterator=iterator).restore({saved!r})
-print(json.dumps(test_mix.numbers(itertools.islice(iterator, 30))))
+found = {{}}
+for at_end, saved in {saved!r}.items():
+    iterator = iter(test_mix.mixture(pathlib.Path({str(folder)!r}), at_end=at_end).prefetch(2))
+    tf.train.Checkpoint(iterator=iterator).restore(saved)
+    found[at_end] = test_mix.numbers(itertools.islice(iterator, 30))
+print(json.dumps(found))
 """
-    done = run_python(code)
-    assert json.loads(done.stdout.splitlines()[-1]) == numbers(itertools.islice(iterator, 30))
+    assert json.loads(run_python(code).stdout.splitlines()[-1]) == expected
 
 
 @pytest.mark.parametrize("counts", [(3, 2), (2, 4, 1)])
@@ -233,6 +244,12 @@ def test_shards_draw_from_different_sources(folder):
         names(numbers(mixture(folder, at_end="repeat", shard=(i, 2)).take(30))) for i in range(2)
     )
     assert one != other
+
+
+@functools.cache
+def firsts(folder, at_end):
+    """The first 55 batches of a mixture."""
+    return numbers(mixture(folder, at_end=at_end).take(55))
 
 
 @pytest.mark.parametrize("at_end", ["stop", "repeat"])
@@ -340,12 +357,12 @@ def test_weights_that_differ_as_much_as_floats_can_are_drawn():
     assert draws.counts(1000) == [0, 0, 1000]
 
 
-def test_element_specs_that_differ_are_an_error_that_names_the_field(folder):
-    pq.write_table(pa.table({"n": ["x"] * 9}), folder / "text.parquet")
+def test_element_specs_that_differ_are_an_error_that_names_the_field(folder, tmp_path):
+    pq.write_table(pa.table({"n": ["x"] * 9}), tmp_path / "text.parquet")
     [a, _] = sources(folder, "a")["a"]
     for other, text in (
         (
-            xt.data.parquet(folder / "text.parquet", 4),
+            xt.data.parquet(tmp_path / "text.parquet", 4),
             r"mix: b: expected .*int64.* at n, as a, got",
         ),
         (xt.data.parquet(folder / "b.parquet", 4, drop_remainder=True), r"mix: b: expected .*None"),
@@ -391,25 +408,55 @@ class Stop(keras.callbacks.Callback):
             raise InterruptedError
 
 
+class Trainings:
+    """Trainings of one compiled model, each of which begins with its first weights."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._whole = {}
+        keras.utils.set_random_seed(1)
+        self._model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+        self._model.compile("sgd", "mse")
+        self._model.optimizer.build(self._model.trainable_variables)
+        self._first = [
+            (each, each.numpy())
+            for each in (*self._model.weights, *self._model.optimizer.variables)
+        ]
+
+    def whole(self, at_end, backup):
+        """The result of a training that is not interrupted."""
+        if at_end not in self._whole:
+            self._whole[at_end] = self.result(at_end, backup)
+        return self._whole[at_end]
+
+    def result(self, at_end, backup, *stops):
+        """Trains, and returns the weights and the number of steps."""
+        keras.utils.set_random_seed(1)
+        for variable, value in self._first:
+            variable.assign(value)
+        begin_with_epoch(self._model, 0)  # not where the training before this one was restored
+        train = mixture(self._folder, at_end=at_end).map(
+            lambda r: (tf.cast(r["n"], tf.float32)[:, None] / 1e5,) * 2
+        )
+        callbacks = [xt.keras.callbacks.BackupAndRestore(backup, train, 1), *map(Stop, stops)]
+        length = 12 if at_end == "repeat" else None
+        options = {"epochs": 3, "shuffle": False, "verbose": 0, "steps_per_epoch": length}
+        self._model.fit(train, callbacks=callbacks, **options)
+        return [w.tolist() for w in self._model.get_weights()], int(
+            self._model.optimizer.iterations
+        )
+
+
+@pytest.fixture(scope="module")
+def trainings(folder):
+    return Trainings(folder)
+
+
 @pytest.mark.whole("trains models that are interrupted")
 @pytest.mark.parametrize("at_end", ["stop", "rest", "repeat"])
 @pytest.mark.parametrize("steps", [3, 11, 30])
-def test_a_training_goes_on_with_the_exact_batches(folder, tmp_path, at_end, steps):
-    backup, length = tmp_path / "backup", 12 if at_end == "repeat" else None
-
-    def trained(*stops):
-        train = mixture(folder, at_end=at_end).map(
-            lambda r: (tf.cast(r["n"], tf.float32)[:, None] / 1e5,) * 2
-        )
-        keras.utils.set_random_seed(1)
-        model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
-        model.compile("sgd", "mse")
-        callbacks = [xt.keras.callbacks.BackupAndRestore(backup, train, 1), *map(Stop, stops)]
-        options = {"epochs": 3, "shuffle": False, "verbose": 0, "steps_per_epoch": length}
-        model.fit(train, callbacks=callbacks, **options)
-        return [w.tolist() for w in model.get_weights()], int(model.optimizer.iterations)
-
-    whole = trained()
+def test_a_training_goes_on_with_the_exact_batches(trainings, tmp_path, at_end, steps):
+    whole = trainings.whole(at_end, tmp_path / "whole")
     with pytest.raises(InterruptedError):
-        trained(steps)
-    assert trained() == whole
+        trainings.result(at_end, tmp_path / "backup", steps)
+    assert trainings.result(at_end, tmp_path / "backup") == whole
