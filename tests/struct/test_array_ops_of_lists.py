@@ -1,5 +1,6 @@
 """Array operations on records whose lists differ in length, and on nulls and unions in them."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -21,6 +22,7 @@ ROWS = [
 POLICY = dict.fromkeys(["maybe", "maybe[*]", "null", "null.a"], "mask")
 
 
+@functools.cache
 def rows():
     return constant(ROWS, nulls=POLICY, conflicts="union")
 
@@ -38,17 +40,21 @@ def both_ways(function, *args):
 # tf.where never repeats a list of one item to the length of another.
 
 
+PAIRS = list(itertools.permutations(range(3), 2))
+
+
+def of_pairs(records, flag):
+    return [tf.where(flag, records[one], records[other]) for one, other in PAIRS]
+
+
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("chosen", [True, False])
-@pytest.mark.parametrize("pair", list(itertools.permutations(range(3), 2)))
-def test_where_of_single_records_returns_one_of_them(pair, chosen):
-    one, other = pair
-    expected = ROWS[one if chosen else other]
-    for found in both_ways(lambda v: tf.where(chosen, v[one], v[other]), rows()):
-        assert py(found) == expected
-    flag = tf.constant(chosen)
-    for found in both_ways(lambda v, flag: tf.where(flag, v[one], v[other]), rows(), flag):
-        assert py(found) == expected
+def test_where_of_single_records_returns_one_of_them(chosen):
+    expected = [ROWS[one if chosen else other] for one, other in PAIRS]
+    for found in both_ways(lambda v: of_pairs(v, chosen), rows()):
+        assert list(map(py, found)) == expected
+    for found in both_ways(of_pairs, rows(), tf.constant(chosen)):
+        assert list(map(py, found)) == expected
 
 
 def test_where_refuses_dense_fields_of_other_sizes():
@@ -96,19 +102,23 @@ def test_stack_names_the_field_whose_lists_differ(field, path):
 @pytest.mark.parametrize("times", [0, 1, 2])
 def test_repeat_inside_ragged_rows(times):
     ragged = xt.RaggedStructuredTensor.from_row_lengths(rows(), [2, 0, 1])
-    plain = [ROWS[:2], [], ROWS[2:]]
-    for found in both_ways(lambda v: tf.repeat(v, times, axis=1), ragged):
-        assert py(found) == [[r for r in row for _ in range(times)] for row in plain]
     deep = xt.RaggedStructuredTensor.from_row_lengths(ragged, [1, 2])
-    for found in both_ways(lambda v: tf.repeat(v, times, axis=2), deep):
-        assert py(found) == [
-            [[r for r in row for _ in range(times)] for row in rows_] for rows_ in
-            [plain[:1], plain[1:]]
-        ]  # fmt: skip
-    for found in both_ways(lambda v: tf.repeat(v, tf.constant(times), axis=-2), deep):
-        assert py(found) == [
-            [row for row in rows_ for _ in range(times)] for rows_ in [plain[:1], plain[1:]]
+    plain = [ROWS[:2], [], ROWS[2:]]
+    halves_ = [plain[:1], plain[1:]]
+
+    def repeated(ragged, deep):
+        return (
+            tf.repeat(ragged, times, axis=1),
+            tf.repeat(deep, times, axis=2),
+            tf.repeat(deep, tf.constant(times), axis=-2),
+        )
+
+    for found in both_ways(repeated, ragged, deep):
+        assert py(found[0]) == [[r for r in row for _ in range(times)] for row in plain]
+        assert py(found[1]) == [
+            [[r for r in row for _ in range(times)] for row in half] for half in halves_
         ]
+        assert py(found[2]) == [[row for row in half for _ in range(times)] for half in halves_]
 
 
 def test_repeat_of_ragged_rows_takes_one_number():
@@ -171,12 +181,11 @@ def test_a_loop_may_move_records_with_lists(name):
             lambda i, v: i < 3, lambda i, v: (i + 1, move(v)), (tf.constant(0), v)
         )[1]
 
-    for found in both_ways(thrice, rows()):
-        assert py(found) == ROWS[::-1]
     ragged = xt.RaggedStructuredTensor.from_row_lengths(rows(), [2, 0, 1])
-    if name != "roll":
-        for found in both_ways(thrice, ragged):
-            assert py(found) == [ROWS[2:], [], ROWS[:2]]
+    values = {"records": rows()} if name == "roll" else {"records": rows(), "ragged": ragged}
+    for found in both_ways(lambda values: {n: thrice(v) for n, v in values.items()}, values):
+        assert py(found["records"]) == ROWS[::-1]
+        assert name == "roll" or py(found["ragged"]) == [ROWS[2:], [], ROWS[:2]]
 
 
 def test_a_loop_still_refuses_another_number_of_records():
@@ -197,63 +206,75 @@ def halves(v):
 
 FOUR = [*ROWS, ROWS[0]]
 SQUARE = [FOUR[:2], FOUR[2:]]
+# Functions of the records, and of two rows of two of them.
 OPS = {
-    "batch_gather": (lambda v: tf.compat.v1.batch_gather(halves(v), [[1], [0]]),
+    "batch_gather": (lambda v, h: tf.compat.v1.batch_gather(h, [[1], [0]]),
                      [[FOUR[1]], [FOUR[2]]]),
-    "boolean_mask": (lambda v: tf.boolean_mask(v, [True, False, True]), [ROWS[0], ROWS[2]]),
+    "boolean_mask": (lambda v, h: tf.boolean_mask(v, [True, False, True]), [ROWS[0], ROWS[2]]),
     "boolean_mask of two dimensions": (
-        lambda v: tf.boolean_mask(halves(v), [[False, True], [True, False]]), FOUR[1:3]),
+        lambda v, h: tf.boolean_mask(h, [[False, True], [True, False]]), FOUR[1:3]),
     "boolean_mask of axis 1": (
-        lambda v: tf.boolean_mask(halves(v), [False, True], axis=1), [[FOUR[1]], [FOUR[3]]]),
-    "concat": (lambda v: tf.concat([v, v[::-1]], 0), ROWS + ROWS[::-1]),
-    "concat of axis 1": (lambda v: tf.concat([halves(v)] * 2, 1), [row * 2 for row in SQUARE]),
-    "expand_dims": (lambda v: tf.expand_dims(v, 1), [[row] for row in ROWS]),
-    "expand_dims of one": (lambda v: tf.expand_dims(v[1], 0), [ROWS[1]]),
-    "gather": (lambda v: tf.gather(v, [2, 0]), [ROWS[2], ROWS[0]]),
-    "gather of axis 1": (lambda v: tf.gather(halves(v), [1], axis=1), [[FOUR[1]], [FOUR[3]]]),
-    "gather_nd": (lambda v: tf.gather_nd(halves(v), [[1, 0], [0, 1]]), [FOUR[2], FOUR[1]]),
-    "identity": (tf.identity, ROWS),
-    "identity of one": (lambda v: tf.identity(v[0]), ROWS[0]),
-    "squeeze": (lambda v: tf.squeeze(v[1:2]), ROWS[1]),
-    "squeeze of axis 1": (lambda v: tf.squeeze(halves(v)[:, :1], 1), [FOUR[0], FOUR[2]]),
-    "stack": (lambda v: tf.stack([v, v]), [ROWS, ROWS]),
-    "stack of axis 1": (lambda v: tf.stack([v, v], 1), [[row, row] for row in ROWS]),
-    "stack of one": (lambda v: tf.stack([v[0], v[0]]), [ROWS[0]] * 2),
-    "tile": (lambda v: tf.tile(v, [2]), ROWS * 2),
-    "tile of both": (lambda v: tf.tile(halves(v), [2, 2]), [row * 2 for row in SQUARE] * 2),
-    "unstack": (lambda v: tf.unstack(v), ROWS),
+        lambda v, h: tf.boolean_mask(h, [False, True], axis=1), [[FOUR[1]], [FOUR[3]]]),
+    "concat": (lambda v, h: tf.concat([v, v[::-1]], 0), ROWS + ROWS[::-1]),
+    "concat of axis 1": (lambda v, h: tf.concat([h] * 2, 1), [row * 2 for row in SQUARE]),
+    "expand_dims": (lambda v, h: tf.expand_dims(v, 1), [[row] for row in ROWS]),
+    "expand_dims of one": (lambda v, h: tf.expand_dims(v[1], 0), [ROWS[1]]),
+    "gather": (lambda v, h: tf.gather(v, [2, 0]), [ROWS[2], ROWS[0]]),
+    "gather of axis 1": (lambda v, h: tf.gather(h, [1], axis=1), [[FOUR[1]], [FOUR[3]]]),
+    "gather_nd": (lambda v, h: tf.gather_nd(h, [[1, 0], [0, 1]]), [FOUR[2], FOUR[1]]),
+    "identity": (lambda v, h: tf.identity(v), ROWS),
+    "identity of one": (lambda v, h: tf.identity(v[0]), ROWS[0]),
+    "squeeze": (lambda v, h: tf.squeeze(v[1:2]), ROWS[1]),
+    "squeeze of axis 1": (lambda v, h: tf.squeeze(h[:, :1], 1), [FOUR[0], FOUR[2]]),
+    "stack": (lambda v, h: tf.stack([v, v]), [ROWS, ROWS]),
+    "stack of axis 1": (lambda v, h: tf.stack([v, v], 1), [[row, row] for row in ROWS]),
+    "stack of one": (lambda v, h: tf.stack([v[0], v[0]]), [ROWS[0]] * 2),
+    "tile": (lambda v, h: tf.tile(v, [2]), ROWS * 2),
+    "tile of both": (lambda v, h: tf.tile(h, [2, 2]), [row * 2 for row in SQUARE] * 2),
+    "unstack": (lambda v, h: tf.unstack(v), ROWS),
     "unstack of axis 1": (
-        lambda v: tf.unstack(halves(v), axis=1), [[FOUR[0], FOUR[2]], [FOUR[1], FOUR[3]]]),
-    "where": (lambda v: tf.where([True, False, True], v, v[::-1]), [ROWS[0], ROWS[1], ROWS[2]]),
-    "where of a number": (lambda v: tf.where(False, v, v[::-1]), ROWS[::-1]),
-    "split": (lambda v: tf.split(v, [1, 2]), [ROWS[:1], ROWS[1:]]),
-    "split of axis 1": (lambda v: tf.split(halves(v), 2, axis=1),
+        lambda v, h: tf.unstack(h, axis=1), [[FOUR[0], FOUR[2]], [FOUR[1], FOUR[3]]]),
+    "where": (lambda v, h: tf.where([True, False, True], v, v[::-1]), [ROWS[0], ROWS[1], ROWS[2]]),
+    "where of a number": (lambda v, h: tf.where(False, v, v[::-1]), ROWS[::-1]),
+    "split": (lambda v, h: tf.split(v, [1, 2]), [ROWS[:1], ROWS[1:]]),
+    "split of axis 1": (lambda v, h: tf.split(h, 2, axis=1),
                         [[[row[0]] for row in SQUARE], [[row[1]] for row in SQUARE]]),
-    "slice": (lambda v: tf.slice(v, [1], [2]), ROWS[1:]),
-    "slice of both": (lambda v: tf.slice(halves(v), [0, 1], [-1, 1]), [[FOUR[1]], [FOUR[3]]]),
-    "reverse": (lambda v: tf.reverse(v, [0]), ROWS[::-1]),
-    "repeat": (lambda v: tf.repeat(v, [1, 0, 2], axis=0), [ROWS[0], ROWS[2], ROWS[2]]),
+    "slice": (lambda v, h: tf.slice(v, [1], [2]), ROWS[1:]),
+    "slice of both": (lambda v, h: tf.slice(h, [0, 1], [-1, 1]), [[FOUR[1]], [FOUR[3]]]),
+    "reverse": (lambda v, h: tf.reverse(v, [0]), ROWS[::-1]),
+    "repeat": (lambda v, h: tf.repeat(v, [1, 0, 2], axis=0), [ROWS[0], ROWS[2], ROWS[2]]),
     "repeat of axis 1": (
-        lambda v: tf.repeat(halves(v), 2, axis=1), [[x for x in r for _ in "ab"] for r in SQUARE]),
-    "repeat of all": (lambda v: tf.repeat(halves(v), 2), [x for x in FOUR for _ in "ab"]),
-    "transpose": (lambda v: tf.transpose(halves(v)), [[FOUR[0], FOUR[2]], [FOUR[1], FOUR[3]]]),
-    "cond": (lambda v: tf.cond(tf.size(v) > 2, lambda: v, lambda: v[:0]), ROWS),
-    "cond of one": (lambda v: tf.cond(tf.size(v) > 2, lambda: v[1], lambda: v[0]), ROWS[1]),
+        lambda v, h: tf.repeat(h, 2, axis=1), [[x for x in r for _ in "ab"] for r in SQUARE]),
+    "repeat of all": (lambda v, h: tf.repeat(h, 2), [x for x in FOUR for _ in "ab"]),
+    "transpose": (lambda v, h: tf.transpose(h), [[FOUR[0], FOUR[2]], [FOUR[1], FOUR[3]]]),
+    "cond": (lambda v, h: tf.cond(tf.size(v) > 2, lambda: v, lambda: v[:0]), ROWS),
+    "cond of one": (lambda v, h: tf.cond(tf.size(v) > 2, lambda: v[1], lambda: v[0]), ROWS[1]),
     "case": (
-        lambda v: tf.case([(tf.size(v) < 0, lambda: v)], default=lambda: v[::-1]), ROWS[::-1]),
-    "switch_case": (lambda v: tf.switch_case(tf.size(v) - 2, [lambda: v[:1], lambda: v]), ROWS),
+        lambda v, h: tf.case([(tf.size(v) < 0, lambda: v)], default=lambda: v[::-1]), ROWS[::-1]),
+    "switch_case": (lambda v, h: tf.switch_case(tf.size(v) - 2, [lambda: v[:1], lambda: v]), ROWS),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results_in_a_graph():
+    """Returns the results of all operations in one graph."""
+
+    def results(v):
+        h = halves(v)
+        return {name: function(v, h) for name, (function, _) in OPS.items()}
+
+    return tf.function(results, autograph=False)(rows())
 
 
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", OPS)
-def test_each_equals_the_same_on_python_data(name):
+def test_each_equals_the_same_on_python_data(name, results_in_a_graph):
     function, expected = OPS[name]
 
     def plain(value):
         return [plain(part) for part in value] if isinstance(value, list) else py(value)
 
-    for found in both_ways(function, rows()):
+    for found in (function(rows(), halves(rows())), results_in_a_graph[name]):
         assert plain(found) == expected
 
 
