@@ -14,11 +14,16 @@ from tests.samples.proto_types import add, file_of, message_class, plain, record
 INT, TEXT = Proto.TYPE_INT32, Proto.TYPE_STRING
 
 
+_functions = {}
+
+
 def in_graph(serialized, cls, **options):
-    """The records as a function reads them that was traced for any number of messages."""
-    read = tf.function(lambda s: xt.from_proto(s, cls, **options), autograph=False)
-    read = read.get_concrete_function(tf.TensorSpec([None], tf.string))
-    return read(tf.constant(serialized, tf.string, [len(serialized)]))
+    """The records as a function reads them that was traced once for any number of messages."""
+    key = cls, repr(options)
+    if key not in _functions:
+        read = tf.function(lambda s: xt.from_proto(s, cls, **options), autograph=False)
+        _functions[key] = read.get_concrete_function(tf.TensorSpec([None], tf.string))
+    return _functions[key](tf.constant(serialized, tf.string, [len(serialized)]))
 
 
 def both(serialized, cls, **options):
