@@ -76,10 +76,13 @@ def test_epochs_end_where_they_would_have_ended(train, tmp_path):
             steps.append((epoch, int(self.model.optimizer.iterations.numpy())))
 
     callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq=1)
-    history = model().fit(train, epochs=3, callbacks=[callback, Count()], shuffle=False, verbose=0)
+    made = model()
+    history = made.fit(train, epochs=3, callbacks=[callback, Count()], shuffle=False, verbose=0)
     assert steps == [(1, 8), (2, 12)]
     assert history.epoch == [1, 2]
     assert not (tmp_path / "backup").exists()
+    # The next training is one of its own.
+    assert made.fit(train, epochs=2, shuffle=False, verbose=0).epoch == [0, 1]
 
 
 def numbers(folder, is_ordered):
@@ -96,10 +99,28 @@ def numbers(folder, is_ordered):
     return train.map(lambda r: (r["x"].to_tensor(shape=[None, 1]),) * 2)
 
 
-def weights(train, *callbacks):
-    """Returns the weights of a trained model, and the number of its steps."""
+def new_model():
+    """Returns a model with the weights that each training begins with."""
     keras.utils.set_random_seed(1)
-    fitted = model()
+    return model()
+
+
+@functools.cache
+def _model_of_many_trainings():
+    made = new_model()
+    return made, made.get_weights()
+
+
+def untrained_model():
+    """Returns a model as `new_model` does, but one whose step was traced by an earlier training."""
+    made, first_weights = _model_of_many_trainings()
+    made.set_weights(first_weights)
+    made.optimizer.iterations.assign(0)
+    return made
+
+
+def weights(fitted, train, *callbacks):
+    """Returns the weights of a trained model, and the number of its steps."""
     fitted.fit(train, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
     return [w.tolist() for w in fitted.get_weights()], int(fitted.optimizer.iterations.numpy())
 
@@ -107,22 +128,59 @@ def weights(train, *callbacks):
 @functools.cache
 def weights_without_an_interruption(is_ordered):
     with tempfile.TemporaryDirectory() as folder:
-        return weights(numbers(Path(folder), is_ordered))
+        return weights(new_model(), numbers(Path(folder), is_ordered))
+
+
+class StopWithCopies(Stop):
+    """Stops after the last of some steps. Copies the backup that a stop after each would leave."""
+
+    def __init__(self, backup, steps):
+        super().__init__(max(steps))
+        self.backup, self.all_steps = backup, steps
+
+    def on_train_batch_end(self, batch, logs=None):
+        done = max(self.all_steps) - self.steps + 1
+        if done in self.all_steps and self.backup.exists():
+            shutil.copytree(self.backup, self.backup.with_name(f"after-{done}"))
+        super().on_train_batch_end(batch, logs)
+
+
+STEPS = (3, 4, 5, 8, 11)
+
+
+@pytest.fixture(scope="module")
+def backup_after(tmp_path_factory):
+    """Returns a function of the folder and the backup that an interrupted training leaves there."""
+
+    @functools.cache
+    def interrupted_folder(save_freq, is_ordered):
+        folder = tmp_path_factory.mktemp("interrupted")
+        train = numbers(folder, is_ordered)
+        backup = xt.keras.callbacks.BackupAndRestore(folder / "backup", train, save_freq)
+        with pytest.raises(InterruptedError):
+            weights(new_model(), train, backup, StopWithCopies(folder / "backup", STEPS))
+        return folder
+
+    def folder_and_backup(steps, save_freq, is_ordered):
+        folder = interrupted_folder(save_freq, is_ordered)
+        return folder, folder / ("backup" if steps == max(STEPS) else f"after-{steps}")
+
+    return folder_and_backup
 
 
 @pytest.mark.parametrize("is_ordered", [False, True])
 @pytest.mark.parametrize("save_freq", [1, 3, 4, "epoch"])
-@pytest.mark.parametrize("steps", [3, 4, 5, 8, 11])
+@pytest.mark.parametrize("steps", STEPS)
 def test_batches_are_those_of_a_training_without_the_interruption(
-    tmp_path, steps, save_freq, is_ordered
+    backup_after, steps, save_freq, is_ordered
 ):
-    train = numbers(tmp_path, is_ordered)
-    backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
-    with pytest.raises(InterruptedError):
-        weights(train, backup, Stop(steps))
-    train = numbers(tmp_path, is_ordered)
-    backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
-    assert weights(train, backup) == weights_without_an_interruption(is_ordered)
+    folder, left = backup_after(steps, save_freq, is_ordered)
+    assert left.exists() == (steps >= (5 if save_freq == "epoch" else save_freq))
+    train = numbers(folder, is_ordered)
+    backup = xt.keras.callbacks.BackupAndRestore(left, train, save_freq)
+    # Where the training was really stopped, a new process goes on: with a model that is new.
+    fitted = new_model() if steps == max(STEPS) else untrained_model()
+    assert weights(fitted, train, backup) == weights_without_an_interruption(is_ordered)
 
 
 def test_backups_within_an_epoch_need_the_number_of_batches(tmp_path):
@@ -178,21 +236,25 @@ def worker(path, backup, index, count, steps=None, epochs=2, **options):
     return made
 
 
+COUNT = 65  # in 13 row groups, which no number of workers divides
+
+
 @pytest.fixture
 def floats(tmp_path):
-    table = pa.table({"x": pa.array(range(150), pa.float32())})
+    table = pa.table({"x": pa.array(range(COUNT), pa.float32())})
     pq.write_table(table, tmp_path / "it.parquet", row_group_size=5)
     return tmp_path / "it.parquet"
 
 
-@pytest.mark.parametrize("steps", [(3, 2), (12, 1), (15, 8)])
+# Some of four workers stop at the end of an epoch in the second case, all after it in the third.
+@pytest.mark.parametrize("steps", [(2, 2), (5, 1), (8, 3)])
 @pytest.mark.parametrize("counts", [(4, 3, 2), (1, 3, 4), (3, 1, 5)])
 def test_another_number_of_workers_trains_with_each_record_once(floats, tmp_path, counts, steps):
     backup, trained = tmp_path / "backup", []
     for count, stop in zip(counts, (*steps, None), strict=True):
         for index in range(count):
             trained += worker(floats, backup, index, count, stop).trained
-    assert Counter(trained) == dict.fromkeys(range(150), 2)
+    assert Counter(trained) == dict.fromkeys(range(COUNT), 2)
     assert not backup.exists()
 
 
@@ -214,7 +276,7 @@ def test_workers_go_on_from_the_last_step_that_all_have_saved(floats, tmp_path):
             copied = tmp_path / f"copy{index}-of-{count}"
             shutil.copytree(backup, copied)
             trained += Counter(worker(floats, copied, index, count).trained)
-        assert trained == dict.fromkeys(range(150), 2)
+        assert trained == dict.fromkeys(range(COUNT), 2)
 
 
 def test_a_worker_that_is_done_waits_for_the_others(floats, tmp_path):
@@ -222,7 +284,7 @@ def test_a_worker_that_is_done_waits_for_the_others(floats, tmp_path):
     trained = worker(floats, backup, 1, 2, 7).trained + worker(floats, backup, 0, 2).trained
     for index in range(3):
         trained += worker(floats, backup, index, 3).trained
-    assert Counter(trained) == dict.fromkeys(range(150), 2)
+    assert Counter(trained) == dict.fromkeys(range(COUNT), 2)
     assert not backup.exists()
 
 
@@ -231,7 +293,7 @@ def test_the_backups_of_a_run_stay_until_all_workers_of_the_next_have_saved(floa
     before = [worker(floats, backup, i, 2, 3).trained for i in range(2)]
     worker(floats, backup, 0, 3, 2)  # the others die before they save
     rest = [worker(floats, backup, i, 4).trained for i in range(4)]
-    assert Counter(itertools.chain(*before, *rest)) == dict.fromkeys(range(150), 2)
+    assert Counter(itertools.chain(*before, *rest)) == dict.fromkeys(range(COUNT), 2)
 
 
 def test_a_missing_backup_of_a_worker_is_an_error(floats, tmp_path):
@@ -249,4 +311,4 @@ def test_each_worker_may_have_a_folder_of_its_own(floats, tmp_path):
         for steps in (4, None):
             trained += worker(floats, tmp_path / f"{index}", index, 2, steps).trained
         assert not (tmp_path / f"{index}").exists()
-    assert Counter(trained) == dict.fromkeys(range(150), 2)
+    assert Counter(trained) == dict.fromkeys(range(COUNT), 2)

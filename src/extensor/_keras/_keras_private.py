@@ -144,8 +144,11 @@ def inference_arguments(model: Any) -> dict[str, Any]:
     return {"training": False} if model._call_has_training_arg else {}
 
 
-def begin_with_epoch(model: Any, epoch: int) -> None:
-    """Lets the `fit` that has just begun begin with an epoch other than the first."""
+def begin_with_epoch(model: Any, epoch: int | None) -> None:
+    """Lets the `fit` that has just begun begin with an epoch; None for that of its arguments.
+
+    Keras keeps the epoch for each later `fit`, so it is set to None when an epoch has begun.
+    """
     model._initial_epoch = epoch
 
 

@@ -146,6 +146,7 @@ class BackupAndRestore(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Counts the batches of an epoch from its beginning."""
+        begin_with_epoch(self.model, None)  # the next fit
         self._epoch, self._seen = epoch, 0
         self._left = None
         params: Any = self.params
@@ -188,6 +189,7 @@ class BackupAndRestore(keras.callbacks.Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Removes the backup."""
+        begin_with_epoch(self.model, None)
         if self._deletes:
             if self._folder.is_shared:  # others may still die
                 self._save(self._epoch + 1, 0)
