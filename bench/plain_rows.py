@@ -26,7 +26,7 @@ _PAIRS, _TURNS = 3, 41
 
 def rows() -> list[ProcessRow]:
     return [
-        ProcessRow("import extensor, vs import tensorflow before it", Under(0.25), _import),
+        ProcessRow("import extensor, vs import tensorflow before it", Under(0.2), _import),
         *(
             ProcessRow(
                 f"{name} of plain tensors, with extensor imported, vs without",

@@ -44,4 +44,4 @@ def test_the_numbers_of_the_readme_are_those_of_the_bench():
     for _, _, row in bars.ROWS[1:3]:
         assert f" {bars.rows()[row][2]} times as fast" in readme
     assert f"in {bars.rows()[bars.ROWS[4][2]][2]} of the time of a dict of 8 tensors" in readme
-    assert 195 < len(bars.rows()) < 204  # the four above, and nearly 200 others
+    assert len(bars.rows()) > 204  # the four above, and more than 200 others
