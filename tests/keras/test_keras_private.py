@@ -233,6 +233,27 @@ def test_initial_epoch_is_the_epoch_with_which_fit_begins():
     assert history.epoch == [2]
 
 
+def test_a_second_save_makes_no_optimizer_to_know_what_is_not_saved(tmp_path, monkeypatch):
+    model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(np.ones([4, 1]), np.ones([4]), verbose=0)
+    model.save_weights(tmp_path / "first.weights.h5")
+    _keras_private.keep_names_not_saved()
+    made, plain = [], keras.optimizers.Optimizer.__init__
+    monkeypatch.setattr(
+        keras.optimizers.Optimizer, "__init__", lambda *a, **k: made.append(plain(*a, **k))
+    )
+    model.save_weights(tmp_path / "second.weights.h5")
+    assert made == []
+    found, steps = model.get_weights(), int(model.optimizer.iterations)
+    for name in ("first", "second"):
+        for variable in (*model.weights, *model.optimizer.variables):
+            variable.assign(tf.zeros_like(variable))
+        model.load_weights(tmp_path / f"{name}.weights.h5")
+        assert all(map(np.array_equal, model.get_weights(), found))
+        assert int(model.optimizer.iterations) == steps > 0
+
+
 def test_a_layer_that_was_called_takes_no_other_layers():
     layer = keras.layers.Dense(1)
     assert not _keras_private.is_closed(layer)
@@ -269,6 +290,7 @@ def test_the_table_lists_what_is_probed():
         "_maybe_symbolic_build",
         "_standardize_inputs",
         "_tracker",
+        "global_state",
         "merge_summaries",
         "summarize",
     ]

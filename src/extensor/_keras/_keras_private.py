@@ -18,6 +18,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 | `Model._initial_epoch` | The epoch with which `fit` begins after a callback restored a training. `initial_epoch` is an argument of `fit`, which a callback cannot change. |
 | `Layer._tracker` | Whether a layer takes no other layers any more, because it was called. |
+| `global_state` | Keras keeps the names of attributes that it does not save under one key, and looks for them under another one. So each save makes an optimizer to know them. |
 | `discretization.summarize` | The quantiles of a batch that `keras.layers.Discretization` keeps. Times are added to them as differences, without a layer. |
 | `discretization.merge_summaries` | The quantiles of two parts of the data are joined. The layer has no method for it. |
 """  # noqa: E501 - a table row is one line
@@ -30,6 +31,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src.backend.common import global_state
 from keras.src.layers.preprocessing.discretization import merge_summaries, summarize
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.models.functional import Functional
@@ -150,6 +152,20 @@ def begin_with_epoch(model: Any, epoch: int | None) -> None:
     Keras keeps the epoch for each later `fit`, so it is set to None when an epoch has begun.
     """
     model._initial_epoch = epoch
+
+
+def keep_names_not_saved() -> None:
+    """Lets the next saves of Keras find which attributes are not saved, after a first save.
+
+    Otherwise each save makes an optimizer and a layer to know it, which takes half of its time.
+    """
+    for kind in _KINDS_SAVED:
+        names = global_state.get_global_attribute(f"saving_attr_skipset_{kind}")
+        if names is not None:
+            global_state.set_global_attribute(f"saving_attr_skiplist_{kind}", names)
+
+
+_KINDS_SAVED = ("Functional", "Layer", "Loss", "Metric", "Operation", "Optimizer", "Sequential")
 
 
 def is_closed(layer: Any) -> bool:

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from extensor._data.state import feed_of
-from extensor._keras._keras_private import begin_with_epoch
+from extensor._keras._keras_private import begin_with_epoch, keep_names_not_saved
 from extensor._keras.backup_folder import BackupFolder
 from extensor.errors import StructureError
 
@@ -206,6 +206,7 @@ class BackupAndRestore(keras.callbacks.Callback):
         weights = self._folder.weights_of_next(f"{state['epoch']}-{state['step']}-{count}")
         model: Any = self.model
         model.save_weights(self._folder.path(weights), overwrite=True)
+        keep_names_not_saved()
         # The backup is complete when its file names the weights.
         seeds = [variable.numpy().tolist() for variable in _seeds(model)]
         self._folder.write(
