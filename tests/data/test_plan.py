@@ -1,6 +1,7 @@
 """Shuffling, shards, epochs, and datasets that go on where another process stopped."""
 
 import importlib
+import itertools
 import json
 import os
 from unittest import mock
@@ -122,27 +123,30 @@ def test_shards_have_each_record_once_and_read_their_row_groups_only(paths, shuf
 
 
 @pytest.mark.whole("starts a process")
-@pytest.mark.parametrize("shuffle", [None, SHUFFLE])
-@pytest.mark.parametrize("steps", [0, 1, 4, 12, 13, 20])
-def test_a_checkpoint_goes_on_at_the_exact_batch_in_another_process(
-    paths, tmp_path, run_python, shuffle, steps
-):
-    with mock.patch.object(PLAN, "PART_ROWS", 16):
-        dataset = xt.data.parquet(paths, 8, shuffle=shuffle, epochs=2).prefetch(2)
-    iterator = iter(dataset)
-    for _ in range(steps):
-        next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+def test_checkpoints_go_on_at_the_exact_batch_in_another_process(paths, tmp_path, run_python):
+    cases, expected = [], {}
+    for shuffle, steps in itertools.product([None, SHUFFLE], [0, 1, 4, 12, 13, 20]):
+        with mock.patch.object(PLAN, "PART_ROWS", 16):
+            dataset = xt.data.parquet(paths, 8, shuffle=shuffle, epochs=2).prefetch(2)
+        iterator = iter(dataset)
+        for _ in range(steps):
+            next(iterator)
+        name = f"{steps} {shuffle and 'shuffled'}"
+        saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / name))
+        cases.append((name, saved, shuffle and tuple(shuffle)))
+        expected[name] = batches(iterator)
     code = f"""
 import importlib, json, tensorflow as tf, extensor as xt
 importlib.import_module("extensor._data.plan").PART_ROWS = 16
-shuffle = {f"xt.data.Shuffle{tuple(shuffle)}" if shuffle else None}
-iterator = iter(xt.data.parquet({paths!r}, 8, shuffle=shuffle, epochs=2).prefetch(2))
-tf.train.Checkpoint(iterator=iterator).restore({saved!r})
-print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
+found = {{}}
+for name, saved, shuffle in {cases!r}:
+    shuffle = shuffle and xt.data.Shuffle(*shuffle)
+    iterator = iter(xt.data.parquet({paths!r}, 8, shuffle=shuffle, epochs=2).prefetch(2))
+    tf.train.Checkpoint(iterator=iterator).restore(saved)
+    found[name] = [batch["n"].numpy().tolist() for batch in iterator]
+print(json.dumps(found))
 """
-    done = run_python(code)
-    assert json.loads(done.stdout.splitlines()[-1]) == batches(iterator)
+    assert json.loads(run_python(code).stdout.splitlines()[-1]) == expected
 
 
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])

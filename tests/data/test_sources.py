@@ -236,27 +236,34 @@ def test_a_checkpoint_goes_on_at_the_exact_batch(source, tmp_path_factory, shuff
 
 
 @pytest.mark.whole("starts a process")
-@pytest.mark.parametrize("name", [*IN_ANY_ORDER, "parquet"])
-@pytest.mark.parametrize("schema", [None, SCHEMA])
-def test_a_checkpoint_goes_on_in_another_process(name, tmp_path, run_python, schema):
-    (tmp_path / "files").mkdir()
-    make, _ = opened(name, tmp_path / "files")
-    iterator = iter(make(7, shuffle=SHUFFLE, schema=schema))
-    for _ in range(4):
-        next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
-    module = "serialized" if name == "tfrecord" else name
-    text = schema and 'pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})'
-    done = run_python(f"""
+def test_checkpoints_go_on_in_another_process(tmp_path, run_python):
+    cases, expected = [], {}
+    for name in (*IN_ANY_ORDER, "parquet"):
+        files = tmp_path / name
+        files.mkdir()
+        make, _ = opened(name, files)
+        for schema in (None, SCHEMA):
+            iterator = iter(make(7, shuffle=SHUFFLE, schema=schema))
+            for _ in range(4):
+                next(iterator)
+            case = f"{name}, {'a' if schema else 'no'} schema"
+            saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / case))
+            cases.append((case, name, str(files), saved, schema is not None))
+            expected[case] = numbers(iterator)
+    found = run_python(f"""
 import importlib, json, pyarrow as pa, tensorflow as tf, extensor as xt
-importlib.import_module("extensor._streams.{module}").BLOCK = 250
-shuffle = xt.data.Shuffle{tuple(SHUFFLE)}
-files = {str(tmp_path / "files")!r}
-iterator = iter(xt.data.{name}(files, 7, shuffle=shuffle, schema={text}))
-tf.train.Checkpoint(iterator=iterator).restore({saved!r})
-print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
+for module in ("json", "serialized"):
+    importlib.import_module("extensor._streams." + module).BLOCK = 250
+schema = pa.schema({{"n": pa.int32(), "l": pa.list_(pa.int64())}})
+found = {{}}
+for case, name, files, saved, has_schema in {cases!r}:
+    make, given = getattr(xt.data, name), schema if has_schema else None
+    iterator = iter(make(files, 7, shuffle=xt.data.Shuffle{tuple(SHUFFLE)}, schema=given))
+    tf.train.Checkpoint(iterator=iterator).restore(saved)
+    found[case] = [batch["n"].numpy().tolist() for batch in iterator]
+print(json.dumps(found))
 """)
-    assert json.loads(done.stdout.splitlines()[-1]) == numbers(iterator)
+    assert json.loads(found.stdout.splitlines()[-1]) == expected
 
 
 @pytest.mark.whole("many cases")
