@@ -82,7 +82,7 @@ class BareRecipeFeatures(keras.layers.Layer):
         return tf.concat([x["a_taste"], tf.stack(sums, axis=1), title], axis=1)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
     value: Any
     bare: Callable[[Any], dict]
