@@ -1,5 +1,8 @@
 """Sparse products, joined tensors and selected columns of CSRSparseTensors equal those of SciPy."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,7 +14,18 @@ import extensor as xt
 from extensor.errors import DTypeError, RowError, StructureError
 from extensor.types import CSRSparseTensor
 
-RUNS = {"eager": lambda f: f, "graph": tf.function}
+
+@functools.cache
+def in_graph(function):
+    """Returns a function of which the examples share a few traces: of static, then of open sizes.
+
+    Args:
+        function: A function of the module, and not of a test that defines it for each example.
+    """
+    return tf.function(function, reduce_retracing=True)
+
+
+RUNS = {"eager": lambda f: f, "graph": in_graph}
 each_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
@@ -39,16 +53,16 @@ def same(result, theirs):
     np.testing.assert_array_equal(result.to_dense(), theirs.toarray())
 
 
+def products(a, b, transposed):
+    return a @ b, tf.matmul(a, transposed, transpose_b=True)
+
+
 @each_run
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.int32])
 def test_the_product_of_two_sparse_matrices_is_sparse(run, dtype, data):
     a = data.draw(matrices(dtype=dtype))
     b = data.draw(matrices(height=a.shape[1], dtype=dtype))
-
-    def products(a, b, transposed):
-        return a @ b, tf.matmul(a, transposed, transpose_b=True)
-
     for product in run(products)(ours(a), ours(b, tf.int32), ours(b.T.tocsr())):
         same(product, a @ b)
     same(ours(a.T.tocsr()).matmul(ours(b), transpose_a=True), a @ b)
@@ -75,7 +89,7 @@ def test_batches_of_sparse_matrices_multiply_one_by_one():
 def test_products_by_element_keep_common_entries(run, data):
     a = data.draw(matrices())
     b = data.draw(matrices(*a.shape))
-    multiply = run(lambda a, b: a * b)
+    multiply = run(operator.mul)
     same(multiply(ours(a), ours(b)), a.multiply(b))
     dense = b.toarray() + 0.5
     for factor in (dense, dense[:1], dense[:, :1]):
@@ -85,17 +99,19 @@ def test_products_by_element_keep_common_entries(run, data):
     same(ours(a) * dense.tolist(), a.multiply(dense)) if dense.size else None
 
 
+JOINS = {axis: functools.partial(tf.concat, axis=axis) for axis in (0, 1, -1)}
+
+
 @pytest.mark.whole("draws many values")
 @each_run
 @given(data=st.data())
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("axis", JOINS)
 def test_joined_matrices_are_those_of_scipy(run, axis, data):
     a = data.draw(matrices())
     size = {"height": a.shape[0]} if axis else {"width": a.shape[1]}
     others = data.draw(st.lists(matrices(**size), max_size=2))
     stack = scipy.sparse.hstack if axis else scipy.sparse.vstack
-    join = run(lambda *parts: tf.concat(parts, axis))
-    same(join(ours(a, tf.int32), *map(ours, others)), stack([a, *others], "csr"))
+    same(run(JOINS[axis])([ours(a, tf.int32), *map(ours, others)]), stack([a, *others], "csr"))
 
 
 def test_vectors_and_batches_are_joined():
