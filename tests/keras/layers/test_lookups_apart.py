@@ -123,17 +123,14 @@ def sequential(features):
     return xt.keras.Sequential([features, keras.layers.Dense(1)])
 
 
-def pair(make, features, data):
-    """The same model without XLA and with it."""
-    reference, compiled = make(features()), make(features())
-    for model, batches in ((reference, RAGGED), (compiled, data)):
-        [(records, _)] = batches.take(1) if make is not functional else PADDED.take(1)
-        model(records)
-    compiled.set_weights(reference.get_weights())
-    reference.compile("sgd", "mse", metrics=["mae"])
-    compiled.compile("sgd", "mse", metrics=["mae"], jit_compile=True)
-    assert compiled.jit_compile
-    return reference, compiled
+def built(make, features, batches, *, jit_compile):
+    """Returns a model with variables, of which XLA compiles the steps or not."""
+    model = make(features())
+    [(records, _)] = batches.take(1) if make is not functional else PADDED.take(1)
+    model(records)
+    model.compile("sgd", "mse", metrics=["mae"], jit_compile=jit_compile)
+    assert model.jit_compile is jit_compile
+    return model
 
 
 class Steps(keras.callbacks.Callback):
@@ -160,23 +157,26 @@ def trained(model, data, epochs, passes):
     return steps.logs
 
 
-def assert_same_training(make, features, data, epochs=5, passes=5):
-    reference, compiled = pair(make, features, data)
+def assert_same_training(make, features, *datasets, epochs=5, passes=5):
     plain = RAGGED if make is not functional else PADDED
+    reference = built(make, features, plain, jit_compile=False)
+    weights = reference.get_weights()
     wanted = trained(reference, plain, epochs, passes)
-    found = trained(compiled, data, epochs, passes)
-    for logs, expected in zip(found, wanted, strict=True):
-        assert logs.keys() == expected.keys()
-        for name, number in expected.items():
-            np.testing.assert_allclose(logs[name], number, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(
-        compiled.evaluate(data, verbose=0), reference.evaluate(plain, verbose=0), rtol=1e-5
-    )
-    expected = reference.predict(plain, verbose=0)
-    np.testing.assert_allclose(compiled.predict(data, verbose=0), expected, rtol=1e-5, atol=1e-6)
-    only = data.map(lambda records, _: records)
-    np.testing.assert_allclose(compiled.predict(only, verbose=0), expected, rtol=1e-5, atol=1e-6)
-    return reference, compiled
+    metrics = reference.evaluate(plain, verbose=0)
+    outputs = reference.predict(plain, verbose=0)
+    for data in datasets:
+        compiled = built(make, features, data, jit_compile=True)
+        compiled.set_weights(weights)
+        found = trained(compiled, data, epochs, passes)
+        for logs, expected in zip(found, wanted, strict=True):
+            assert logs.keys() == expected.keys()
+            for name, number in expected.items():
+                np.testing.assert_allclose(logs[name], number, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(compiled.evaluate(data, verbose=0), metrics, rtol=1e-5)
+        only = data.map(lambda records, _: records)
+        for batches in (data, only):
+            predicted = compiled.predict(batches, verbose=0)
+            np.testing.assert_allclose(predicted, outputs, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,7 @@ def test_ids_of_records_are_embedded():
     def make(features):
         return Embedded(features)
 
-    for data in DATA.values():
-        assert_same_training(make, features, data, epochs=3, passes=1)
+    assert_same_training(make, features, *DATA.values(), epochs=3, passes=1)
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -233,7 +232,7 @@ LOOKUPS = {"LookupTableFindV2", "StringToHashBucketFast", "AsString"}
 
 def test_a_dataset_looks_up_and_a_compiled_step_does_not(monkeypatch):
     """The step that `fit` runs has the ids already: no lookup is in any part of its graph."""
-    _, model = pair(Net, chosen, PADDED)
+    model = built(Net, chosen, PADDED, jit_compile=True)
     model.fit(PADDED, verbose=0)
     traced = []
     plain = tf.function
@@ -306,7 +305,7 @@ def test_several_steps_in_one_execution_look_up():
 
 
 def test_a_saved_model_takes_records_of_strings(tmp_path):
-    _, model = pair(Net, adapted, PADDED)
+    model = built(Net, adapted, PADDED, jit_compile=True)
     model.fit(PADDED, verbose=0)
     expected = model.predict(PADDED, verbose=0)
     model.save(tmp_path / "model.keras")
