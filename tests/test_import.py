@@ -20,23 +20,18 @@ sys.modules["pandas"] = None
 PANDAS = {"with pandas": "", "without pandas": NO_PANDAS}
 
 MEASURE = """
-import gc, json, os, sys, time
+import gc, json, sys, time
 import tensorflow
 # As where it is installed, compiled before; the first of the runs compiles it.
 sys.dont_write_bytecode, sys.pycache_prefix = False, {cache!r}
 # The objects of TensorFlow's import may be due for a collection, which must not fall into ours.
 gc.collect()
 before = set(sys.modules)
-for _ in range(3):
-    child = os.fork()  # TensorFlow's import takes seconds: it is done once
-    if child == 0:
-        start = time.process_time()  # of this process: what else the machine does hardly counts
-        import extensor
-        seconds = time.process_time() - start
-        loaded = sorted(set(sys.modules) - before)
-        print(json.dumps({{"seconds": seconds, "loaded": loaded}}), flush=True)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+start = time.process_time()  # of this process: what else the machine does hardly counts
+import extensor
+seconds = time.process_time() - start
+loaded = sorted(set(sys.modules) - before)
+print(json.dumps({{"seconds": seconds, "loaded": loaded}}))
 """
 
 
@@ -45,7 +40,7 @@ def measured(run_python, tmp_path_factory):
     """What three imports each took and loaded, by whether pandas can be imported."""
     measure = MEASURE.format(cache=str(tmp_path_factory.mktemp("bytecode")))
     return {
-        pandas: list(map(json.loads, run_python(block + measure, fresh=True).stdout.splitlines()))
+        pandas: [json.loads(run_python(block + measure, fresh=True).stdout) for _ in range(3)]
         for pandas, block in PANDAS.items()
     }
 
