@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import fsspec
 import numpy as np
@@ -326,6 +327,23 @@ def test_a_stream_takes_one_read_for_a_part(kind, shuffle, root, folder):
         assert len(COUNTS.asked) <= len(COUNTS.reads) + 2  # whether they are the same files
     theirs = together(stream([local, local], 100, None, shuffle=shuffle, epochs=2))
     assert ours.equals(theirs.slice(theirs.num_rows // 2))
+
+
+@pytest.mark.parametrize("root", ["arrow"], indirect=True)
+def test_threads_that_ask_at_once_open_a_file_once(root):
+    opened = []
+
+    class Slow(Arrow):
+        def open_input_file(self, path):
+            opened.append(path)
+            time.sleep(0.1)
+            return super().open_input_file(path)
+
+    slow = remote_system.ArrowSystem(pafs.PyFileSystem(Slow()), "", "")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(slow.fetch, ["d/it.csv"] * 4, [[(0, 5)]] * 4))
+    assert {bytes(piece) for (piece,) in found} == {COUNTS.content["d/it.csv"][:5]}
+    assert opened == ["d/it.csv"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Generator, Mapping
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -65,7 +65,8 @@ class RemoteSystem(Store, Generic[_Handle]):
         super().__init__()
         self._system, self._before, self._after = system, before, after
         self._handles: OrderedDict[str, _Handle] = OrderedDict()
-        self._opening = threading.Lock()
+        self._opening = threading.Lock()  # of `_handles` and `_locks`
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._asked: dict[str, float] = {}  # when, of files that no pass has read
 
     def __eq__(self, other: object) -> bool:
@@ -99,18 +100,22 @@ class RemoteSystem(Store, Generic[_Handle]):
         """Opens a file."""
 
     def _handle(self, path: str) -> _Handle:
-        """Returns an open file; each is open once."""
+        """Returns an open file; each is opened once, also if several threads ask for it."""
         with self._opening:
-            handle = self._handles.get(path)
-            if handle is not None:
-                self._handles.move_to_end(path)
-                return handle
-        handle = self._open(path)
-        with self._opening:
-            # They are closed when nobody reads from them any more.
-            while len(self._handles) >= _OPEN:
-                self._handles.popitem(last=False)
-            return self._handles.setdefault(path, handle)
+            lock = self._locks.setdefault(path, threading.Lock())
+        with lock:
+            with self._opening:
+                handle = self._handles.get(path)
+                if handle is not None:
+                    self._handles.move_to_end(path)
+                    return handle
+            handle = self._open(path)
+            with self._opening:
+                # They are closed when nobody reads from them any more.
+                while len(self._handles) >= _OPEN:
+                    self._handles.popitem(last=False)
+                self._handles[path] = handle
+            return handle
 
     def _forget(self, path: str) -> None:
         """Forgets the open file at a path."""
