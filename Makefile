@@ -51,7 +51,7 @@ demo: $(STAMP)  ## Run the demonstration
 	@echo "[demo] starting"
 	@$(RUN) demo
 
-test: lint  ## Lint, then run the quick tests (five minutes)
+test: lint  ## Lint, then run the quick tests (six minutes)
 	@echo "[test] quick tests, laws, examples of the docs, the built wheel"
 	@EXTENSOR_HYPOTHESIS_PROFILE=quick $(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
 	@echo "[test] passed"
