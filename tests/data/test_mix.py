@@ -19,7 +19,6 @@ import extensor as xt
 import extensor.keras
 from extensor import errors
 from extensor._data.draws import Draws
-from extensor._keras._keras_private import begin_with_epoch
 
 SHUFFLE = xt.data.Shuffle(seed=3, window=9)
 WEIGHTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9)
@@ -434,7 +433,6 @@ class Trainings:
         keras.utils.set_random_seed(1)
         for variable, value in self._first:
             variable.assign(value)
-        begin_with_epoch(self._model, 0)  # not where the training before this one was restored
         train = mixture(self._folder, at_end=at_end).map(
             lambda r: (tf.cast(r["n"], tf.float32)[:, None] / 1e5,) * 2
         )
