@@ -39,7 +39,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all durations quick-tests test-oldest test-nightly engines-test backends-test store-servers lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
+.PHONY: help setup demo test quick test-rest test-all durations quick-tests test-oldest test-nightly engines-test backends-test store-servers lint style types format structure bench docs release-check pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -51,10 +51,14 @@ demo: $(STAMP)  ## Run the demonstration
 	@echo "[demo] starting"
 	@$(RUN) demo
 
-test: lint  ## Lint, then run the quick tests (six minutes)
+# Pyright needs one core, and pytest waits at times: they run side by side.
+test: style  ## Check the style, then the types while the quick tests run (six minutes)
+	@$(MAKE) --no-print-directory -j2 types quick
+	@echo "[test] passed"
+
+quick:
 	@echo "[test] quick tests, laws, examples of the docs, the built wheel"
 	@EXTENSOR_HYPOTHESIS_PROFILE=quick $(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
-	@echo "[test] passed"
 
 test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
 	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no servers of stores: their tests are skipped"
@@ -109,15 +113,19 @@ backends-test: $(BACKENDS)/.ready-$(TAG)  ## Train with Keras on TensorFlow, JAX
 # Beside the packages of the tests, and without pins, pip would look for versions for minutes.
 store-servers: $(STORES)/.ready-$(TAG)  ## Install the servers of S3, Azure and Google that the tests of stores start
 
-lint: $(STAMP)  ## Check style, types and imports
+lint: style types  ## Check style, types and imports
+
+style: $(STAMP)
 	@echo "[lint] ruff check"
 	@$(RUN) ruff check --quiet .
 	@echo "[lint] ruff format"
 	@$(RUN) ruff format --quiet --check .
-	@echo "[lint] pyright"
-	@$(RUN) pyright
 	@echo "[lint] imports between the layers"
 	@$(VENV)/bin/lint-imports --no-cache --no-logo
+
+types: $(STAMP)
+	@echo "[lint] pyright"
+	@$(RUN) pyright
 
 format: $(STAMP)  ## Format the code and apply the fixes of ruff
 	@echo "[format] ruff"
