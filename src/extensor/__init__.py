@@ -210,6 +210,7 @@ _FORMATS = {
 register_converters(
     {
         "extensor._arrow.capsule": "array_capsules stream_capsule",
+        "extensor._arrow.kept_strings": "kept_texts",
         "extensor._arrow.times_of_text": "records_with_times",
         "extensor._arrow.wanted_table": "records_of_spec",
         "extensor._formats.pandas.write": "to_pandas",

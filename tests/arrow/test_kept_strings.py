@@ -93,6 +93,34 @@ def test_another_type_is_written_as_it_is_asked_for(arrow):
     assert written.equals(pa.array(WORDS, pa.string()).cast(arrow))
 
 
+@pytest.mark.parametrize("arrow", [pa.string(), pa.large_string(), pa.binary()], ids=str)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=5))
+def test_to_py_gives_the_same_while_the_table_lives_and_after(arrow, few):
+    words = [*few, *few, *WORDS]
+    table = table_of(words, arrow)
+    records = xt.from_arrow(table)
+    expected = table.to_pylist()
+    as_text = [{**row, "x": word} for row, word in zip(expected, words, strict=True)]
+    texts = None if arrow == pa.binary() else words
+    assert kept_strings.kept_texts(records["x"]) == texts
+    assert records.to_py() == expected
+    assert records.to_py(text=True) == as_text
+    del table
+    assert kept_strings.kept_texts(records["x"]) is None
+    assert records.to_py() == expected
+    assert records.to_py(text=True) == as_text
+
+
+def test_to_py_of_kept_text_that_is_not_utf8_names_the_record():
+    wrong = [*[b"tea"] * COUNT, b"\xff"]
+    table = pa.table({"x": pa.array(wrong, pa.binary()).view(pa.string())})
+    records = xt.from_arrow(table)
+    assert is_kept(records["x"])
+    with pytest.raises(xt.errors.FormatError, match=f"x, record {COUNT}: expected text in UTF-8"):
+        records.to_py()
+    assert records.to_py(text=False) == [{"x": word} for word in wrong]
+
+
 def test_text_that_is_not_utf8_is_an_error_also_where_it_is_kept():
     wrong = pa.array([b"\xff"] * COUNT, pa.binary()).view(pa.string())
     table = pa.table({"x": wrong})

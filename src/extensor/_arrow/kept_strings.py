@@ -84,6 +84,20 @@ def kept_column(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array | None:
     return array
 
 
+def kept_texts(tensor: tf.Tensor) -> list[str] | None:
+    """Returns the str of a tensor whose column is kept, if it is valid text.
+
+    Arrow makes them from the column, without the bytes of each string.
+    """
+    # To look up a missing attribute of a tensor takes longer than to decode a few strings.
+    kept: _Kept | None = vars(tensor).get(_ATTRIBUTE)
+    array = None if kept is None else kept.array
+    if array is None or array.type not in (pa.string(), pa.large_string()):
+        return None
+    checked = kept_column(tensor, array.type)
+    return None if checked is None else checked.to_pylist()
+
+
 def _release(key: int) -> None:
     for kept in list(_owned.pop(key).kept):
         kept.array = None

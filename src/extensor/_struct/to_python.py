@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._authoring.rows import uncut_rows
+from extensor._converter import converter
 from extensor._path import Path, quote
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -20,6 +21,7 @@ from extensor._struct.python_values import (
     Decoder,
     Decoders,
     UnknownZoneError,
+    as_text,
     decoders_of_field,
     of_flat_lists,
 )
@@ -175,6 +177,9 @@ def _decode(value: FieldValue, decode: Decoder, rank: int) -> Any:
     decode_flat = of_flat_lists(decode)
     if not is_tensor or not value.shape.rank or decode_flat is None:
         return decode(_to_numbers(value, rank))
+    texts = converter("kept_texts")(value) if decode is as_text else None
+    if texts is not None:
+        return texts
     array = value.numpy()
     values = decode_flat(array.reshape(-1).tolist())
     if array.ndim == 1:
