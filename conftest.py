@@ -17,6 +17,10 @@ from tests.prepared_process import Server
 
 pytest_plugins = ["tests.tiers"]
 
+# The imports and the collected tests are millions of objects that stay. The collector would take a
+# seventh of the time until the first test; `_frozen_imports` sets the thresholds of the tests.
+gc.set_threshold(100_000, 50, 1000)
+
 # TensorFlow reads both when it is first imported: no log lines between the results, and the same
 # device on every machine.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
