@@ -6,6 +6,7 @@ both must agree to the last bit.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -226,3 +227,30 @@ def twins(kind, form="subclassed", **options):
         options = {"loss": "mse", "metrics": ["mae"], **options}
         one.compile(keras.optimizers.Adam(0.1), **options)
     return model, bare
+
+
+@functools.cache
+def _made(make, *arguments):
+    made = make(*arguments)
+    models = made if isinstance(made, tuple) else (made,)
+    return made, [(model, [v.numpy() for v in model.variables]) for model in models]
+
+
+def reused(make, *arguments):
+    """Returns the models that a function makes, as they were when it made them.
+
+    Calls with the same function and arguments get the same models, whose steps are traced once.
+
+    Args:
+        make: A function of the arguments, which returns a compiled model or a tuple of them.
+        *arguments: Hashable values.
+    """
+    made, models = _made(make, *arguments)
+    for model, first_values in models:
+        for variable, value in zip(model.variables, first_values, strict=True):
+            variable.assign(value)
+        for variable in model.optimizer.variables:
+            if variable is not model.optimizer._learning_rate:
+                variable.assign(tf.zeros_like(variable))
+        model.reset_metrics()
+    return made

@@ -21,6 +21,11 @@ BY_FIELD = {
 }
 
 
+def scores_by_field():
+    """Returns a model and its twin with losses and metrics by field."""
+    return scores(**BY_FIELD)
+
+
 def bare_pairs(*weights):
     dataset = KINDS["records"].dataset(targets(), *weights)
     return dataset.map(
@@ -40,7 +45,7 @@ def test_loss_and_metrics_by_field_are_those_of_a_dict_of_tensors(y):
         "dict by path": {"score": targets()["score"], "steps.done": targets()["steps.done"]},
         "nested dict": {"score": targets()["score"], "steps": targets()["steps"]},
     }[y]
-    model, bare = scores(**BY_FIELD)
+    model, bare = kinds.reused(scores_by_field)
     history = model.fit(RECORDS, value, BATCH, epochs=2, shuffle=False, verbose=0).history
     plain = bare.fit(bare_pairs(), epochs=2, shuffle=False, verbose=0).history
     assert sorted(history) == sorted(plain)
@@ -53,7 +58,7 @@ def test_loss_and_metrics_by_field_are_those_of_a_dict_of_tensors(y):
 
 @pytest.mark.whole("trains models")
 def test_a_model_with_losses_by_field_comes_back_with_them(tmp_path):
-    model, _ = scores(**BY_FIELD)
+    model, _ = kinds.reused(scores_by_field)
     model.fit(RECORDS, targets(), BATCH, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras", custom_objects={"Scores": Scores})
@@ -197,7 +202,7 @@ def test_a_ragged_target_needs_a_ragged_output_of_the_same_rows():
 
 @pytest.mark.whole("trains models")
 def test_the_loss_of_an_inner_field_is_in_the_name_of_a_checkpoint(tmp_path):
-    model, _ = scores(**BY_FIELD)
+    model, _ = kinds.reused(scores_by_field)
     named = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: logs.update(done=logs["steps.done_loss"])
     )
