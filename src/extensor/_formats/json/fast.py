@@ -294,5 +294,8 @@ def _largest(array: pa.Array) -> float:
         return _largest(array.flatten())
     if not pa.types.is_floating(array.type):
         return 0.0
+    if len(array) and not array.null_count:  # NumPy takes a fifth of the time
+        numbers = array.to_numpy()
+        return max(-float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers)))
     ends = pc.min_max(array)
     return max((abs(end.as_py() or 0.0) for end in (ends["min"], ends["max"])), default=0.0)
