@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import operator
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -147,23 +148,57 @@ def _is_with_parts_apart(data: Nest) -> bool:
     return isinstance(data, dict) and set(data) == {_APART, _BATCH}
 
 
+class PartsApart:
+    """The functions that compute what XLA cannot, which a model keeps until it is compiled again.
+
+    A batch of the same spec needs no other trace, unless a layer has another table since.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Callable[[Nest], Nest], Sequence[object]]] = {}
+
+    def function_for(
+        self,
+        model: Trainer,
+        step: Callable[[Any], Any],
+        spec: Nest,
+        create_variables: Callable[[], None],
+    ) -> Callable[[Nest], Nest]:
+        """Returns a function of a batch. The arguments are those of `with_parts_apart`."""
+        tables = [getattr(layer, "lookup_table", None) for layer in lookups_in(model)]
+        key = step, repr(spec)
+        known, before = self._known.get(key, (None, []))
+        is_same = len(tables) == len(before) and all(map(operator.is_, tables, before))
+        if known is not None and is_same:
+            return known
+
+        def computed(element: Nest) -> Nest:
+            traced = _TracedStep(model, step, from_lowered(element))
+            return {_APART: tuple(traced.compute_apart()), _BATCH: element}
+
+        create_variables()
+        function = tf.function(computed, autograph=False)
+        self._known[key] = function, tables
+        return function
+
+
 def with_parts_apart(
-    model: Trainer, step: Callable[[Any], Any], dataset: tf.data.Dataset
+    model: Trainer,
+    step: Callable[[Any], Any],
+    dataset: tf.data.Dataset,
+    create_variables: Callable[[], None],
 ) -> tf.data.Dataset:
     """Returns a dataset that computes what XLA cannot, and elements that only `run_compiled` takes.
 
     Args:
-        model: A model that extensor compiles, all of whose variables exist.
+        model: A model that extensor compiles.
         step: A step of the model.
         dataset: The batches.
+        create_variables: Creates all variables of the model, before its step is traced.
     """
-
-    @tf.autograph.experimental.do_not_convert
-    def computed(element: Nest) -> Nest:
-        traced = _TracedStep(model, step, from_lowered(element))
-        return {_APART: tuple(traced.compute_apart()), _BATCH: element}
-
-    return map_elements(dataset, computed).prefetch(tf.data.AUTOTUNE)
+    parts = model.parts_apart = model.parts_apart or PartsApart()
+    function = parts.function_for(model, step, dataset.element_spec, create_variables)
+    return map_elements(dataset, function).prefetch(tf.data.AUTOTUNE)
 
 
 @contextlib.contextmanager

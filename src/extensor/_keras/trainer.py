@@ -19,6 +19,7 @@ import tensorflow as tf
 from extensor._data.prunable import is_prunable
 from extensor._keras._keras_private import OwnBuild, inference_arguments, layers_in
 from extensor._keras.compiled_step import (
+    PartsApart,
     compiles_steps,
     expect_no_lookup,
     lookups_in,
@@ -104,6 +105,7 @@ class Trainer(OwnBuild, keras.Model):
     _returns_values = False  # whether an output of a functional model is a value
 
     compiled_ragged: tuple[str, ...] = ()  # the ragged fields that a compiled step reads
+    parts_apart: PartsApart | None = None  # what the dataset computes for a compiled step
 
     # Set by `compile`. Tuples, because Keras tracks the lists of a model.
     _loss_fields: tuple[str, ...] = ()  # the fields with a loss
@@ -141,6 +143,7 @@ class Trainer(OwnBuild, keras.Model):
             expect_no_lookup(self)
         given["loss"] = with_function_losses(given.get("loss"))
         forget_uses(self)
+        self.parts_apart = None
         # Losses of values are by field, and not by the names of the outputs.
         names = self.__dict__.pop("output_names", None) if self._returns_values else None
         super().compile(**given)
@@ -251,17 +254,17 @@ class Trainer(OwnBuild, keras.Model):
 
     def make_train_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that trains the model on batches of an iterator."""
-        with _compiled_by_extensor(self):
+        with _compiled_by_extensor(self, force):
             return super().make_train_function(force)
 
     def make_test_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that evaluates the model on batches of an iterator."""
-        with _compiled_by_extensor(self):
+        with _compiled_by_extensor(self, force):
             return super().make_test_function(force)
 
     def make_predict_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that returns the outputs for batches."""
-        with _compiled_by_extensor(self):
+        with _compiled_by_extensor(self, force):
             return super().make_predict_function(force)
 
     def compute_loss(
@@ -353,8 +356,9 @@ class Trainer(OwnBuild, keras.Model):
         is_apart = compiles_steps(self) and not weighted and not self._has_strategy()
         if not is_apart or not lookups_in(self, apart=True):
             return used
-        self._create_variables(data.element_spec, only_calls)
-        return with_parts_apart(self, step, used)
+        return with_parts_apart(
+            self, step, used, lambda: self._create_variables(data.element_spec, only_calls)
+        )
 
     def _as_input(self, x: Nest) -> Nest:
         """Returns the input, with Python records and Arrow tables as values."""
@@ -467,8 +471,10 @@ class Trainer(OwnBuild, keras.Model):
 
 
 @contextlib.contextmanager
-def _compiled_by_extensor(model: Trainer) -> Generator[None]:
+def _compiled_by_extensor(model: Trainer, force: bool) -> Generator[None]:
     """Lets Keras create functions that it does not compile, if extensor compiles the steps."""
+    if force:
+        model.parts_apart = None
     compiles = compiles_steps(model)
     if compiles:
         model.jit_compile = False

@@ -157,7 +157,7 @@ def trained(model, data, epochs, passes):
     return steps.logs
 
 
-def assert_same_training(make, features, *datasets, epochs=5, passes=5):
+def assert_same_training(make, features, *datasets, epochs=2, passes=13):
     plain = RAGGED if make is not functional else PADDED
     reference = built(make, features, plain, jit_compile=False)
     weights = reference.get_weights()
@@ -201,7 +201,7 @@ def test_ids_of_records_are_embedded():
     def make(features):
         return Embedded(features)
 
-    assert_same_training(make, features, *DATA.values(), epochs=3, passes=1)
+    assert_same_training(make, features, *DATA.values(), epochs=2, passes=2)
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -250,6 +250,51 @@ def test_a_dataset_looks_up_and_a_compiled_step_does_not(monkeypatch):
     for function in traced:
         concrete = function.get_concrete_function()
         assert not LOOKUPS & op_types(concrete)
+
+
+def calls_of_the_model(monkeypatch):
+    """Returns a list to which each call, and so each trace, of a Net adds."""
+    calls, plain = [], Net.call
+
+    def counted(self, records):
+        calls.append(self)
+        return plain(self, records)
+
+    monkeypatch.setattr(Net, "call", counted)
+    return calls
+
+
+def test_the_next_calls_on_the_same_batches_trace_nothing(monkeypatch):
+    calls = calls_of_the_model(monkeypatch)
+    model = built(Net, chosen, PADDED, jit_compile=True)
+    found = []
+    for _ in range(2):
+        model.fit(PADDED, validation_data=PADDED, verbose=0)
+        model.evaluate(PADDED, verbose=0)
+        outputs = model.predict(PADDED, verbose=0)
+        found.append(len(calls))
+    assert found[0] == found[1] > 0
+    # Batches of another spec, a forced function and `compile` do.
+    np.testing.assert_allclose(model.predict(PACKED, verbose=0), outputs, rtol=1e-5, atol=1e-6)
+    for again in (model.make_predict_function, lambda force: model.compile(jit_compile=True)):
+        before = len(calls)
+        again(force=True)
+        np.testing.assert_allclose(model.predict(PADDED, verbose=0), outputs, rtol=1e-5, atol=1e-6)
+        assert len(calls) > before
+
+
+def test_a_layer_with_other_words_looks_them_up_without_compile():
+    lookup = keras.layers.StringLookup(vocabulary=["Oslo", "Rome"])
+    model = Net(L.RecordFeatures({"city": lookup}))
+    model.compile("sgd", "mse", jit_compile=True)
+    before = model.predict(PADDED, verbose=0)
+    lookup.set_vocabulary(["Rome", "Oslo"])
+    kernel, bias = model.head.get_weights()
+    twin = {b"Rome": 1, b"Oslo": 2}
+    ids = [twin.get(city, 0) for city in RECORDS["city"].numpy()]
+    after = model.predict(PADDED, verbose=0)
+    np.testing.assert_allclose(after, kernel[ids] + bias, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(before, after)
 
 
 WAYS = {
