@@ -201,14 +201,16 @@ def test_the_records_of_a_file_are_divided_among_shards(name, tmp_path):
 
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
-@pytest.mark.parametrize("step", [0, 1, 5, 9, 11])
-def test_a_state_goes_on_at_the_exact_batch(source, shuffle, step):
+def test_a_state_goes_on_at_the_exact_batch(source, shuffle):
     make, _ = source
     arguments = {"shuffle": shuffle, "epochs": 2}
     dataset = make(7, **arguments)
-    state = json.loads(json.dumps(xt.data.state(dataset, step)))
+    states = {
+        step: json.loads(json.dumps(xt.data.state(dataset, step))) for step in (0, 1, 5, 9, 11)
+    }
     found = numbers(dataset)
-    assert numbers(make(7, **arguments, state=state)) == found[step:]
+    for step, state in states.items():
+        assert numbers(make(7, **arguments, state=state)) == found[step:], step
 
 
 @pytest.mark.whole("reads many files")
