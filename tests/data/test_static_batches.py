@@ -249,10 +249,14 @@ def test_the_share_of_free_places_is_that_of_the_masks():
 
 @pytest.fixture
 def path(tmp_path):
+    return written(tmp_path)
+
+
+def written(folder):
     draw = np.random.default_rng(5)
     table = pa.table({"id": range(60), "x": [list(range(draw.integers(0, 6))) for _ in range(60)]})
-    pq.write_table(table, tmp_path / "it.parquet", row_group_size=7)
-    return tmp_path / "it.parquet"
+    pq.write_table(table, folder / "it.parquet", row_group_size=7)
+    return folder / "it.parquet"
 
 
 MAKE = {
@@ -276,19 +280,21 @@ def test_a_state_goes_on_at_the_exact_batch(path, how):
     dataset = made(path, how)
     passes = [plain(dataset), plain(dataset)]
     assert passes[0] != passes[1]
-    for step in (0, 1, 5, len(passes[0]) - 1):
-        for number in range(2 if step else 1):
-            dataset = made(path, how).map(lambda batch: batch).prefetch(2)
-            for _ in range(number):
-                plain(dataset)
-            iterator = iter(dataset)
-            assert plain(itertools.islice(iterator, step)) == passes[number][:step]
-            taken = iterator if step else dataset
-            state = json.loads(json.dumps(xt.data.state(taken, step)))
-            resumed = made(path, how, state)
-            assert plain(resumed) == passes[number][step:]
-            if number == 0:
-                assert plain(resumed) == passes[1]
+    steps = (0, 1, 5, len(passes[0]) - 1)
+    dataset = made(path, how).map(lambda batch: batch).prefetch(2)
+    states = {(0, 0): xt.data.state(dataset, 0)}
+    for number in range(2):
+        iterator, seen = iter(dataset), []
+        for step in steps[1:]:
+            seen += plain(itertools.islice(iterator, step - len(seen)))
+            assert seen == passes[number][:step]
+            states[number, step] = xt.data.state(iterator, step)
+        assert seen + plain(iterator) == passes[number]
+    for (number, step), state in states.items():
+        resumed = made(path, how, json.loads(json.dumps(state)))
+        assert plain(resumed) == passes[number][step:]
+        if number == 0:
+            assert plain(resumed) == passes[1]
     # A state within what was resumed.
     resumed = iter(made(path, how, xt.data.state(made(path, how), 3)))
     plain(itertools.islice(resumed, 2))
@@ -367,13 +373,40 @@ def trained(dataset, jit_compile):
     return model
 
 
+def labeled(batch):
+    return batch, tf.cast(batch["id"], tf.float32) / 60.0
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory, run_python):
+    """Of each way: the modules that XLA compiled until then, the traces, and the weights.
+
+    The process writes what XLA compiles.
+    """
+    path, dump = written(tmp_path_factory.mktemp("compiled")), tmp_path_factory.mktemp("dump")
+    code = f"""
+import json, os, pathlib
+# XLA reads it when it first compiles.
+os.environ["XLA_FLAGS"] = "--xla_dump_to={dump} --xla_dump_hlo_as_text"
+import tensorflow as tf
+from tests.data import test_static_batches as tests
+for how in tests.MAKE:
+    batches = tests.made(pathlib.Path({str(path)!r}), how)
+    model = tests.trained(batches.map(tests.labeled), True)
+    modules = pathlib.Path({str(dump)!r}).glob("module_*.before_optimizations.txt")
+    weights = [weight.tolist() for weight in model.get_weights()]
+    found = [how, len(list(modules)), model.traces, model.jit_compile, weights]
+    print("found", json.dumps(found))
+"""
+    lines = run_python(code).stdout.splitlines()
+    found = [json.loads(line[6:]) for line in lines if line.startswith("found")]
+    return {how: values for how, *values in found}
+
+
 @pytest.mark.whole("compiles models with XLA")
 @pytest.mark.parametrize("how", MAKE)
-def test_a_compiled_model_trains_as_one_on_the_rows_alone(path, how):
-    def labeled(batch):
-        return batch, tf.cast(batch["id"], tf.float32) / 60.0
-
-    found = trained(made(path, how).map(labeled), True)
+def test_a_compiled_model_trains_as_one_on_the_rows_alone(path, compiled, how):
+    _, _, is_compiled, weights = compiled[how]
     spec = xt.data.parquet(path, 4).element_spec
 
     def rows(batch):
@@ -383,35 +416,19 @@ def test_a_compiled_model_trains_as_one_on_the_rows_alone(path, how):
         return labeled(tf.gather(back, kept))
 
     expected = trained(made(path, how).map(rows), False)
-    for weight, twin in zip(found.get_weights(), expected.get_weights(), strict=True):
+    for weight, twin in zip(weights, expected.get_weights(), strict=True):
         np.testing.assert_allclose(weight, twin, rtol=1e-4, atol=1e-6)
-    assert found.jit_compile
+    assert is_compiled
 
 
 @pytest.mark.whole("starts a process that compiles with XLA")
-def test_a_model_is_compiled_at_most_once_for_each_bucket(path, tmp_path, run_python):
-    dump = tmp_path / "dump"
-    code = f"""
-import os, pathlib
-# XLA reads it when it first compiles.
-os.environ["XLA_FLAGS"] = "--xla_dump_to={dump} --xla_dump_hlo_as_text"
-import tensorflow as tf
-from tests.data import test_static_batches as tests
-for how in tests.MAKE:
-    batches = tests.made(pathlib.Path({str(path)!r}), how)
-    model = tests.trained(batches.map(lambda b: (b, tf.cast(b["id"], tf.float32))), True)
-    modules = pathlib.Path({str(dump)!r}).glob("module_*.before_optimizations.txt")
-    print("found", how, len(list(modules)), model.traces)
-"""
-    lines = run_python(code).stdout.splitlines()
-    found = [line.split()[1:] for line in lines if line.startswith("found")]
+def test_a_model_is_compiled_at_most_once_for_each_bucket(compiled):
     # The modules of both, because XLA writes to one folder.
-    for line, (how, buckets, modules) in zip(
-        found, [("bucket", 3, 3), ("pack", 1, 4)], strict=True
-    ):
-        assert line[:2] == [how, str(modules)], found
+    for how, buckets, modules in (("bucket", 3, 3), ("pack", 1, 4)):
+        found, traces, *_ = compiled[how]
+        assert found == modules, how
         # Keras calls the model to build it, and extensor to see what it reads.
-        assert int(line[2]) <= buckets + 2
+        assert traces <= buckets + 2
 
 
 # Bad input.
