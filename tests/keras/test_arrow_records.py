@@ -1,13 +1,12 @@
 """Records with nulls, unions, times and maps, through models of Keras."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import extensor as xt
+from tests.keras.kinds import reused
 from tests.samples.arrow_records import features, records, spec
 
 pytestmark = pytest.mark.whole("trains, saves and exports models")
@@ -27,26 +26,18 @@ class Parts(xt.keras.Layer):
         return recipe.with_only(*PARTS)
 
 
-@functools.cache
-def _scored():
+def scored():
     inputs = xt.keras.Input(spec())
     assert "StructuredTensor" in repr(inputs)
     scaled = keras.layers.Rescaling(1e-3)(Features()(inputs))
     model = xt.keras.Model(inputs, keras.layers.Dense(1)(scaled))
     model.compile("sgd", "mse")
-    return model, model.get_weights()
-
-
-def scored():
-    """Returns a model with its first weights; its steps may have been traced by another test."""
-    model, first_weights = _scored()
-    model.set_weights(first_weights)
     return model
 
 
 @pytest.mark.parametrize("with_dataset", [False, True])
 def test_a_model_trains_and_predicts(with_dataset):
-    model, value, y = scored(), records(), np.arange(6, dtype=np.float32)
+    model, value, y = reused(scored), records(), np.arange(6, dtype=np.float32)
     data = (value, y)
     if with_dataset:
         data = (tf.data.Dataset.from_tensor_slices(data).batch(4),)
@@ -65,7 +56,7 @@ def test_predict_returns_them_with_their_arrow_types():
 
 
 def test_a_model_is_saved_and_exported(tmp_path):
-    model, value = scored(), records()
+    model, value = reused(scored), records()
     expected = model.predict(value, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")

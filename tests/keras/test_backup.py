@@ -18,6 +18,7 @@ import tensorflow as tf
 import extensor as xt
 import extensor.keras
 from extensor import errors
+from tests.keras.kinds import reused
 
 pytestmark = pytest.mark.whole("trains models that are interrupted")
 
@@ -105,20 +106,6 @@ def new_model():
     return model()
 
 
-@functools.cache
-def _model_of_many_trainings():
-    made = new_model()
-    return made, made.get_weights()
-
-
-def untrained_model():
-    """Returns a model as `new_model` does, but one whose step was traced by an earlier training."""
-    made, first_weights = _model_of_many_trainings()
-    made.set_weights(first_weights)
-    made.optimizer.iterations.assign(0)
-    return made
-
-
 def weights(fitted, train, *callbacks):
     """Returns the weights of a trained model, and the number of its steps."""
     fitted.fit(train, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
@@ -179,7 +166,7 @@ def test_batches_are_those_of_a_training_without_the_interruption(
     train = numbers(folder, is_ordered)
     backup = xt.keras.callbacks.BackupAndRestore(left, train, save_freq)
     # Where the training was really stopped, a new process goes on: with a model that is new.
-    fitted = new_model() if steps == max(STEPS) else untrained_model()
+    fitted = new_model() if steps == max(STEPS) else reused(new_model)
     assert weights(fitted, train, backup) == weights_without_an_interruption(is_ordered)
 
 

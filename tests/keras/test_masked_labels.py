@@ -1,7 +1,5 @@
 """Keras takes masked values in which nothing is null; where something is null, errors count it."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from extensor.types import MaskedTensor
+from tests.keras.kinds import reused
 
 WORDS = tf.constant([["a", "b"], ["b", "c"], ["c", "c"], ["d", "a"]])
 NUMBERS = tf.constant([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
@@ -184,18 +183,9 @@ CALLS = {
 }
 
 
-@functools.cache
-def _model_of_many_calls(targets):
+def model_of(targets):
     options, _ = TARGETS[targets]
-    made = model(**options)
-    return made, made.get_weights()
-
-
-def untrained_model(targets):
-    """Returns the model of some targets with its first weights; other calls have traced it."""
-    made, first_weights = _model_of_many_calls(targets)
-    made.set_weights(first_weights)
-    return made
+    return model(**options)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -203,7 +193,7 @@ def untrained_model(targets):
 def test_labels_without_nulls_are_their_values(targets, call):
     _, make = TARGETS[targets]
     items = MaskedTensor(NUMBERS, tf.ones_like(NUMBERS, tf.bool))
-    found, expected = (CALLS[call](untrained_model(targets), make(y)) for y in (items, NUMBERS))
+    found, expected = (CALLS[call](reused(model_of, targets), make(y)) for y in (items, NUMBERS))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -214,7 +204,7 @@ def test_labels_with_null_items_are_counted(targets, call):
     _, make = TARGETS[targets]
     mask, count = MASKS["each item"]
     y = make(MaskedTensor(NUMBERS, mask))
-    assert_counts(count, lambda y: CALLS[call](untrained_model(targets), y), y)
+    assert_counts(count, lambda y: CALLS[call](reused(model_of, targets), y), y)
 
 
 @pytest.mark.whole("compiles a model a case; the labels of one shape are quick")
