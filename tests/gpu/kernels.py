@@ -93,6 +93,12 @@ def nodes_of(function) -> Iterator:
                 yield node
 
 
+def name_of(node) -> str:
+    """Returns an op and the dtypes that decide which kernel it has: `Pad int64 int32`."""
+    types = [tf.DType(value.type).name for _, value in sorted(node.attr.items()) if value.type]
+    return " ".join([node.op, *types])
+
+
 def is_on_gpu(node):
     """Returns whether a GPU has a kernel for an op and its dtypes, in TensorFlow's GPU build."""
     for kernel in kernels.get_registered_kernels_for_op(node.op).kernel:
@@ -107,19 +113,20 @@ def is_on_gpu(node):
 
 
 def lines():
-    """Returns a line for each op: where it has kernels, by the build that runs."""
+    """Returns a line for each op and its dtypes: where it has a kernel, by the build that runs."""
     found: dict[str, bool] = {}
     for function in functions().values():
         for node in nodes_of(function):
-            found[node.op] = found.get(node.op, True) and is_on_gpu(node)
-    return [f"{op} {'GPU' if on_gpu else 'CPU'}" for op, on_gpu in sorted(found.items())]
+            found[name_of(node)] = is_on_gpu(node)
+    return [f"{name} {'GPU' if on_gpu else 'CPU'}" for name, on_gpu in sorted(found.items())]
 
 
 def only_on_cpu():
     """Returns the ops that only the CPU has, by function, as `kernels.txt` says."""
-    devices = dict(line.split() for line in FILE.read_text(encoding="utf-8").splitlines())
+    lines = FILE.read_text(encoding="utf-8").splitlines()
+    devices = dict(line.rsplit(" ", 1) for line in lines)
     return {
-        name: sorted({node.op for node in nodes_of(function) if devices[node.op] == "CPU"})
+        name: sorted({each.op for each in nodes_of(function) if devices[name_of(each)] == "CPU"})
         for name, function in functions().items()
     }
 

@@ -1,4 +1,4 @@
-"""prefetch_to_device and copy_to_device of records: on a GPU, or on a second logical CPU."""
+"""Records on a GPU, or on a second logical CPU: where they are read, and copied."""
 
 import pytest
 
@@ -66,8 +66,33 @@ for copy in (tf.data.experimental.prefetch_to_device, tf.data.experimental.copy_
         assert device[1:] in total.device
 """
 
+READ = """
+import decimal
+import pyarrow as pa
 
-@pytest.mark.parametrize("body", [SAME_DEVICES, FROM_A_FILE])
-def test_records_go_to_the_device_of_their_tensors(run_python, body, tmp_path, monkeypatch):
+table = pa.table({
+    "id": [7, 8],
+    "is_open": [True, False],
+    "name": ["a", "b"],
+    "price": pa.array([decimal.Decimal(1), decimal.Decimal(2)], pa.decimal128(38, 2)),
+    "place": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2)),
+    "taste": [None, 0.5],
+    "items": [[{"n": 1}], []],
+})
+xt.write_parquet(records, "records.parquet")
+with tf.device(device):
+    read = [
+        xt.from_arrow(table, nulls="mask"),
+        xt.read_parquet("records.parquet", nulls="mask"),
+    ]
+assert read[0].to_py()[1]["place"] == [3.0, 4.0]
+parts = tf.nest.flatten(read, expand_composites=True)
+# Some tensors share memory with Arrow, which is that of the host. So all are there.
+assert {part.device.rpartition("/")[2] for part in parts} == {"device:CPU:0"}, parts
+"""
+
+
+@pytest.mark.parametrize("body", [SAME_DEVICES, FROM_A_FILE, READ], ids=["batch", "file", "read"])
+def test_records_are_on_the_device_that_is_expected(run_python, body, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_python(COPIED + body, fresh=True)

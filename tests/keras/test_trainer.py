@@ -313,3 +313,16 @@ def test_tensorboard_reads_the_losses(tmp_path):
     written = reader.EventAccumulator(str(tmp_path / "train")).Reload()
     losses = [float(tf.make_ndarray(event.tensor_proto)) for event in written.Tensors("epoch_loss")]
     assert losses == pytest.approx(history["loss"])
+
+
+def test_a_model_without_compile_predicts_without_xla_where_a_gpu_is(monkeypatch):
+    devices = [*tf.config.list_physical_devices(), tf.config.PhysicalDevice("GPU:0", "GPU")]
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda *kind: devices)
+    assert keras.Sequential([keras.layers.Dense(1)]).jit_compile  # as Keras alone does
+
+    inputs = xt.keras.Input(tf.RaggedTensorSpec([None, None], tf.float32))
+    model = xt.keras.Model(inputs, xt.keras.layers.ListPooling("sum")(inputs))
+    rows = tf.ragged.constant([[1.0, 2.0], []])
+    np.testing.assert_array_equal(model.predict(rows, verbose=0), [3.0, 0.0])
+    np.testing.assert_array_equal(model.predict_on_batch(rows), [3.0, 0.0])
+    assert not model.jit_compile

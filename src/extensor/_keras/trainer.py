@@ -264,6 +264,8 @@ class Trainer(OwnBuild, keras.Model):
 
     def make_predict_function(self, force: bool = False) -> Callable[..., Any] | None:
         """Creates the function that returns the outputs for batches."""
+        if not self.compiled:
+            self.jit_compile = False  # Keras would use XLA on a GPU, as for "auto" in `compile`
         with _compiled_by_extensor(self, force):
             return super().make_predict_function(force)
 

@@ -218,10 +218,11 @@ def take(boxes: tf.Tensor, positions: TensorLike | slice) -> tf.Tensor:
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             shape, flat = tf.shape(boxes), tf.reshape(boxes, [-1])
             numbers = tf.range(tf.size(boxes))
-            # tf.zeros_like takes variants of rank 0 only.
-            zeros = tf.map_fn(
-                tf.zeros_like, flat, fn_output_signature=tf.TensorSpec([], tf.variant)
-            )
+            # tf.zeros_like takes variants of rank 0 only, and those of rows on the CPU only.
+            with tf.device("CPU"):
+                zeros = tf.map_fn(
+                    tf.zeros_like, flat, fn_output_signature=tf.TensorSpec([], tf.variant)
+                )
             places = tf.reshape(tf.reshape(numbers, shape)[positions], [-1])
             return tf.reshape(
                 tf.dynamic_stitch([numbers, places], [zeros, tf.reshape(upstream, [-1])]), shape

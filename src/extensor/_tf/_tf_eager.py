@@ -39,17 +39,29 @@ def eagerly() -> Generator[None]:
 
 
 def read_eagerly(function: _Function) -> _Function:
-    """Decorates a function that reads data: a graph of TensorFlow 1 gets the data as constants."""
+    """Decorates a function that reads data: the tensors are in the memory of the host.
+
+    A graph of TensorFlow 1 gets the data as constants.
+    """
 
     @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> Any:
         if tf.executing_eagerly():  # the scopes take longer than to read a small column
-            return function(*args, **kwargs)
+            if not _has_devices():
+                return function(*args, **kwargs)
+            # Without this, some columns would go to a GPU, and those that share memory would not.
+            with tf.device("CPU:0"):
+                return function(*args, **kwargs)
         with eagerly():
             records = function(*args, **kwargs)
         return constants(records)
 
     return cast("_Function", read)
+
+
+@functools.cache
+def _has_devices() -> bool:
+    return len(tf.config.list_logical_devices()) > 1
 
 
 def constants(value: Nest) -> Nest:

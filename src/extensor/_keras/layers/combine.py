@@ -81,8 +81,10 @@ def rows_of_table(
         found = segment(table, ids, row_ids, count)
     else:
         # Without an item, TensorFlow does not write to the memory of the gradient of these ops.
-        missing = [[0, tf.cast(tf.equal(tf.size(ids), 0), tf.int32)]]
-        ids, row_ids = tf.pad(ids, missing), tf.pad(row_ids, missing)
+        # (No `tf.pad`: a GPU has no kernel for int64, and would copy the ids to the host and back.)
+        missing = [tf.cast(tf.equal(tf.size(ids), 0), tf.int32)]
+        ids = tf.concat([ids, tf.zeros(missing, ids.dtype)], 0)
+        row_ids = tf.concat([row_ids, tf.zeros(missing, row_ids.dtype)], 0)
         found = segment(table, ids, row_ids, tf.maximum(count, tf.ones_like(count)))[:count]
     found.set_shape([None, table.shape[1]])
     return found
