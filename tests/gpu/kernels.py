@@ -57,7 +57,10 @@ def functions():
     layers = xt.keras.layers
     bag = layers.EmbeddingBag(4, input_dim=10, combiner="sum")
     total, largest = layers.ListPooling("sum"), layers.ListPooling("max")
-    attention, gru = layers.ListAttention(1, 2), layers.ListRNN(keras.layers.GRU(4))
+    attention, gru = (
+        layers.ListAttention(1, 2),
+        layers.ListRNN(keras.layers.GRU(4, use_cudnn=False)),
+    )
     buckets = layers.TimeBuckets(bin_boundaries=[10, 20])
     lookup = keras.layers.StringLookup(vocabulary=["north"])
 
@@ -78,7 +81,7 @@ def functions():
         'ListPooling("sum")': lambda r: total(r["items.price"]),
         'ListPooling("max")': lambda r: largest(r["items.price"]),
         "ListAttention(1, 2)": lambda r: attention(r["steps"]),
-        "ListRNN(GRU(4))": lambda r: gru(r["steps"]),
+        "ListRNN(GRU(4, use_cudnn=False))": lambda r: gru(r["steps"]),
         "TimeBuckets(bin_boundaries=...)": lambda r: buckets(r["id"]),
         'StringLookup(...)(records["shop"])': lambda r: lookup(r["shop"]),
     }

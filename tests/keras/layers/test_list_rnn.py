@@ -50,6 +50,26 @@ def test_the_states_are_those_of_keras():
     np.testing.assert_allclose(states[1][2], layer.layer(value[2][tf.newaxis])[2][0], rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "Bidirectional"])
+def test_no_list_is_without_a_step_for_cudnn(name):
+    kind, masks = LAYERS[name](4).__class__, []
+
+    class Seeing(kind):
+        def call(self, sequences, initial_state=None, mask=None, training=None):
+            if tf.executing_eagerly():  # and not while Keras builds the layer
+                masks.append(mask.numpy().tolist())
+            return super().call(sequences, initial_state, mask, training)
+
+    inner = keras.layers.LSTM(4, return_state=True) if name == "Bidirectional" else 4
+    options = {} if name == "Bidirectional" else {"return_state": True}
+    layer = xt.keras.layers.ListRNN(Seeing(inner, **options), empty=0.25)
+    output, *states = layer(vectors(LENGTHS))
+    # cuDNN refuses a list whose steps are all masked.
+    assert masks == [[[step < max(length, 1) for step in range(3)] for length in LENGTHS]]
+    assert output[1].numpy().tolist() == [0.25] * output.shape[1]
+    assert all(state[1].numpy().tolist() == [0.0] * 4 for state in states)
+
+
 def test_numbers_are_vectors_of_size_one():
     numbers = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
     layer = xt.keras.layers.ListRNN(keras.layers.GRU(2))

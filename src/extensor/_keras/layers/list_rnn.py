@@ -57,11 +57,21 @@ class ListRNN(ListLayer):
         lists = ListItems.of_field(inputs, self.name, mask)
         lists = lists.of_vectors(self.name, self.compute_dtype)
         steps, mask = lists.padded(self.name)
-        results = self.layer(steps, mask=mask, training=training)
+        to_run = mask
+        if _uses_cudnn(self.layer):  # it refuses lists without a step: they get one, of zeros
+            to_run = mask | (tf.range(tf.shape(mask)[1]) == 0)
+        results = self.layer(steps, mask=to_run, training=training)
         single = not isinstance(results, (list, tuple))
         outputs, *states = [results] if single else results
         if getattr(self.layer, "return_sequences", False):
             outputs = lists.of_padded(outputs, mask)
         else:
             outputs = lists.one_each(or_empty(lists, outputs, self.empty))
+        if to_run is not mask:
+            states = [or_empty(lists, state, 0.0) for state in states]
         return outputs if single else [outputs, *map(lists.one_each, states)]
+
+
+def _uses_cudnn(layer: keras.layers.Layer) -> bool:
+    """Returns whether a layer may use cuDNN on a GPU: an LSTM, a GRU, or two of them."""
+    return bool(getattr(getattr(layer, "forward_layer", layer), "use_cudnn", False))
