@@ -99,6 +99,7 @@ def _step(make: Callable[[], keras.Model], records: Records, device: str, jit: b
         model = make()
         model.compile("sgd", "mse", jit_compile=jit)
         records = tf.nest.map_structure(tf.identity, records, expand_composites=True)
+        model(records)  # builds it: MultiHeadAttention draws its seeds only then
         labels = tf.random.stateless_normal([len(records), 1], [1, 1])
 
     def step() -> float:
