@@ -52,7 +52,7 @@ demo: $(STAMP)  ## Run the demonstration
 	@$(RUN) demo
 
 # Pyright needs one core, and pytest waits at times: they run side by side.
-test: style  ## Check the style, then the types while the quick tests run (six minutes)
+test: style  ## Check the style, then the types while the quick tests run (seven minutes on two cores)
 	@$(MAKE) --no-print-directory -j2 types quick
 	@echo "[test] passed"
 

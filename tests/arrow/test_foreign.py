@@ -133,6 +133,6 @@ def test_more_levels_than_python_can_follow_are_an_error_with_the_mend(call):
         "to_py": lambda: records.to_py(),
     }
     with pytest.raises(errors.StructureError, match=f"{call}: .*recursion limit") as raised:
-        below(300, calls[call])
+        below(150, calls[call])  # Python 3.12 needs one frame for each level only
     assert "setrecursionlimit" in raised.value.fix
     below(5000, calls[call])

@@ -43,8 +43,12 @@ def test_masked_nulls_come_back_from_parquet(arrow, tmp_path):
     try:
         pq.write_table(table, path)
         stored = pq.read_table(path)
-    except (pa.ArrowException, OSError):  # Parquet does not have the type
-        with pytest.raises(xt.errors.ExtensorError, match="x"):
+    except (pa.ArrowException, OSError) as error:
+        if "Expected all lists to be of size" in str(error):  # pyarrow before 26 wrote it only
+            with pytest.raises(xt.errors.FormatError, match="row group 0: expected no null lists"):
+                xt.read_parquet(path, nulls="mask")
+            return
+        with pytest.raises(xt.errors.ExtensorError, match="x"):  # Parquet does not have the type
             xt.write_parquet(xt.from_arrow(table, nulls="mask"), path)
         return
     xt.write_parquet(xt.from_arrow(table, nulls="mask"), path)

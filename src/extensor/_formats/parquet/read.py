@@ -220,11 +220,13 @@ def _readable_groups(
             try:
                 source.read_row_group(group.number, columns=file.columns)
             except Exception:
+                path = f"{error.path}, row group {group.number}"
                 expected = "a complete Parquet file"
                 fix = "Write the file again, or read the others with row_groups=."
-                raise FormatError(
-                    f"{error.path}, row group {group.number}", expected, error.received, fix
-                ) from error.__cause__
+                if "Expected all lists to be of size" in error.received:
+                    expected = "no null lists of a fixed size, which pyarrow before 26 cannot read"
+                    fix = "pip install 'pyarrow>=26', or write lists of any size."
+                raise FormatError(path, expected, error.received, fix) from error.__cause__
         raise
 
 
