@@ -60,7 +60,8 @@ def test_deep_nesting_is_an_error_and_ends_no_process(run_python):
             records = b'{"x":' * n + b"1" + b"}" * n
             hidden = b'{"s": "]]]]' + b"]" * n + b'\\"", "x": ' + b"[" * n + b"]" * n + b"}"
             for text in (lists, records, hidden, b"[" + records + b"]"):
-                for whole in (text, b'{"x": 1}\n' * 300_000 + text):
+                after_long_lines = (b'{"x": [' + b"1, " * 2_000 + b"1]}\n") * 300 + text
+                for whole in (text, b'{"x": 1}\n' * 300_000 + text, after_long_lines):
                     with pytest.raises((xt.errors.StructureError, xt.errors.FormatError)):
                         xt.read_json(whole if n == 3_000 else text, nulls="mask")
                     if n != 3_000:

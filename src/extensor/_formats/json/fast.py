@@ -247,14 +247,14 @@ class _Block:
     def expect_shallow(self) -> None:
         """Raises where a record is nested more deeply than the parser can read."""
         text = np.frombuffer(self.buffer, np.uint8)
-        if self.path is None:
-            ends = np.flatnonzero(text == ord("\n"))
-            # Each level has two brackets.
-            longest = int(np.diff(ends, prepend=-1, append=len(text)).max())
-            if longest <= 2 * _DEPTH:
-                return
+        ends = np.flatnonzero(text == ord("\n")) if self.path is None else np.empty(0, np.int64)
+        # Each level has two brackets.
+        longest = int(np.diff(ends, prepend=-1, append=len(text)).max())
+        if longest <= 2 * _DEPTH:
+            return
         opens = np.flatnonzero((text | 32) == ord("{"))  # also "["
-        if len(opens) <= _DEPTH:
+        before = np.searchsorted(opens, ends)
+        if int(np.diff(before, prepend=0, append=len(opens)).max()) <= _DEPTH:
             return
         bare = bytes(self.buffer).replace(b"\\\\", b"").replace(b'\\"', b"")
         bare = re.sub(rb'"[^"]*"', b"", bare.translate(None, _NO_STRUCTURE).replace(b'""', b""))
