@@ -219,7 +219,7 @@ def take(boxes: tf.Tensor, positions: TensorLike | slice) -> tf.Tensor:
             shape, flat = tf.shape(boxes), tf.reshape(boxes, [-1])
             numbers = tf.range(tf.size(boxes))
             # tf.zeros_like takes variants of rank 0 only, and those of rows on the CPU only.
-            with tf.device("CPU"):
+            with tf.device("CPU:0"):
                 zeros = tf.map_fn(
                     tf.zeros_like, flat, fn_output_signature=tf.TensorSpec([], tf.variant)
                 )
