@@ -177,15 +177,15 @@ def broken(dataset):
 )
 def test_no_file_stays_open_after_its_pass(ten, use):
     gc.collect()
-    others = set(stream._streams)  # of other tests, whose errors keep them
+    others, passes = set(stream._streams), set(stream._passes)  # of tests whose errors keep them
     dataset = xt.data.parquet(ten, 1)
     assert len(set(stream._streams) - others) == 1
     use(dataset)
     gc.collect()
     until = time.monotonic() + 10
-    while stream._passes and time.monotonic() < until:  # prefetching threads take a moment to end
-        time.sleep(0.01)
-    assert not stream._passes
+    while set(stream._passes) - passes and time.monotonic() < until:
+        time.sleep(0.01)  # prefetching threads take a moment to end
+    assert not set(stream._passes) - passes
     assert not open_files(ten)
     del dataset
     gc.collect()
