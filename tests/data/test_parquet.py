@@ -177,10 +177,8 @@ def broken(dataset):
 )
 def test_no_file_stays_open_after_its_pass(ten, use):
     gc.collect()
-    others, passes = (
-        set(stream._streams),
-        set(stream._passes),
-    )  # of other tests, whose errors or models keep them
+    # Of other tests, whose errors or models keep them.
+    others, passes = set(stream._streams), set(stream._passes)
     dataset = xt.data.parquet(ten, 1)
     assert len(set(stream._streams) - others) == 1
     use(dataset)
