@@ -223,7 +223,7 @@ def _readable_groups(
                 path = f"{error.path}, row group {group.number}"
                 expected = "a complete Parquet file"
                 fix = "Write the file again, or read the others with row_groups=."
-                if "Expected all lists to be of size" in error.received:
+                if "Expected all lists to be of size" in str(error.__cause__):
                     expected = "no null lists of a fixed size, which pyarrow before 26 cannot read"
                     fix = "pip install 'pyarrow>=26', or write lists of any size."
                 raise FormatError(path, expected, error.received, fix) from error.__cause__
