@@ -56,7 +56,7 @@ test: style  ## Check the style, then the types while the quick tests run (seven
 	@$(MAKE) --no-print-directory -j2 types quick
 	@echo "[test] passed"
 
-quick:
+quick: $(STAMP)
 	@echo "[test] quick tests, laws, examples of the docs, the built wheel"
 	@EXTENSOR_HYPOTHESIS_PROFILE=quick $(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
 

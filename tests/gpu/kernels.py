@@ -57,10 +57,8 @@ def functions():
     layers = xt.keras.layers
     bag = layers.EmbeddingBag(4, input_dim=10, combiner="sum")
     total, largest = layers.ListPooling("sum"), layers.ListPooling("max")
-    attention, gru = (
-        layers.ListAttention(1, 2),
-        layers.ListRNN(keras.layers.GRU(4, use_cudnn=False)),
-    )
+    attention = layers.ListAttention(1, 2)
+    gru = layers.ListRNN(keras.layers.GRU(4, use_cudnn=False))
     buckets = layers.TimeBuckets(bin_boundaries=[10, 20])
     lookup = keras.layers.StringLookup(vocabulary=["north"])
 
