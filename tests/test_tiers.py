@@ -3,6 +3,8 @@
 import ast
 import collections
 import re
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -170,6 +172,13 @@ def collected(tmp_path, run_python):
         found[tier].append(re.findall(r"::(\w+(?:\[.*\])?)$", part, re.MULTILINE))
         assert tier != "quick" or "imported" not in part
     return found
+
+
+def test_a_file_that_is_not_there_is_named_also_by_several_processes():
+    command = [sys.executable, "-m", "pytest", "--numprocesses", "2", "--tier", "quick", "nonsense"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "file or directory not found: nonsense" in done.stderr + done.stdout
 
 
 def test_each_test_is_in_one_tier(collected):

@@ -46,6 +46,10 @@ def pytest_configure(config):
     # The processes of pytest-xdist get the options of this one.
     if config.option.seed is None:
         config.option.seed = _seed_of_commit(config.rootpath)
+    # pytest-xdist does not show this error of pytest.
+    for name in config.args:
+        if not (config.invocation_params.dir / name.split("::")[0]).exists():
+            raise pytest.UsageError(f"file or directory not found: {name}")
 
 
 def pytest_report_header(config):
