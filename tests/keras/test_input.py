@@ -160,11 +160,17 @@ def test_records_and_plain_tensors_are_inputs_beside_each_other():
     np.testing.assert_array_equal(model.predict(dataset, verbose=0), expected)
 
 
+KERAS = tuple(map(int, keras.__version__.split(".")[:2]))
 SPECS = [
     xt.spec_of(xt.struct.constant([{"a": 1, "b": ["x"], "c": [{"d": 2.0}]}])).unstacked(),
     xt.spec_of(xt.types.MaskedTensor(2.0, True)),
     tf.RaggedTensorSpec([None], tf.int32, 0, row_splits_dtype=tf.int32),
-    tf.TensorSpec([3], tf.float32),
+    pytest.param(
+        tf.TensorSpec([3], tf.float32),
+        marks=pytest.mark.skipif(
+            KERAS < (3, 14), reason="Keras before 3.14 has no model whose output is its input"
+        ),
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import json
 
+import keras
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 
+KERAS = tuple(map(int, keras.__version__.split(".")[:2]))
 Decimal = decimal.Decimal
 FINE = pa.schema({"when": pa.timestamp("us"), "price": pa.decimal128(10, 2)})
 ROWS = [
@@ -172,6 +174,8 @@ SECOND = {
 @pytest.mark.parametrize("way", SECOND)
 @pytest.mark.parametrize("kind", [Both, BothModel])
 def test_every_argument_gets_the_units_of_the_first_call(kind, way):
+    if way == "in *args after others" and kind is Both and KERAS < (3, 13):
+        pytest.skip("Keras before 3.13 takes no None before others in *args of a layer")
     call = kind()
     for records in (SPEC.cast(RECORDS), RECORDS):
         np.testing.assert_allclose(SECOND[way](call, records), 2 * WANT, rtol=1e-6)

@@ -196,7 +196,7 @@ def _set(draw, message):
             message.nanos *= -1  # the parts of a duration have one sign
         return
     for field in descriptor.fields:
-        if not field.is_required and not draw(st.booleans()):
+        if _label(field) != "required" and not draw(st.booleans()):
             continue
         value = getattr(message, field.name)
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
@@ -206,7 +206,7 @@ def _set(draw, message):
                     _set(draw, value[_drawn(draw, key)])
                 else:
                     value[_drawn(draw, key)] = _drawn(draw, of)
-        elif field.is_repeated:
+        elif _label(field) == "repeated":
             for _ in range(draw(st.integers(0, 3))):
                 if field.message_type is not None:
                     _set(draw, value.add())
@@ -248,9 +248,9 @@ def record(message, absent="list"):
             items = [{"key": _value_of(k, absent), "value": _value_of(value[k], absent)}
                      for k in value]  # fmt: skip
             fields[field.name] = sorted(items, key=repr)
-        elif field.is_repeated:
+        elif _label(field) == "repeated":
             fields[field.name] = [_value_of(item, absent) for item in value]
-        elif field.is_required or not field.has_presence or absent == "default":
+        elif _label(field) == "required" or not field.has_presence or absent == "default":
             fields[field.name] = _value_of(value, absent)
         else:
             found = [_value_of(value, absent)] if message.HasField(field.name) else []
@@ -260,12 +260,18 @@ def record(message, absent="list"):
     known = message.DESCRIPTOR.is_extendable and message.DESCRIPTOR.file.pool
     for field in known.FindAllExtensions(message.DESCRIPTOR) if known else ():
         value = message.Extensions[field]
-        if field.is_repeated:
+        if _label(field) == "repeated":
             fields[field.full_name] = [_value_of(item, absent) for item in value]
         else:
             found = [_value_of(value, absent)] if message.HasExtension(field) else []
             fields[field.full_name] = found
     return fields
+
+
+def _label(field):
+    if hasattr(field, "is_repeated"):  # newer protobuf warns of `label`
+        return "repeated" if field.is_repeated else "required" if field.is_required else "optional"
+    return {1: "optional", 2: "required", 3: "repeated"}[field.label]
 
 
 def _value_of(value, absent):

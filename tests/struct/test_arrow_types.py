@@ -56,7 +56,7 @@ def test_the_types_are_kept_by(way):
 def test_a_single_record_keeps_the_types():
     scalar = xt.to_arrow(xt.from_arrow(TABLE)[0])
     assert scalar.type == pa.struct(list(TABLE.schema))
-    assert exactly(pa.table(pa.array([scalar], scalar.type))) == exactly(TABLE.slice(0, 1))
+    assert exactly(pa.table(pa.repeat(scalar, 1))) == exactly(TABLE.slice(0, 1))
 
 
 def test_an_update_of_another_dtype_or_structure_drops_the_type():

@@ -66,7 +66,9 @@ def spec_of(value: object) -> tf.TypeSpec:
         except ExtensorError:
             raise
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
-            spec = symbolic_spec(value)
+            # Keras 3.10 gives the input of a model that was loaded as a list of one.
+            is_one = isinstance(value, list) and len(value) == 1
+            spec = symbolic_spec(value[0] if is_one else value)
             if spec is None:
                 expected = "a value with a TypeSpec, or a value that converts to a tensor"
                 fix = (

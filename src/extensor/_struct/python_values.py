@@ -96,7 +96,7 @@ class UnknownZoneError(ValueError):
 def _with_zone(times: pa.Array) -> list[Any]:
     try:
         return times.to_pylist()
-    except pa.ArrowInvalid as error:
+    except (ValueError, KeyError) as error:  # the latter of pytz, which pyarrow uses if it is there
         raise UnknownZoneError(times.type.tz) from error
 
 

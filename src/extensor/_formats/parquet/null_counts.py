@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import decoded_type
+from extensor._arrow.arrow_type import contains_type, decoded_type, is_list
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.found_nulls import FoundNulls
 from extensor._arrow.location import Location
@@ -76,12 +77,31 @@ def _counts(plan: ParquetPlan) -> dict[_Leaf, int | None]:
             continue
         with open_parquet(file.file) as source, readable(file.file.path):
             paths = [source.schema.column(i).path for i, _ in leaves]
+            miscounted = _miscounted(source)
             for group in file.row_groups:
                 metadata = checked_row_group(source, group.number, paths)
                 for i, leaf in leaves:
                     count, before = _null_count(metadata.column(i)), totals.get(leaf, 0)
-                    totals[leaf] = None if count is None or before is None else count + before
+                    if count is None or before is None or leaf[0] in miscounted:
+                        totals[leaf] = None
+                    else:
+                        totals[leaf] = count + before
     return totals
+
+
+def _miscounted(file: pq.ParquetFile) -> set[str]:
+    """Returns the names of the fields of which the writer of a file did not count all nulls.
+
+    Arrow before 26 left out null lists of records.
+    """
+    writer = re.match(r"parquet-cpp-arrow version (\d+)", file.metadata.created_by or "")
+    if writer is None or int(writer[1]) >= 26:
+        return set()
+    return {f.name for f in file.schema_arrow if contains_type(f.type, _is_list_of_records)}
+
+
+def _is_list_of_records(arrow: pa.DataType) -> bool:
+    return pa.types.is_map(arrow) or (is_list(arrow) and pa.types.is_struct(arrow.value_type))
 
 
 def _null_count(column: pq.ColumnChunkMetaData) -> int | None:

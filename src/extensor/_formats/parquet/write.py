@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Generator, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._arrow.batches import batches_of, num_records_of, with_one_schema, with_progress
+from extensor._arrow.batches import (
+    batches_of,
+    num_records_of,
+    schema_text,
+    with_one_schema,
+    with_progress,
+)
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
 from extensor._files.files import FilePath, atomic_folder, atomic_output, is_hidden
@@ -89,7 +96,10 @@ def write(
     """Writes Arrow record batches of one schema to a Parquet file."""
     with atomic_output(path) as stream:
         schema, groups = _row_groups(batches)
-        with pq.ParquetWriter(stream, schema, compression=compression or "none") as writer:
+        with (
+            _unsupported_types(schema),
+            pq.ParquetWriter(stream, schema, compression=compression or "none") as writer,
+        ):
             for group in groups:
                 writer.write_table(group)
 
@@ -112,19 +122,43 @@ def write_partitions(
         schema, groups = _row_groups(batches)
         _check_keys(keys, schema)
         format = ds.ParquetFileFormat()
-        ds.write_dataset(
-            (_named_by(keys, batch) for group in groups for batch in group.to_batches()),
-            folder,
-            schema=schema,
-            filesystem=system,
-            format=format,
-            file_options=format.make_write_options(compression=compression or "none"),
-            partitioning=ds.partitioning(pa.schema([schema.field(k) for k in keys]), flavor="hive"),
-            existing_data_behavior="overwrite_or_ignore",  # `atomic_folder` looked
-            max_rows_per_group=_GROUP_ROWS,
-            min_rows_per_group=_GROUP_ROWS,
-            use_threads=False,  # with threads, records are not in order
-        )
+        folders = ds.partitioning(pa.schema([schema.field(k) for k in keys]), flavor="hive")
+        with _unsupported_types(schema):
+            ds.write_dataset(
+                (_named_by(keys, batch) for group in groups for batch in group.to_batches()),
+                folder,
+                schema=schema,
+                filesystem=system,
+                format=format,
+                file_options=format.make_write_options(compression=compression or "none"),
+                partitioning=folders,
+                existing_data_behavior="overwrite_or_ignore",  # `atomic_folder` looked
+                max_rows_per_group=_GROUP_ROWS,
+                min_rows_per_group=_GROUP_ROWS,
+                use_threads=False,  # with threads, records are not in order
+            )
+
+
+@contextlib.contextmanager
+def _unsupported_types(schema: pa.Schema) -> Generator[None]:
+    """Replaces pyarrow's error for a type that it does not write by one that names the field."""
+    try:
+        yield
+    except pa.ArrowNotImplementedError as error:
+        fields = [field for field in schema if not _is_written(field)] or list(schema)
+        names = ", ".join(field.name for field in fields)
+        expected = f"types that pyarrow {pa.__version__} writes to Parquet"
+        received = f"{schema_text(pa.schema(fields))} ({error})"
+        fix = "Give schema= with other types, or install a newer pyarrow."
+        raise UnsupportedTypeError(names, expected, received, fix) from error
+
+
+def _is_written(field: pa.Field) -> bool:
+    try:
+        with pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])):
+            return True
+    except pa.ArrowNotImplementedError:
+        return False
 
 
 def _check_keys(keys: list[str], schema: pa.Schema) -> None:

@@ -130,14 +130,14 @@ def _integers(
     if not all(issubclass(cls, (int, np.integer)) for cls in types):
         return None
     wide = np.uint64 if dtype == tf.uint64 else np.int64
+    if wide is np.uint64 and any(value < 0 for value in values):
+        return None
     try:
         numbers = np.fromiter(values, wide, len(values))
     except (OverflowError, ValueError):
         return None
     low, high = _limits(dtype)
     if numbers.size and not low <= numbers.min() <= numbers.max() <= high:
-        return None
-    if wide is np.uint64 and any(value < 0 for value in values):
         return None
     return numbers.astype(dtype.as_numpy_dtype)
 

@@ -380,7 +380,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             received = f"{count} nulls" if count > 1 else "1 null"
             fix = "Call x.fill(value), or x.to_numpy(), an array of numpy.ma, which keeps the mask."
             raise NullError("MaskedTensor", expected, received, fix)
-        return np.array(np.ma.getdata(array), dtype, copy=bool(copy) or None)
+        data = np.ma.getdata(array)
+        return np.array(data, dtype) if copy else np.asarray(data, dtype)
 
     def __array_function__(
         self, func: Callable[..., Any], types: object, args: Any, kwargs: Any
