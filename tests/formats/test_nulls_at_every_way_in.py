@@ -2,6 +2,7 @@
 
 import copy
 import re
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -148,6 +149,17 @@ def test_auto_masks_the_fields_that_have_nulls_and_no_others(files, full, way):
     for key in keys(place):  # one path alone
         one, every = (WAYS[way](f, nulls={"*": "mask", key: "auto"}) for f in (files, full))
         assert masked(spec_of(one)) - masked(spec_of(every)) == {key}
+
+
+def test_null_lists_of_records_that_arrow_before_26_did_not_count_are_masked():
+    path = Path(__file__).parents[1] / "saved/arrow-24/nulls.parquet"
+    expected = pq.read_table(path)
+    statistics = pq.read_metadata(path).row_group(0).column(4).statistics
+    assert statistics.null_count == 0  # of `onlynull`, which has a null list
+    for found in (xt.data.parquet(path, 3, nulls="auto"), xt.read_parquet(path, nulls="auto")):
+        assert plain(found) == expected.to_pylist()
+        masks = {"lst", "recs", "recs.a", "r", "rr", "inner[*]", "onlynull"}
+        assert masked(spec_of(found)) == masks
 
 
 @pytest.mark.parametrize("way", WAYS)

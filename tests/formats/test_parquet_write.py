@@ -168,3 +168,13 @@ def test_real_data_comes_back(tmp_path):
     few = xt.read_parquet(tmp_path / "cities", ["name", "countrycode"], filters=swiss)
     names = [row["name"] for row in records.to_py() if row["countrycode"] == "CH"]
     assert [row["name"] for row in few.to_py()] == names
+
+
+@pytest.mark.parametrize("keys", [None, ["k"]])
+def test_a_type_that_pyarrow_does_not_write_is_named(tmp_path, keys):
+    records = xt.struct.constant([{"k": 1, "y": 2, "x": [1]}, {"k": 1, "y": 3, "x": [2]}])
+    lists = pa.dictionary(pa.int8(), pa.list_(pa.int32()))
+    schema = pa.schema({"k": pa.int32(), "y": pa.int32(), "x": lists})
+    with pytest.raises(errors.UnsupportedTypeError, match=r"^x: .*writes to Parquet.*schema="):
+        xt.write_parquet(records, tmp_path / "x", schema=schema, partition_by=keys)
+    assert not list(tmp_path.iterdir())

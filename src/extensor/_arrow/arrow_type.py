@@ -32,6 +32,12 @@ def is_string_view(arrow_type: pa.DataType) -> bool:
     return pa.types.is_string_view(arrow_type) or pa.types.is_binary_view(arrow_type)
 
 
+def is_text(arrow_type: pa.DataType) -> bool:
+    """Returns whether the type is text of any layout."""
+    t = pa.types
+    return t.is_string(arrow_type) or t.is_large_string(arrow_type) or t.is_string_view(arrow_type)
+
+
 def is_large_list(arrow_type: pa.DataType) -> bool:
     """Returns whether the type is a list with 64-bit offsets, or a view of lists with them."""
     return pa.types.is_large_list(arrow_type) or pa.types.is_large_list_view(arrow_type)
@@ -177,6 +183,36 @@ def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
     ListType(list<item: string>)
     """
     return map_types(arrow_type, lambda t: t.value_type if pa.types.is_dictionary(t) else None)
+
+
+def without_views(arrow_type: pa.DataType, only_encoded: bool = False) -> pa.DataType:
+    """Returns a type with offsets in place of views of strings, also in inner fields.
+
+    Most functions of Arrow take no views.
+
+    Args:
+        arrow_type: The type.
+        only_encoded: Whether views stay that are not in a dictionary or in runs.
+
+    >>> from extensor._arrow.arrow_type import without_views
+    >>> import pyarrow as pa
+    >>> without_views(pa.dictionary(pa.int8(), pa.string_view()))
+    DictionaryType(dictionary<values=large_string, indices=int8, ordered=0>)
+    """
+
+    def change(found: pa.DataType) -> pa.DataType | None:
+        if is_string_view(found) and not only_encoded:
+            return pa.large_binary() if pa.types.is_binary_view(found) else pa.large_string()
+        if not is_encoded(found):
+            return None
+        values = without_views(found.value_type)
+        if values is found.value_type:
+            return None
+        if pa.types.is_dictionary(found):
+            return pa.dictionary(found.index_type, values, found.ordered)
+        return pa.run_end_encoded(found.run_end_type, values)
+
+    return map_types(arrow_type, change)
 
 
 def contains_type(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:

@@ -6,7 +6,7 @@ import uuid
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import decoded_type, inner_fields
+from extensor._arrow.arrow_type import decoded_type, inner_fields, is_text
 from extensor._path import Path
 from extensor._struct.meaning import are_apart, different_meanings, meaning_of
 from extensor.errors import DTypeError
@@ -35,18 +35,13 @@ def cast_column(
     if is_typed:
         _expect_meaning(arrow, column.type, path)
     try:
-        if isinstance(arrow, pa.UuidType) and _is_text(column.type):
+        if isinstance(arrow, pa.UuidType) and is_text(column.type):
             column = _uuids(column)
         return column.cast(arrow)
     except (ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         expected = f"values of Arrow type {arrow}, as schema= says"
         received = f"Arrow type {column.type} ({str(error).splitlines()[0]})"
         raise DTypeError(path, expected, received, fix) from error
-
-
-def _is_text(arrow: pa.DataType) -> bool:
-    t = pa.types
-    return t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow)
 
 
 def _uuids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -8,15 +8,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import decoded_type, is_string, is_string_view
+from extensor._arrow.arrow_type import (
+    decoded_type,
+    is_string,
+    is_string_view,
+    is_text,
+    without_views,
+)
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType
 from extensor._arrow.location import Location
 from extensor._arrow.nulls import nulls_of, valid_bits
 from extensor._arrow.selection import take_places
 from extensor._path import Path
 from extensor._typing import FieldValue
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
 class EncodedType(WrapperType):
@@ -107,6 +116,8 @@ class DictionaryType(EncodedType):
     def _write(self, value: FieldValue, path: Path) -> pa.Array:
         values = self.values.write(value, path)
         words = self._vocabulary
+        if words is not None and is_text(words.type) and is_text(values.type):
+            words = words.cast(values.type)
         if words is None or words.type != values.type:
             words = values.slice(0, 0)
         try:
@@ -168,6 +179,19 @@ class RunEndEncodedType(EncodedType):
         starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
         kept = take_places(values, starts)
         return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=self.arrow)
+
+
+def decode(array: pa.Array) -> pa.Array:
+    """Returns the values of a dictionary array or of runs, one for each element.
+
+    Arrow does so itself, but not for views of strings.
+    """
+    is_dictionary = pa.types.is_dictionary(array.type)
+    if not is_string_view(array.type.value_type):
+        return array.dictionary_decode() if is_dictionary else pc.run_end_decode(array)
+    values = array.dictionary if is_dictionary else array.values
+    places = array.indices if is_dictionary else pa.array(_runs(array))
+    return values.cast(without_views(values.type)).take(places)
 
 
 def _runs(array: pa.Array) -> np.ndarray[Any, Any]:

@@ -13,6 +13,7 @@ import pyarrow.compute
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
+from extensor._arrow.encoded_types import decode
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import masks_of_spec, schema_from_spec
 from extensor._arrow.write import to_arrow
@@ -118,7 +119,7 @@ def table_with_times(table: pa.Table, wanted: pa.Schema) -> pa.Table:
 def _with_times(array: pa.Array, want: pa.DataType, path: Path) -> pa.Array:
     t = pa.types
     if t.is_dictionary(array.type) and is_time(want):
-        array = array.dictionary_decode()
+        array = decode(array)
     if t.is_string_view(array.type) and is_time(want):
         array = array.cast(pa.large_string())
     if (t.is_string(array.type) or t.is_large_string(array.type)) and is_time(want):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
+from extensor._arrow.arrow_type import without_views
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.dim_names import with_dim
 from extensor._arrow.natural_type import NATURAL_NUMBERS, natural_field, natural_type
@@ -94,6 +95,38 @@ def to_arrow(
     return pa.RecordBatch.from_arrays(
         [array.field(i) for i in range(array.type.num_fields)], schema=full
     )
+
+
+def to_plain_arrow(
+    records: StructuredTensor,
+    schema: pa.Schema | pa.DataType | None = None,
+    only_encoded: bool = False,
+) -> pa.RecordBatch | pa.Array | pa.StructScalar:
+    """Returns records as `to_arrow` does, of types that most functions of Arrow take.
+
+    Text has offsets: polars, for example, exports views of text, and dictionaries of them.
+
+    Args:
+        records: As in `to_arrow`.
+        schema: As in `to_arrow`.
+        only_encoded: Whether views stay that are not in a dictionary or in runs.
+
+    Raises:
+        The errors of `to_arrow`.
+    """
+    if schema is None:
+        if not isinstance(records, StructuredTensor) or not records.rank:
+            return to_arrow(records)
+        expect_values(records, "to_arrow")
+        own = natural_type(records, Path())
+        plain = without_views(own, only_encoded)
+        return to_arrow(records, None if plain is own else plain)
+    if isinstance(schema, pa.Schema):
+        own = pa.struct(list(schema))
+        plain = without_views(own, only_encoded)
+        if plain is not own:
+            schema = pa.schema(plain.fields, schema.metadata)
+    return to_arrow(records, schema)
 
 
 def _natural_batch(records: StructuredTensor) -> pa.RecordBatch:

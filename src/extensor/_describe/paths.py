@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import contains_type, is_list, is_string
+from extensor._arrow.arrow_type import contains_type, is_encoded, is_list, is_string
+from extensor._arrow.encoded_types import decode
 from extensor._describe.sketches import Numbers, Words
 from extensor._path import quote
 from extensor._struct.display.schema import printable
@@ -211,14 +212,12 @@ def _plain(array: pa.Array) -> pa.Array:
     arrow = array.type
     if isinstance(arrow, pa.BaseExtensionType):
         return _plain(array.storage)
-    if pa.types.is_dictionary(arrow):
-        return _plain(array.dictionary_decode())
+    if is_encoded(arrow):
+        return _plain(decode(array))
     if pa.types.is_string_view(arrow):  # Arrow has more functions for other strings
         return array.cast(pa.large_string())
     if pa.types.is_binary_view(arrow) or pa.types.is_fixed_size_binary(arrow):
         return array.cast(pa.large_binary())
-    if pa.types.is_run_end_encoded(arrow):
-        return _plain(pc.run_end_decode(array))
     if pa.types.is_map(arrow):
         # `keys` and `items` are those of all maps, also of those before a slice.
         entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
 from extensor._arrow.read import table_of
 from extensor._arrow.schema import masked_places, masks_of_spec
 from extensor._arrow.wanted_table import WantedTable
-from extensor._arrow.write import to_arrow
+from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
@@ -143,10 +143,10 @@ def to_awkward(
     <Array [[5, 2], []] type='2 * var * int32'>
     """
     ak = needed("awkward", "awkward", "to_awkward")
-    data = to_arrow(records, schema)
+    data = to_plain_arrow(records, schema)
     array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-    if contains_type(array.type, pa.types.is_map):
-        data = to_arrow(records, _without_maps(array.type))
+    if (known := _known_type(array.type)) != array.type:
+        data = to_plain_arrow(records, known)
     if isinstance(data, pa.Scalar):
         fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."
         raise DTypeError("to_awkward", "records of rank 1 or more", "a single record", fix)
@@ -154,7 +154,7 @@ def to_awkward(
         masked = set(masked_places(records.__tf_type_spec__()))
         array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
         written = _with_nullability(pa.field("", array.type), Path(), 0, masked).type
-        data = to_arrow(records, written)
+        data = to_plain_arrow(records, written)
     try:
         return ak.from_arrow(data)
     except (NotImplementedError, ValueError) as error:
@@ -163,9 +163,16 @@ def to_awkward(
         raise UnsupportedTypeError("to_awkward", expected, str(error)[:200], fix) from error
 
 
-def _without_maps(arrow: pa.DataType) -> pa.DataType:
-    """Returns a type with lists of records of key and value in place of maps."""
-    inner = [each.with_type(_without_maps(each.type)) for each in inner_fields(arrow)]
+def _known_type(arrow: pa.DataType) -> pa.DataType:
+    """Returns a type that awkward reads: without maps, runs, and unsigned indices of dictionaries.
+
+    A map becomes lists of records of key and value.
+    """
+    if pa.types.is_run_end_encoded(arrow):
+        return _known_type(arrow.value_type)
+    if pa.types.is_dictionary(arrow) and pa.types.is_unsigned_integer(arrow.index_type):
+        return pa.dictionary(pa.int64(), arrow.value_type, arrow.ordered)
+    inner = [each.with_type(_known_type(each.type)) for each in inner_fields(arrow)]
     if pa.types.is_map(arrow):
         return pa.list_(pa.struct(inner))
     return with_inner_fields(arrow, inner) if inner else arrow

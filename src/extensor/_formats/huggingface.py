@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
-from extensor._arrow.write import to_arrow
+from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
@@ -165,7 +165,7 @@ def to_huggingface(
     {'title': 'bread', 'steps': [{'minutes': 60}]}
     """
     datasets = needed("datasets", "huggingface", "to_huggingface")
-    data = to_arrow(records, schema)
+    data = to_plain_arrow(records, schema, only_encoded=True)
     if not isinstance(data, pa.RecordBatch):
         fix = "Give a vector of records; a record may have lists of records."
         raise DTypeError("to_huggingface", "records of rank 1", f"shape {records.shape}", fix)

@@ -17,7 +17,7 @@ from extensor._arrow.batches import (
     with_progress,
 )
 from extensor._arrow.wanted_table import WantedTable
-from extensor._arrow.write import to_arrow
+from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
@@ -180,7 +180,7 @@ def write_database(
     ):
         raised: list[ExtensorError] = []  # errors of ours, of which Arrow makes a text
         batches = with_progress(batches_of(records, "write_database"), advance)
-        found = (to_arrow(batch, schema) for batch in batches)
+        found = (to_plain_arrow(batch, schema) for batch in batches)
         arrow, checked = with_one_schema(found, "write_database", "table")
         reader = pa.RecordBatchReader.from_batches(arrow, _keeping_errors(checked, raised))
         write = _write_duckdb if _is_duckdb(opened) else _write_adbc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import tensorflow as tf
 
@@ -66,9 +66,9 @@ def spec_of(value: object) -> tf.TypeSpec:
         except ExtensorError:
             raise
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+            items = cast("list[object]", value) if isinstance(value, list) else []
             # Keras 3.10 gives the input of a model that was loaded as a list of one.
-            is_one = isinstance(value, list) and len(value) == 1
-            spec = symbolic_spec(value[0] if is_one else value)
+            spec = symbolic_spec(items[0] if len(items) == 1 else value)
             if spec is None:
                 expected = "a value with a TypeSpec, or a value that converts to a tensor"
                 fix = (

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_encoded, is_string
 from extensor._arrow.batches import batches_of, num_records_of
+from extensor._arrow.encoded_types import decode
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
 from extensor._dependency import needed
@@ -176,7 +177,7 @@ def _with_class(kind: str, values: list[Any], client: Client) -> list[Any]:
 def _leaves(array: pa.Array, path: Path) -> list[Any]:
     arrow, t = array.type, pa.types
     if is_encoded(arrow):
-        array = array.cast(arrow.value_type) if t.is_dictionary(arrow) else array.decode()
+        array = decode(array)
         arrow = array.type
     is_time = t.is_timestamp(arrow) or t.is_date(arrow)
     if is_time or t.is_unsigned_integer(arrow):

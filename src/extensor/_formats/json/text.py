@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list
+from extensor._arrow.encoded_types import decode
 from extensor._arrow.selection import take_places
 from extensor._formats.json.floats import closed_lists, float_texts
 from extensor._formats.json.types import is_bytes, is_text
@@ -127,11 +128,7 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(array.type):
-        return array.dictionary_decode()
-    if pa.types.is_run_end_encoded(array.type):
-        return pc.run_end_decode(array)
-    return array.storage
+    return decode(array) if is_encoded(array.type) else array.storage
 
 
 def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:

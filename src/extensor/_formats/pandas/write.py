@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, is_list, is_view
+from extensor._arrow.encoded_types import decode
 from extensor._arrow.selection import take_places
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
@@ -210,7 +211,7 @@ class _FrameWriter:
         if isinstance(arrow, pa.BaseExtensionType):
             return self._extension(array)
         if t.is_run_end_encoded(arrow):
-            return self._default_values(pc.call_function("run_end_decode", [array]))
+            return self._default_values(decode(array))
         if t.is_string_view(arrow) or t.is_binary_view(arrow):
             plain = "string" if t.is_string_view(arrow) else "binary"
             return self._default_values(array.cast(plain))

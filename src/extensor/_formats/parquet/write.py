@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Generator, Iterable, Iterator
 
 import pyarrow as pa
@@ -16,7 +17,8 @@ from extensor._arrow.batches import (
     with_one_schema,
     with_progress,
 )
-from extensor._arrow.write import to_arrow
+from extensor._arrow.nulls import nulls_of
+from extensor._arrow.write import to_plain_arrow
 from extensor._choice import expect_one_of
 from extensor._files.files import FilePath, atomic_folder, atomic_output, is_hidden
 from extensor._formats.parquet.partitions import NULL_NAME, partition_of
@@ -83,7 +85,9 @@ def write_parquet(
     expect_one_of(_COMPRESSIONS, compression, "write_parquet: compression", fix)
     batches = batches_of(records, "write_parquet")
     with progress_bar("write_parquet", progress, num_records_of(records)) as advance:
-        found = (to_arrow(batch, schema) for batch in with_progress(batches, advance))
+        # pyarrow cuts folders by functions that take no views of strings.
+        plain = functools.partial(to_plain_arrow, schema=schema, only_encoded=partition_by is None)
+        found = map(plain, with_progress(batches, advance))
         if partition_by is None:
             write(found, path, compression)
         else:
@@ -145,7 +149,7 @@ def _unsupported_types(schema: pa.Schema) -> Generator[None]:
     try:
         yield
     except pa.ArrowNotImplementedError as error:
-        fields = [field for field in schema if not _is_written(field)] or list(schema)
+        fields = [field for field in schema if not _is_written(field.type)] or list(schema)
         names = ", ".join(field.name for field in fields)
         expected = f"types that pyarrow {pa.__version__} writes to Parquet"
         received = f"{schema_text(pa.schema(fields))} ({error})"
@@ -153,12 +157,12 @@ def _unsupported_types(schema: pa.Schema) -> Generator[None]:
         raise UnsupportedTypeError(names, expected, received, fix) from error
 
 
-def _is_written(field: pa.Field) -> bool:
+def _is_written(arrow: pa.DataType) -> bool:
     try:
-        with pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])):
-            return True
+        pq.write_table(pa.table({"": nulls_of(arrow, 1)}), pa.BufferOutputStream())
     except pa.ArrowNotImplementedError:
         return False
+    return True
 
 
 def _check_keys(keys: list[str], schema: pa.Schema) -> None:
