@@ -217,6 +217,7 @@ register_converters(
         "extensor._formats.python.class_of_spec": "python_class",
         "extensor._formats.python.constant": "is_data of_spec",
         "extensor._formats.python.instances": "to_objects",
+        "extensor._formats.python.leaves": "time_or_decimal",
         "extensor._struct.difference": "mismatch mismatch_of_records without_extra",
         "extensor._struct.display.html": "spec_html",
         "extensor._struct.display.text": "tree",

@@ -1,5 +1,10 @@
 """What reading does with nulls, at any depth, and how masked fields are written."""
 
+import datetime as dt
+import decimal
+
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -287,6 +292,58 @@ def test_the_error_for_a_null_has_the_path_and_the_mend(nulls, path, count):
     line = caught.value.fix.splitlines()[-1]
     mended = eval(line.removeprefix("nulls="), {"xt": xt})
     assert xt.from_arrow(TABLE, nulls=mended).to_py() == ROWS
+
+
+# Times and decimals in place of nulls.
+
+NOON = dt.datetime(2026, 5, 1, 12)
+IN_UTC = NOON.replace(tzinfo=dt.timezone.utc)
+FILLS = [
+    (pa.timestamp("s"), NOON),
+    (pa.timestamp("s"), dt.date(2026, 5, 1)),
+    (pa.timestamp("s"), np.datetime64("2026-05-01")),
+    (pa.timestamp("ns"), pd.Timestamp(2026, 5, 1, nanosecond=7)),
+    (pa.timestamp("ms", "Europe/Paris"), IN_UTC),
+    (pa.date32(), dt.date(2026, 5, 1)),
+    (pa.time32("s"), dt.time(1, 2, 3)),
+    (pa.duration("ms"), dt.timedelta(milliseconds=5)),
+    (pa.duration("ms"), np.timedelta64(5, "s")),
+    (pa.decimal128(9, 2), 2),
+    (pa.decimal128(9, 2), 2.5),
+    (pa.decimal128(9, 2), np.float32(2.5)),
+    (pa.decimal128(30, 2), decimal.Decimal("2.5")),
+]
+LOSSES = [
+    (pa.timestamp("s"), NOON.replace(microsecond=5)),
+    (pa.timestamp("s"), IN_UTC),
+    (pa.timestamp("s"), 1.5),
+    (pa.timestamp("s"), "2026-05-01"),
+    (pa.timestamp("ms", "Europe/Paris"), NOON),
+    (pa.date32(), NOON),
+    (pa.time32("s"), dt.time(1, 2, 3, 4)),
+    (pa.time32("s"), NOON),
+    (pa.duration("ms"), dt.timedelta(microseconds=5)),
+    (pa.decimal128(9, 2), decimal.Decimal("2.505")),
+    (pa.decimal128(9, 2), "2.5"),
+]
+
+
+@pytest.mark.parametrize("nest", [lambda t: (t, None), lambda t: (pa.list_(t), [])], ids="vl")
+@pytest.mark.parametrize(("arrow", "value"), FILLS, ids=str)
+def test_a_time_or_a_decimal_in_place_of_nulls_is_what_a_cast_makes_of_it(arrow, value, nest):
+    arrow, lists = nest(arrow)
+    value = value if lists is None else [value]
+    filled = xt.from_arrow(pa.table({"x": pa.nulls(1, arrow)}), nulls={"x": xt.fill(value)})
+    cast = xt.spec_from_schema(pa.schema({"x": arrow})).cast([{"x": value}])
+    assert xt.to_arrow(filled) == xt.to_arrow(cast)
+
+
+@pytest.mark.parametrize(("arrow", "value"), LOSSES, ids=str)
+def test_a_time_that_would_lose_digits_or_its_zone_is_no_policy(arrow, value):
+    with pytest.raises(DTypeError, match="nulls, x: expected a value of Arrow type"):
+        xt.from_arrow(pa.table({"x": pa.nulls(1, arrow)}), nulls={"x": xt.fill(value)})
+    with pytest.raises(DTypeError):
+        xt.spec_from_schema(pa.schema({"x": arrow})).cast([{"x": value}])
 
 
 # Writing.

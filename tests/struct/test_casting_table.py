@@ -123,3 +123,14 @@ def test_an_integer_that_floats_do_not_hold_is_an_error(number, dtype):
                 make()
     chosen = xt.struct.constant(rows, dtype=dtype)  # who chooses the dtype accepts its precision
     assert chosen["x"].numpy().tolist() == [0.5, dtype.as_numpy_dtype(number)]
+
+
+@pytest.mark.parametrize("items", [pa.list_(pa.int64(), 2), pa.list_(pa.list_(pa.int32(), 2))])
+def test_lists_of_vectors_meet_those_with_masks(items):
+    vectors = [[1, 2], [3, 4]] if pa.types.is_fixed_size_list(items) else [[[1, 2]], []]
+    table = pa.table({"x": pa.array([vectors, []], pa.list_(items))})
+    plain, masked = xt.from_arrow(table), xt.from_arrow(table, nulls="mask")
+    open_spec = xt.spec_from_schema(table.schema, nulls="mask")
+    assert open_spec.cast(plain).to_py() == open_spec.cast(plain.to_py()).to_py() == plain.to_py()
+    for pair in ([plain, masked], [masked, plain]):
+        assert tf.concat(pair, 0).to_py() == plain.to_py() * 2

@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import functools
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import tensorflow as tf
@@ -406,6 +407,30 @@ def test_a_number_that_does_not_fit_the_finer_unit_is_an_error():
     half = xt.from_arrow(pa.table({"x": pa.array([43_200_000], pa.int64()).view(pa.date64())}))
     with pytest.raises(errors.DTypeError, match=r"x: expected .+ dates in days"):
         xt.spec_from_schema(pa.schema({"x": pa.date32()})).cast(half)
+
+
+def test_the_least_integer_does_not_fit_the_finer_unit():
+    least = pa.array([-(2**63)], pa.int64()).view(pa.timestamp("s"))
+    spec = xt.spec_from_schema(pa.schema({"x": pa.timestamp("us")}))
+    with pytest.raises(errors.DTypeError, match=r"x: expected numbers that int64 holds"):
+        spec.cast(xt.from_arrow(pa.table({"x": least})))
+
+
+@pytest.mark.parametrize("hidden", [2**62, -(2**63)])
+@pytest.mark.parametrize("in_lists", [False, True])
+def test_a_number_below_a_null_need_not_fit_the_finer_unit(hidden, in_lists):
+    def column_of(numbers, unit):
+        data = pa.py_buffer(np.array(numbers, np.int64))
+        times = pa.Array.from_buffers(
+            pa.timestamp(unit), 3, [pa.py_buffer(bytes([0b101])), data], null_count=1
+        )
+        times = pa.ListArray.from_arrays([0, 2, 3], times) if in_lists else times
+        return xt.from_arrow(pa.table({"x": times}), nulls="mask")
+
+    coarse, fine = column_of([1, hidden, 3], "s"), column_of([1, hidden, 3], "us")
+    assert tf.concat([coarse, fine], 0).to_py() == coarse.to_py() + fine.to_py()
+    open_spec = xt.spec_of(fine).unstacked().stacked(None)
+    assert open_spec.cast(coarse).to_py() == coarse.to_py()
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5), st.sampled_from(FINER))

@@ -8,9 +8,11 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import decoded_type, inner_fields, is_encoded, is_list, may_be_empty
+from extensor._converter import converter
 from extensor._path import Path, PathLike, quote
 from extensor._typing import NullsLike
 from extensor.errors import DTypeError, FieldError, StructureError
@@ -349,9 +351,36 @@ def _expect_list(value: object, arrow: pa.DataType, where: str) -> None:
         _expect_value(item, arrow.value_type, f"{where}[*]")
 
 
+def exact_value(value: Any, arrow: pa.DataType) -> Any:
+    """Returns a value with times and decimals as Arrow's scalars, which are the same value.
+
+    Arrow alone cuts the digits of a time that its type does not hold, and takes a time without a
+    zone for UTC.
+
+    Args:
+        value: A value of Python: also a list or a dict, of values that fit the type.
+        arrow: The Arrow type.
+
+    Raises:
+        DTypeError: If the type does not hold a time or a decimal exactly, or holds other values
+            (also a TypeError).
+    """
+    t = pa.types
+    if t.is_struct(arrow):
+        return {field.name: exact_value(value[field.name], field.type) for field in arrow.fields}
+    if is_list(arrow):
+        return [exact_value(item, arrow.value_type) for item in value]
+    if value is None or not (t.is_temporal(arrow) or t.is_decimal(arrow)) or t.is_interval(arrow):
+        return value
+    is_number = isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64)
+    if is_number and t.is_temporal(arrow):
+        return int(value)
+    return converter("time_or_decimal")(value, arrow)
+
+
 def _converts(value: Any, arrow: pa.DataType) -> bool:
     try:
-        made = pa.array([value], arrow)
+        made = pa.array([exact_value(value, arrow)], arrow)
         if not pa.types.is_integer(arrow) and not pa.types.is_floating(arrow):
             return made.null_count == 0
         kept = made[0].as_py()

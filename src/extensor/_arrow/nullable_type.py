@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import decoded_type, is_string
 from extensor._arrow.column_type import ColumnType, Inner, over_rows
 from extensor._arrow.location import Location
-from extensor._arrow.null_policy import Fill, is_auto, needs_data
+from extensor._arrow.null_policy import Fill, exact_value, is_auto, needs_data
 from extensor._arrow.selection import expect_selectable, take_places
 from extensor._path import Path
 from extensor._typing import FieldValue
@@ -136,4 +136,5 @@ def array_of_one(value: Any, arrow: pa.DataType) -> pa.Array:
         values = array_of_one(value, arrow.value_type)
         ends = pa.array([1], arrow.run_end_type)
         return pa.RunEndEncodedArray.from_arrays(ends, values, type=arrow)
-    return pa.array([value], pa.float32() if pa.types.is_null(arrow) else arrow)
+    arrow = pa.float32() if pa.types.is_null(arrow) else arrow
+    return pa.array([exact_value(value, arrow)], arrow)

@@ -95,6 +95,26 @@ def type_fits(kept: ArrowType, value_or_spec: FieldValue | tf.TypeSpec, rank: in
     return kept.form[0] == dtype and (inner is None or kept.form[1] == inner)
 
 
+def value_rank(kept: ArrowType | None) -> int:
+    """Returns how many inner dimensions of a field are one value of its Arrow type.
+
+    A decimal of more than 18 digits is a vector of integers, and so is an interval.
+
+    Args:
+        kept: The Arrow type of the field, or None.
+    """
+    arrow, inner = (None, 0) if kept is None else (kept.field.type, kept.form[1] or 0)
+    while arrow is not None and inner:
+        if isinstance(arrow, pa.BaseExtensionType):
+            arrow = arrow.storage_type
+        elif hasattr(arrow, "value_type"):
+            inner -= hasattr(arrow, "value_field")  # a list; no dictionary
+            arrow = arrow.value_type
+        else:
+            return inner if pa.types.is_decimal(arrow) or pa.types.is_interval(arrow) else 0
+    return 0
+
+
 def form_of(value_or_spec: FieldValue | tf.TypeSpec, rank: int) -> tuple[Any, int | None]:
     """Returns the dtype and the inner rank of a field. An Arrow type depends on both.
 

@@ -132,11 +132,27 @@ def change_numbers(
         }
         return value._of_parts(value.codes, variants, value.names)
     spec = spec.values if is_masked(spec) else spec
-    if is_masked(value) or isinstance(value, tf.RaggedTensor):
+    if is_masked(value):
+        return type(value)._of_parts(_change_shown(value, want, have, spec, path), value.mask)
+    if isinstance(value, tf.RaggedTensor):
         return map_inside(value, lambda part, _: change_numbers(part, want, have, spec, path))
     if want is None or have is None or want == have:
         return _with_dtype(value, spec.dtype, path)
     return _with_unit(value, want, have, spec.dtype, path)
+
+
+def _change_shown(
+    masked: FieldValue, want: Meaning, have: Meaning, spec: tf.TypeSpec, path: PathLike
+) -> FieldValue:
+    """Returns the changed values of a MaskedTensor. A number below a null is no error."""
+    values = masked.values
+    try:
+        return change_numbers(values, want, have, spec, path)
+    except DTypeError:
+        if not isinstance(values, (tf.Tensor, tf.RaggedTensor)):
+            raise
+        zero = tf.zeros([], values.dtype)
+        return change_numbers(masked.fill(zero), want, have, spec, path)
 
 
 def _with_dtype(value: FieldValue, dtype: tf.DType, path: PathLike) -> tf.Tensor:
@@ -166,7 +182,9 @@ def _with_unit(
     days = 0 if factor else want.size // have.size
     if hasattr(value, "numpy"):
         numbers, most = array_over(value), dtype.max // (factor or 1)
-        fits = not (numbers % days).any() if days else (abs(numbers) <= most).all()
+        fits = (
+            not (numbers % days).any() if days else ((-most <= numbers) & (numbers <= most)).all()
+        )
         if not fits:
             expected = f"numbers that {dtype.name} holds as {want}"
             fix = "Choose the type where the data is read, with schema=."

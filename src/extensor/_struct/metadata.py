@@ -14,6 +14,7 @@ import tensorflow as tf
 from extensor._struct.arrow_types import NONE as NO_TYPES
 from extensor._struct.arrow_types import ArrowTypes, form_of
 from extensor._struct.dims import Axes, Dims, move_axes
+from extensor._struct.masked import under_masks
 from extensor._struct.records import RecordsBase
 from extensor._typing import FieldValue
 
@@ -71,8 +72,13 @@ class Metadata(NamedTuple):
 NONE = Metadata()
 """The metadata of most records."""
 
+_WITHOUT_MASK = (tf.Tensor, tf.Variable, tf.RaggedTensor, RecordsBase)
+
 
 def _structure(value: FieldValue) -> object:
+    """Returns what an Arrow type depends on; a mask is no part of it."""
+    if not isinstance(value, _WITHOUT_MASK):
+        value = under_masks(value)
     kind = tf.Tensor if isinstance(value, tf.Variable) else type(value)
     if isinstance(value, tf.Tensor):  # of a graph or not
         kind = tf.Tensor

@@ -108,7 +108,10 @@ FUNCTIONS = {
         (lambda r: S.combinations(r, "list", "pairs"), ["pairs.0", "pairs.1", "list"]),
         (lambda r: S.combinations(r, "steps.inner", "steps.p", n=1), ["steps.p.0", "steps.inner"]),
     ],
-    "drop_null": [(lambda r: S.drop_null(r, "some"), ["some", "maybe"])],
+    "drop_null": [
+        (lambda r: S.drop_null(r, "some"), ["some", "maybe"]),
+        (lambda r: S.drop_null(r, (), by="maybe"), ["maybe", "at"]),
+    ],
     "explode": [
         (lambda r: S.explode(r, "list"), ["list", "at", "steps.at"]),
         (lambda r: S.explode(r, "lists"), ["lists", "at"]),
@@ -119,6 +122,7 @@ FUNCTIONS = {
     "fill_null": [
         (lambda r: S.fill_null(r, "maybe", r["at"][0]), ["maybe", "at"]),
         (lambda r: S.fill_null(r, "some", r["at"][0]), ["some"]),
+        (lambda r: S.fill_null(r, "some", r.to_py()[0]["at"]), ["some"]),
         (lambda r: S.fill_null(r, "gone", r["person"][0]), ["gone.at"]),
     ],
     "filter_by": [
@@ -224,6 +228,10 @@ def batched(r, make):
 EVERY = ["at", "maybe", "list", "lists", "some", "steps.at", "steps.inner", "person.at", "gone.at"]
 OF_RECORDS = {
     "with_updates": (lambda r: r.with_updates(id=r["id"] + 1), EVERY),
+    "with_updates, filled": (lambda r: r.with_updates(maybe=r["maybe"].values), EVERY),
+    "with_updates, masked": (
+        lambda r: r.with_updates(at=xt.types.MaskedTensor(r["at"], [True, False])), EVERY,
+    ),
     "with_updates, records": (
         lambda r: r.with_updates({"person": r["gone"].values}), ["person.at", "at"],
     ),
@@ -292,6 +300,54 @@ FEW = ["promote 0", "broadcast 1", "group_by 1", "explode 0", "firsts 1", "fill_
 @pytest.mark.parametrize(("case", "kind"), list(zip(FEW, list(ARROW) * 2, strict=False)))
 def test_a_field_that_moves_keeps_its_type(case, kind):
     check(case, kind, CASES[case][0](records(kind)))
+
+
+WIDE = pa.decimal128(30, 2)
+
+
+@functools.cache
+def wide_records():
+    made = ARROW["decimal"][1]
+    table = pa.Table.from_pylist(changed(ROWS, made), schema(WIDE))
+    return xt.from_arrow(table, nulls=MASKS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_decimal_of_several_integers_is_one_value(case):
+    change = CASES[case][0]
+    found, failed = None, None
+    try:
+        found = change(wide_records())
+    except xt.errors.DTypeError as error:
+        failed = error
+    if failed is not None:
+        assert "to compare them" in failed.expected
+        assert case.split()[0] in ("argsort", "argmax", "argmin", "group_by", "sort", "unique")
+        return
+    assert found.to_py() == change(records("decimal")).to_py()
+
+
+@pytest.mark.parametrize("path", ["at", "maybe", "steps.at"])
+@pytest.mark.parametrize(
+    "function",
+    [S.num, S.explode, S.firsts, S.flatten, S.local_index, S.sort, S.unique, S.drop_null],
+)
+def test_a_decimal_of_several_integers_is_no_list(path, function):
+    for each in (records("decimal"), wide_records()):
+        with pytest.raises(xt.errors.StructureError, match="expected a list, got one value a"):
+            function(each, path)
+
+
+@pytest.mark.parametrize("arrow", [ARROW["decimal"][0], WIDE], ids=str)
+@pytest.mark.parametrize("price", [2, 2.5, decimal.Decimal("2.5")])
+def test_the_numbers_in_a_list_are_decimals(price, arrow):
+    given = {"few": [[1], None, [None]]}
+    schema = pa.schema({"few": pa.list_(arrow)})
+    r = xt.from_arrow(pa.table(given, schema), nulls="mask")
+    want = [[decimal.Decimal(1)], [decimal.Decimal(price)] * 2, [None]]
+    assert [row["few"] for row in S.fill_null(r, "few", [price, price]).to_py()] == want
+    in_graph = tf.function(lambda r: S.fill_null(r, "few", [price, price]))(r)
+    assert [row["few"] for row in in_graph.to_py()] == want
 
 
 @pytest.mark.whole("1300 cases, half of them traced")

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._formats.python.kinds import converts, kind_of_value, plain
 from extensor._formats.python.place import Place, show
 from extensor._formats.python.unfit import expect_one_zone, first_failing
 from extensor._protocol.casting import cast_value
@@ -73,6 +74,23 @@ def by_arrow(values: Sequence[Any], place: Place) -> pa.Array:
     expected = "a number, a string, a bool, a list, a record, or a value that Arrow converts"
     fix = f"Convert the value first. {problem}"
     raise UnsupportedTypeError(place.at(index), expected, show(values[index]), fix)
+
+
+def time_or_decimal(value: Any, arrow: pa.DataType) -> pa.Scalar:
+    """Returns a time or a decimal as a scalar of an Arrow type, without loss.
+
+    Raises:
+        DTypeError: If the type does not hold the value exactly, or holds other values (also a
+            TypeError).
+    """
+    if pa.types.is_date(arrow) and isinstance(value, datetime.datetime):
+        day = value.date()
+        value = day if value == datetime.datetime.combine(day, datetime.time()) else value
+    (given,), _ = plain([value], {type(value)})
+    if not converts(kind_of_value(given), arrow):
+        fix = f"Give values that convert to {arrow}."
+        raise DTypeError("value", str(arrow), show(value), fix)
+    return times_or_decimals([given], arrow, Place())[0]
 
 
 def times_or_decimals(values: Sequence[Any], arrow: pa.DataType, place: Place) -> pa.Array:

@@ -13,9 +13,9 @@ from extensor._path import Path, PathLike
 from extensor._protocol.run_time_check import LATER
 from extensor._struct.field import expect_mapping
 from extensor._struct.masked import map_records
-from extensor._struct.paths.place import names_of, new_field, put, target_field, value_at
+from extensor._struct.paths.place import names_of, new_field, put, target_field, type_at, value_at
 from extensor._struct.paths.rows import with_rows
-from extensor._struct.paths.types import type_at, with_types
+from extensor._struct.paths.types import with_types
 from extensor._struct.same_sizes import with_count_check
 from extensor._struct.spec import root_is_no_field
 from extensor._struct.tensor import StructuredTensor

@@ -15,9 +15,9 @@ from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
 from extensor._struct.masked import field_at, records_in
 from extensor._struct.paths.order import groups, keys_without_nulls, lists_and_keys
-from extensor._struct.paths.place import Names, list_at, names_of, new_field, put, value_at
+from extensor._struct.paths.place import Names, list_at, names_of, new_field, put, type_at, value_at
 from extensor._struct.paths.rows import Lists, lists_of, null_lists_to_empty, row_numbers, with_rows
-from extensor._struct.paths.types import put_items, type_at, with_types
+from extensor._struct.paths.types import put_items, with_types
 from extensor._typing import TensorLike
 from extensor.errors import StructureError
 

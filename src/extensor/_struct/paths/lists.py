@@ -20,7 +20,9 @@ from extensor._struct.paths.place import (
     list_at,
     names_of,
     put,
+    rank_at,
     return_or_put,
+    type_at,
     value_at,
 )
 from extensor._struct.paths.rows import (
@@ -32,7 +34,7 @@ from extensor._struct.paths.rows import (
     take_off_dimension,
     with_rows,
 )
-from extensor._struct.paths.types import put_items, type_at, with_types
+from extensor._struct.paths.types import put_items, with_types
 from extensor._struct.reshape import expand_dims
 from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, StructureError
@@ -251,7 +253,7 @@ def flatten(st: StructuredTensor, path: PathLike = ()) -> StructuredTensor:
     <tf.RaggedTensor [[b'sweet', b'dry'], [b'oats']]>
     """
     names, value, depth = list_at(st, path)
-    if value.shape.rank < depth + 2:
+    if (rank_at(st, names) or 0) < depth + 2:
         expected = "a list of lists"
         fix = (
             "Use xt.struct.explode to put the items into the records, or promote to merge "

@@ -17,10 +17,11 @@ from extensor._struct.paths.place import (
     new_field,
     not_in_line,
     put,
+    type_at,
     value_at,
 )
 from extensor._struct.paths.rows import flat_lists, list_rank, repeat_like, size_of
-from extensor._struct.paths.types import put_items, type_at, with_types
+from extensor._struct.paths.types import put_items, with_types
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import FieldValue
 from extensor.errors import FieldError

@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._authoring.rows import concat_rows, row_splits_of, rows_spec
 from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
-from extensor._struct.change import dtype_of
+from extensor._struct.arrow_types import value_rank
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
 from extensor._struct.masked import (
@@ -21,6 +21,7 @@ from extensor._struct.masked import (
     is_masked,
     map_records,
     records_in,
+    under_masks,
     with_nulls_masked,
     without_null_variant,
 )
@@ -34,6 +35,7 @@ from extensor._struct.paths.place import (
     names_of,
     new_field,
     put,
+    type_at,
     value_at,
 )
 from extensor._struct.paths.rows import (
@@ -203,19 +205,30 @@ def fill_null(st: StructuredTensor, path: PathLike, value: object) -> Structured
 
 
 def _as_stored(st: Any, names: Names, value: object) -> object:
-    """Returns a value of Python as the numbers of a field: 2 is 200 for decimals of scale 2."""
-    if not names:
+    """Returns values of Python as the numbers of a field: 2 is 200 for decimals of scale 2.
+
+    Args:
+        st: The records.
+        names: The path of the field.
+        value: A value of Python, or lists of them.
+    """
+    kept = type_at(st, names)
+    if kept is None or not isinstance(kept.meaning, Unit):
         return value
-    record = fields_at(st, names[:-1]).__tf_type_spec__()._record
-    is_number = not isinstance(value, (list, tuple, Mapping)) and not tf.is_tensor(value)
-    if not is_number or not isinstance(record._meanings.get(names[-1]), Unit):
+    if isinstance(value, (list, tuple)):
+        return [_as_stored(st, names, item) for item in value]
+    if value is None or isinstance(value, Mapping) or tf.is_tensor(value):
         return value
-    flat = tf.TensorSpec([None], dtype_of(record.field_specs[names[-1]]))
-    arrow = record.arrow_types[names[-1]]
+    spec = under_masks(tf.type_spec_from_value(value_at(st, names)))
+    shape = spec.shape[spec.shape.rank - value_rank(kept) :]
+    arrow = kept.field.type
     while hasattr(arrow, "value_type"):
         arrow = arrow.value_type
-    one = type(record)([None], {names[-1]: flat}, {names[-1]: arrow})
-    return one.cast([{names[-1]: value}])[names[-1], 0]
+    record = fields_at(st, names[:-1]).__tf_type_spec__()._record
+    one = type(record)([], {names[-1]: tf.TensorSpec(shape, spec.dtype)}, {names[-1]: arrow})
+    with tf.init_scope():  # a list in a graph has numbers too
+        stored = one.cast({names[-1]: value})[names[-1]]
+    return stored.numpy().tolist() if hasattr(stored, "numpy") else stored
 
 
 def _own_field(st: StructuredTensor, names: Names) -> tuple[Any, Names | None]:

@@ -10,7 +10,7 @@ from extensor._count_text import count_text
 from extensor._path import Path, PathLike
 from extensor._struct.index import gather
 from extensor._struct.masked import combined, field_of, is_masked, records_in
-from extensor._struct.paths.place import list_at, names_of, return_or_put
+from extensor._struct.paths.place import list_at, names_of, rank_at, return_or_put
 from extensor._struct.paths.rows import Lists, lists_of
 from extensor._struct.paths.types import put_items
 from extensor._struct.tensor import StructuredTensor
@@ -187,7 +187,7 @@ def lists_and_keys(
     names, value, depth = list_at(st, path)
     at = Path(*names)
     if axis is not None:
-        rank = value.rank if isinstance(value, StructuredTensor) else value.shape.rank
+        rank = rank_at(st, names) or 0
         position = axis + rank if axis < 0 else axis
         if not 0 <= position < rank:
             fix = f"The value has shape {value.shape}."

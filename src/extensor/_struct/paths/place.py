@@ -6,6 +6,7 @@ from typing import Any
 
 from extensor._path import Path, PathLike
 from extensor._struct import masked
+from extensor._struct.arrow_types import ArrowType, value_rank
 from extensor._struct.spec import resolve, root_is_no_field
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import FieldValue
@@ -63,6 +64,22 @@ def depth_of(st: StructuredTensor, names: Names) -> int:
     return fields_at(st, names[:-1]).rank if names else 0
 
 
+def type_at(st: StructuredTensor, names: Names) -> ArrowType | None:
+    """Returns the Arrow type of the field at a path, or None if it has none."""
+    if not names:
+        return None
+    return fields_at(st, names[:-1])._record._metadata.types.get(names[-1])
+
+
+def rank_at(st: StructuredTensor, names: Names) -> int | None:
+    """Returns how many dimensions of records and lists a field has; None if its rank is unknown."""
+    value = value_at(st, names)
+    if isinstance(value, StructuredTensor):
+        return value.rank
+    rank = getattr(getattr(value, "shape", None), "rank", None)
+    return rank if rank is None else rank - value_rank(type_at(st, names))
+
+
 def list_at(st: StructuredTensor, path: PathLike) -> tuple[Names, Any, int]:
     """Returns the names of a path, the lists there, and the number of dimensions outside them.
 
@@ -73,7 +90,7 @@ def list_at(st: StructuredTensor, path: PathLike) -> tuple[Names, Any, int]:
     names = names_of(st, path)
     value = value_at(st, names)
     depth = depth_of(st, names)
-    rank = getattr(getattr(value, "shape", None), "rank", None)
+    rank = rank_at(st, names)
     if rank is None or rank <= depth:
         received = "one value a record" if names else "a single record"
         fix = "Give the path of a list, or of a list of records."

@@ -14,18 +14,11 @@ from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import under_masks
-from extensor._struct.paths.place import Names, fields_at, put
+from extensor._struct.paths.place import Names, put, type_at
 from extensor._typing import FieldValue
 
 if TYPE_CHECKING:
     from extensor._struct.tensor import StructuredTensor
-
-
-def type_at(st: StructuredTensor, names: Names) -> ArrowType | None:
-    """Returns the Arrow type of the field at a path, or None if it has none."""
-    if not names:
-        return None
-    return fields_at(st, names[:-1])._record._metadata.types.get(names[-1])
 
 
 def put_items(

@@ -57,7 +57,7 @@ def all_valid(values: Values, rank: int | None = None) -> Mask:
         return tf.ones_like(values, tf.bool)
     shape = static_shape(values)
     shape = shape if rank is None else shape[:rank]
-    rows = None if rank == 1 or isinstance(values, tf.RaggedTensor) else uncut_rows(values)
+    rows = None if rank == 1 else uncut_rows(values)
     if rows is not None:
         return cut_rows(all_valid(rows[0], None if rank is None else rank - 1), rows[1])
     if shape.is_fully_defined():

@@ -105,7 +105,9 @@ class MaskedSpec:
         elif isinstance(mask, tf.TensorSpec):
             mask = tf.TensorSpec(shape[: mask.shape.rank], tf.bool)
         else:
-            mask = tf.RaggedTensorSpec(shape, tf.bool, mask.ragged_rank, mask.row_splits_dtype)
+            mask = tf.RaggedTensorSpec(
+                shape[: mask.shape.rank], tf.bool, mask.ragged_rank, mask.row_splits_dtype
+            )
         return type(self)(values, mask)
 
 
