@@ -25,7 +25,7 @@ def rows() -> list[Row]:
         Row("st[0], 8 fields, vs raw kernels", Within(1.5), functools.partial(_part, key=0)),
         Row(
             "st[:1], 8 fields, vs raw kernels",
-            Within(1.5),
+            Within(1.3),
             functools.partial(_part, key=slice(0, 1)),
         ),
         Row(

@@ -21,7 +21,7 @@ _PYTHON_COUNT = 1_000
 
 def rows() -> list[Row]:
     return [
-        Row(f"read_json, {_COUNT:,} recipes, vs pyarrow.json alone", Within(1.6), _against_arrow),
+        Row(f"read_json, {_COUNT:,} recipes, vs pyarrow.json alone", Within(1.3), _against_arrow),
         Row(
             f"read_json, {_COUNT:,} recipes, vs json.loads and tf from_pyval of "
             f"{_PYTHON_COUNT:,}, scaled up",

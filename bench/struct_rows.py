@@ -71,7 +71,7 @@ def rows() -> list[Row]:
         Row("supertype of two specs, 100 fields, vs 100 TensorSpecs", Under(1e-3), _supertype),
         Row("spec of one row, ragged depth 6, vs depth 3", Within(2.5), _unbatch),
         Row("200 batches of nested records, iterated, vs dict of ragged", Within(0.8), _batches),
-        *_against_both("nest.flatten into components", Within(1.5), _flatten),
+        *_against_both("nest.flatten into components", Within(1.3), _flatten),
         *_against_both("nest.pack_sequence_as", Within(2), _pack),
         Row(
             "nest.assert_same_structure of components, vs dict of 8 tensors",
