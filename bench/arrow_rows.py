@@ -61,7 +61,7 @@ def rows() -> list[Row]:
             for how, options in _WRITERS.items()
         ),
         Row(
-            f"read_parquet, {_COUNT:,} recipes, CPU, vs pq.read_table and an op a column of strings",
+            f"read_parquet, {_COUNT:,} recipes, CPU, vs pq.read_table and an op a string column",
             Within(1.2),
             _parquet_against_least,
             statistic=cpu_medians,
