@@ -198,3 +198,31 @@ def test_one_value_for_all_fields_makes_null_lists_empty_as_fill_does(lists, val
     assert masked.fill(value).to_list() == filled.to_list()
     with pytest.raises(xt.errors.NullError):
         xt.struct.constant([{"l": None}, {"l": [{"x": 1}]}], nulls=xt.fill(0))
+
+
+PAIRS = pa.list_(pa.int16(), 2)
+RECORD = pa.struct([("a", pa.int8()), ("b", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("arrow", "rows"),
+    [
+        (PAIRS, [[1, None], None, [3, 4]]),
+        (PAIRS, [None, None]),
+        (pa.list_(PAIRS, 1), [[[1, 2]], [None], None]),
+        (pa.list_(PAIRS), [[[1, 2], None], None, []]),
+        (pa.list_(RECORD, 2), [[{"a": 1, "b": "x"}, None], None]),
+        (pa.list_(pa.timestamp("s"), 1), [None, [None], [dt.datetime(2026, 1, 1)]]),
+        (pa.struct([("f", PAIRS)]), [None, {"f": None}, {"f": [1, 2]}]),
+    ],
+    ids=str,
+)
+def test_null_lists_of_a_fixed_size_come_back_as_arrow_has_them(arrow, rows):
+    table = pa.table({"x": pa.array(rows, arrow)})
+    spec = xt.spec_from_schema(table.schema, nulls="mask")
+    records = spec.cast([{"x": row} for row in rows])
+    assert pa.table(xt.to_arrow(records)).equals(table)
+    assert records.to_py() == table.to_pylist()
+    if arrow == PAIRS:
+        with pytest.raises(xt.errors.StructureError, match="x, record 1: expected a list of 2"):
+            spec.cast([{"x": None}, {"x": [1]}])

@@ -219,7 +219,7 @@ class ColumnConverter:
     def _below_null(
         self, column: Values, mask: Mask, wanted: Wanted | None, place: Place
     ) -> pa.Array:
-        """Returns a field of records of which some are null: there, the field is null too."""
+        """Returns values, with nulls where they, or the records around them, are null."""
         inner = copy.copy(self)
         inner.tensors, inner.values = {}, {}
         indices = np.flatnonzero(~mask)
@@ -275,11 +275,14 @@ class ColumnConverter:
     def _lists(
         self, values: Values, wanted: Wanted | None, place: Place, mask: Mask | None
     ) -> pa.Array:
+        is_dense = isinstance(wanted, WantedLists) and wanted.dense
+        if is_dense and mask is not None:  # a null list has as many items as the others
+            return self._below_null(values, mask, wanted, place)
         lists = values if mask is None else [() if v is None else v for v in values]
         offsets = offsets_of(lists)
         items = list(itertools.chain.from_iterable(lists))
         inner = wanted.items if isinstance(wanted, WantedLists) else None
-        if isinstance(wanted, WantedLists) and wanted.dense and mask is None:
+        if isinstance(wanted, WantedLists) and is_dense:
             size = expect_size(offsets, wanted.size, place)
             column = self.array(items, inner, place.items(offsets))
             arrow, buffers = pa.list_(column.type, size), [None]
