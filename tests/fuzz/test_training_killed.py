@@ -15,6 +15,7 @@ import pytest
 import extensor as xt
 import extensor.keras
 from tests.fuzz import cases
+from tests.keras import kinds
 
 pytestmark = pytest.mark.first
 
@@ -32,59 +33,80 @@ def path(tmp_path):
 
 
 def test_a_killed_training_ends_with_the_same_weights(path, tmp_path):
-    dice = random.Random(cases.seeds(1)[0])
-    whole = _trained(path, tmp_path / "whole", tmp_path / "never")
-    for number in range(cases.count(100, 20)):
-        backup = tmp_path / f"backup{number}"
-        killed = 0
-        while True:  # killed once, twice or not at all
-            step = dice.randrange(EPOCHS * STEPS) if killed < dice.choice([1, 1, 2]) else None
-            options = {"save_freq": dice.choice([1, 2, 3, 5, "epoch"]), "dies_after": step}
-            options["delay"] = dice.choice([None, dice.random() / 50])
-            process = _run(path, tmp_path / f"{number}", backup, options)
-            if process.exitcode == 0:
-                break
-            assert process.exitcode == -signal.SIGKILL
-            killed += 1
-        assert (tmp_path / f"{number}").read_bytes() == whole, options
-        assert not backup.exists()
+    seed, count = cases.seeds(1)[0], cases.count(100, 20)
+    never = {"save_freq": "epoch", "dies_after": None, "delay": None}
+    assert _exit_code(_train, path, tmp_path / "whole", tmp_path / "never", never) == 0
+    whole = (tmp_path / "whole").read_bytes()
+    first, killed = 0, 0
+    while first < count:
+        code = _exit_code(_train_each, path, tmp_path, range(first, count), seed, killed)
+        ended = next((i for i in range(first, count) if not _result(tmp_path, i).exists()), count)
+        for number in range(first, ended):
+            assert _result(tmp_path, number).read_bytes() == whole, _options(seed, number, killed)
+            assert not (tmp_path / f"backup{number}").exists()
+        assert code == (0 if ended == count else -signal.SIGKILL)
+        first, killed = ended, killed + 1 if ended == first else 1
 
 
-def _trained(path, result, backup):
-    process = _run(path, result, backup, {"save_freq": "epoch", "dies_after": None, "delay": None})
-    assert process.exitcode == 0
-    return result.read_bytes()
+def _options(seed, number, killed):
+    """Returns how a training goes that was killed so many times: once, twice or not at all."""
+    dice = random.Random(f"{seed}, {number}, {killed}")
+    dies = killed < dice.choice([1, 1, 2])
+    return {
+        "dies_after": dice.randrange(EPOCHS * STEPS) if dies else None,
+        "save_freq": dice.choice([1, 2, 3, 5, "epoch"]),
+        "delay": dice.choice([None, dice.random() / 50]),
+    }
 
 
-def _run(path, result, backup, options):
+def _result(folder, number):
+    return folder / f"{number}"
+
+
+def _exit_code(function, *args):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["extensor.keras", "pyarrow.parquet", "pytest"])
-    process = context.Process(target=_train, args=(path, str(result), str(backup), options))
+    process = context.Process(target=function, args=args)
     process.start()
     process.join(120)
     assert process.exitcode is not None, "hangs"
-    return process
+    return process.exitcode
+
+
+def _train_each(path, folder, numbers, seed, killed):
+    """Ends a training that was killed, and begins the next ones in the same process."""
+    for number in numbers:
+        options = _options(seed, number, killed)
+        _train(path, _result(folder, number), folder / f"backup{number}", options)
+        killed = 0
 
 
 def _train(path, result, backup, options):
     train = xt.data.parquet(path, BATCH, shuffle=xt.data.Shuffle(seed=3, window=30))
     train = train.map(lambda r: (r["x"], r["y"])).prefetch(2)
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential(
-        [
-            keras.Input([4]),
-            keras.layers.Dense(8, "tanh"),
-            keras.layers.Dropout(0.2, seed=1),
-            keras.layers.Dense(1),
-        ]
-    )
-    model.compile("adam", "mse")
+    model = kinds.reused(_model)
     restore = xt.keras.callbacks.BackupAndRestore(backup, train, options["save_freq"])
     callbacks = [restore, _Death(options["dies_after"], options["delay"])]
     model.fit(train, epochs=EPOCHS, callbacks=callbacks, shuffle=False, verbose=0)
     weights = [*model.get_weights(), *(v.numpy() for v in model.optimizer.variables)]
-    with open(result, "wb") as file:
-        file.write(b"".join(np.asarray(weight).tobytes() for weight in weights))
+    written = result.with_suffix(".part")
+    written.write_bytes(b"".join(np.asarray(weight).tobytes() for weight in weights))
+    written.rename(result)
+
+
+def _model():
+    keras.utils.set_random_seed(0)
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input([4]),
+            layers.Dense(8, "tanh"),
+            layers.Dropout(0.2, seed=1),
+            layers.Dense(1),
+        ]
+    )
+    model.compile("adam", "mse")
+    return model
 
 
 class _Death(keras.callbacks.Callback):
