@@ -116,7 +116,7 @@ def many(tmp_path):
     ],
 )
 def test_the_end_of_python_ends_no_iterator_of_others(many, run_python, theirs, ours):
-    done = run_python(ENDING.format(path=many, theirs=theirs, ours=ours), fresh=True)
+    done = run_python(ENDING.format(path=many, theirs=theirs, ours=ours))
     assert done.stdout.splitlines() == ["0", "(10,)", "1"]
     assert "Traceback" not in done.stderr
 
@@ -132,7 +132,7 @@ def test_the_end_of_python_ends_no_iterator_of_others(many, run_python, theirs, 
     ],
 )
 def test_python_ends_while_passes_are_read_ahead(many, run_python, ours):
-    done = run_python(ENDING.format(path=many, theirs="iter(numbers)", ours=ours), fresh=True)
+    done = run_python(ENDING.format(path=many, theirs="iter(numbers)", ours=ours))
     assert done.stdout.splitlines() == ["0", "(10,)", "1"]
 
 

@@ -148,7 +148,7 @@ def test_a_partitioned_folder_is_complete_or_not_there(bucket, url):
     assert xt.read_parquet(f"{url}/folder")["x"].numpy().tolist() == [1, 2, 3]
 
 
-def test_a_writer_that_is_killed_leaves_no_object(server, bucket, url, run_python):
+def test_a_writer_that_is_killed_leaves_no_object(bucket, url, run_python):
     bucket.put("a.parquet", b"as it was")
     code = f"""
         import os, signal
@@ -164,7 +164,7 @@ def test_a_writer_that_is_killed_leaves_no_object(server, bucket, url, run_pytho
                 xt.write_parquet(batches(), f"{url}/{{name}}.parquet")
             os.wait()
     """
-    run_python(code, env=server.environment, fresh=True)
+    run_python(code)
     assert bucket.keys == ["a.parquet"]
     assert bucket.get("a.parquet") == b"as it was"
     xt.write_parquet(LARGE, f"{url}/a.parquet")

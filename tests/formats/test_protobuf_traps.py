@@ -426,7 +426,7 @@ assert got["minutes"].numpy().tolist() == [5, 0]
 print(got["longer"].numpy()[0].hex())
 assert "extensor" not in sys.modules and "ptars" not in sys.modules
 """
-    done = run_python(code, fresh=True)
+    done = run_python(code)
     longer = recipe.FromString(bytes.fromhex(done.stdout.strip().splitlines()[-1]))
     assert longer == recipe(title="tea", steps=[{"minutes": 6}, {"minutes": 1, "tool": "pot"}])
 

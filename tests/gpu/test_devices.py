@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.whole("sets the logical devices of a fresh process")
+pytestmark = pytest.mark.whole("sets the logical devices of a process")
 
 # The devices must be set before TensorFlow has made them.
 COPIED = """
@@ -95,4 +95,4 @@ assert {part.device.rpartition("/")[2] for part in parts} == {"device:CPU:0"}, p
 @pytest.mark.parametrize("body", [SAME_DEVICES, FROM_A_FILE, READ], ids=["batch", "file", "read"])
 def test_records_are_on_the_device_that_is_expected(run_python, body, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_python(COPIED + body, fresh=True)
+    run_python(COPIED + body)

@@ -230,9 +230,8 @@ print(xt.serving.load_client({path!r}).inputs)
 def test_the_error_for_an_unknown_type_says_what_to_import(tmp_path, run_python):
     value, _ = VALUES["a type with named components"]
     xt.serving.save(None, tmp_path / "model", flat_signature(lambda x: x, value))
-    error, layout = run_python(
-        UNKNOWN.format(path=str(tmp_path / "model")), fresh=True
-    ).stdout.splitlines()
+    code = UNKNOWN.format(path=str(tmp_path / "model"))
+    error, layout = run_python(code).stdout.splitlines()
     assert "tests.serving.sample.BoxSpec" in error
     assert "it is defined in tests.serving.sample." in error
     assert layout == "Layout(high__0, high__0__row_splits, low)"
