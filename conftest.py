@@ -102,6 +102,16 @@ def _frozen_imports() -> None:
     gc.set_threshold(20_000, 20, 10)
 
 
+@pytest.fixture(scope="module")
+def frozen_objects() -> None:
+    """Excludes what other tests keep from garbage collection.
+
+    These are millions of objects at last, so that each `gc.collect()` of a test takes seconds.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def variable_scope_as_it_was():
     """Undoes what an error in tf.map_fn, tf.scan or a fold leaves behind in a graph."""

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 import extensor as xt
 
+pytestmark = pytest.mark.usefixtures("frozen_objects")
+
 NUMBERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
            "float16", "float32", "float64"]  # fmt: skip
 

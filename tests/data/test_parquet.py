@@ -172,6 +172,7 @@ def broken(dataset):
 
 
 @pytest.mark.whole("many cases")
+@pytest.mark.usefixtures("frozen_objects")
 @pytest.mark.parametrize(
     "use", [list, given_up, broken, lambda d: list(d.take(1)), lambda d: list(d.repeat(3))]
 )
@@ -234,6 +235,7 @@ print(next(iterator)["number"].shape)
 
 
 @pytest.mark.whole("traces many functions")
+@pytest.mark.usefixtures("frozen_objects")
 def test_a_dataset_may_be_made_inside_a_function(ten):
     @tf.function
     def total():
@@ -248,6 +250,7 @@ def test_a_dataset_may_be_made_inside_a_function(ten):
 
 
 @pytest.mark.whole("reads many files")
+@pytest.mark.usefixtures("frozen_objects")
 def test_an_iterator_keeps_what_it_reads_from(ten):
     iterator = iter(xt.data.parquet(ten, 4).map(lambda r: r["number"]))
     gc.collect()
@@ -255,6 +258,7 @@ def test_an_iterator_keeps_what_it_reads_from(ten):
 
 
 @pytest.mark.whole("traces many functions")
+@pytest.mark.usefixtures("frozen_objects")
 def test_a_function_keeps_what_it_reads_from(ten):
     def traced(dataset):
         @tf.function

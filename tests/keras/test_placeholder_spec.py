@@ -45,6 +45,7 @@ class RangeSpec(xt.StackableTypeSpec):
 
 
 @pytest.mark.whole("traces many functions")
+@pytest.mark.usefixtures("frozen_objects")
 def test_placeholders_of_a_class_without_weak_references_go_with_their_tensors():
     @keras.saving.register_keras_serializable("test_placeholder_spec")
     class Width(xt.keras.Layer):  # Keras 3.10 copies the layers of a graph through a file
