@@ -36,6 +36,8 @@ EXTENSIONS = [pa.bool8(), pa.uuid(), pa.json_(pa.large_string()), pa.opaque(pa.i
 ENCODED = [pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.uint32(), pa.large_binary()),
            pa.dictionary(pa.int64(), pa.float64(), ordered=True),
            pa.dictionary(pa.int16(), pa.timestamp("s")), pa.dictionary(pa.int32(), pa.bool_()),
+           pa.dictionary(pa.uint32(), pa.string_view()),
+           pa.run_end_encoded(pa.int32(), pa.binary_view()),
            pa.run_end_encoded(pa.int16(), pa.string()), pa.run_end_encoded(pa.int64(), pa.int8()),
            pa.run_end_encoded(pa.int32(), pa.decimal128(4, 1)),
            pa.run_end_encoded(pa.int32(), pa.list_(pa.float16()))]  # fmt: skip
