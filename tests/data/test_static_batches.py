@@ -454,6 +454,10 @@ BAD = {
         lambda: xt.data.bucket(ROWS, "item", [4], 2), FieldError,
         "item: expected one of the fields id, items, got item. Did you mean items?",
     ),
+    "no paths": (
+        lambda: xt.data.bucket(ROWS, [], [4], 2, {"items": 3}), StructureError,
+        "xt.data.bucket: by: expected the path of a list, got none. Write by=",
+    ),
     "no boundaries": (
         lambda: xt.data.bucket(ROWS, "items", [], 2), StructureError,
         "xt.data.bucket: boundaries: expected one boundary at least, in ascending order, got []",
@@ -509,6 +513,10 @@ BAD = {
     "no lists to pack": (
         lambda: xt.data.pack(ROWS, {"id": 3}), StructureError,
         "id: expected 1 level of lists, one for each number, got 0. Give the path of a list",
+    ),
+    "numbers for more levels": (
+        lambda: xt.data.pack(ROWS, {"items": (4, 3)}), StructureError,
+        "items: expected 2 levels of lists, one for each number, got 1. Give the path of a list",
     ),
     "a list that is not packed": (
         lambda: xt.data.pack(ROWS, {"items": 4}), StructureError,

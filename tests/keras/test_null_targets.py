@@ -87,6 +87,25 @@ def test_targets_of_several_outputs_have_masks_of_their_own():
     np.testing.assert_allclose(logs["b_mae"], errors_of["b"].mean(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["outputs", "losses", "targets", "weights"])
+def test_several_outputs_take_lists_and_dicts_as_in_keras(form):
+    x = xt.keras.Input(xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 1])}))
+    made = {n: keras.layers.Dense(1, name=n, kernel_initializer="ones") for n in ("b", "a")}
+    outputs = [dense(x["x"]) for dense in made.values()]
+    two = xt.keras.Model(x, dict(zip(made, outputs, strict=True)) if form == "targets" else outputs)
+    is_list = form in ("targets", "weights")
+    losses, metrics = {"b": "mse", "a": "mae"}, {"a": ["mae"]}
+    two.compile("sgd", ["mse", "mae"] if form == "losses" else losses, metrics=metrics)
+    y = {"b": masked()[:, tf.newaxis], "a": np.zeros(4)}
+    if is_list:
+        y = list(y.values()) if form == "weights" else [y["a"], y["b"]]  # of a dict: by its keys
+    weights = [np.ones(4), np.ones(4)] if form == "weights" else None
+    logs = two.evaluate(X, y, sample_weight=weights, verbose=0, return_dict=True)
+    assert logs["a_mae"] == 2.5
+    assert logs["b_loss"] == np.square(np.array([1.0, 3.0]) - Y[VALID]).mean()
+    assert logs["loss"] == logs["a_loss"] + logs["b_loss"]
+
+
 def test_a_function_of_whole_values_gets_the_mask():
     seen = []
 

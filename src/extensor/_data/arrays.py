@@ -50,7 +50,8 @@ def arrays(dataset: tf.data.Dataset) -> tf.data.Dataset:
     Returns:
         A dataset of as many elements. Records become a dict: the key of a field is its path, such
         as `"recipe.minutes"`, and its array has the shape `[batch, ...]`. The key of the mask of
-        a MaskedTensor is its path, and `__mask`.
+        a MaskedTensor is its path, and `__mask`. Of padded lists that may be null, this is the mask
+        of the lists, and that of their items ends with `__mask_1`.
 
     Raises:
         DTypeError: If the argument is not a dataset, or a field has strings (also a TypeError).

@@ -90,6 +90,8 @@ def bucket(
     rule = "cut" if overflow == "cut" else "error"
     made = StaticBatches(_NAME, dataset, rule, not drop_remainder)
     names = [made.names_of(path) for path in (by if isinstance(by, list) else [by])]
+    if not names:
+        raise StructureError(f"{_NAME}: by", "the path of a list", "none", 'Write by="items".')
     others = _per_bucket({} if padded is None else padded, ends, "padded")
     shapes = [
         StaticShape(rows, {**other, **{own: end for own in names}}, {})

@@ -145,7 +145,7 @@ def _counts(records: Any, budgets: dict[Names, list[int]]) -> tuple[tf.Tensor, t
     counts = items_of_rows(records)
     for names, sizes in budgets.items():
         if len(counts.get(names, [])) != len(sizes):
-            expected = count_text(len(sizes), "level") + " of lists, one for each number"
+            expected = count_text(len(sizes), "levels of lists, one for each number")
             received = str(len(counts.get(names, [])))
             fix = "Give the path of a list; for lists of lists, a number for each level."
             raise StructureError(Path(*names) or "()", expected, received, fix)

@@ -115,6 +115,22 @@ def by_field(
     return by_values(y, outputs, sample_weight, model, loss, name="")
 
 
+def in_order_of(y_pred: Nest, given: Nest, names: Sequence[str]) -> Nest:
+    """Returns targets, weights or losses in the form of several outputs, as Keras pairs them.
+
+    Args:
+        y_pred: The outputs.
+        given: A dict by the names of outputs in a list, or a list for outputs in a dict; or
+            anything else, which is returned.
+        names: The names of the outputs in a list.
+    """
+    if isinstance(y_pred, (list, tuple)) and isinstance(given, dict) and set(given) == set(names):
+        return [given[name] for name in names]
+    if isinstance(y_pred, dict) and isinstance(given, (list, tuple)) and len(given) == len(y_pred):
+        return keras.tree.pack_sequence_as(y_pred, list(given))
+    return given
+
+
 def takes_mean(loss: Nest) -> bool:
     """Returns whether Keras takes the mean of a loss over all values."""
     means = ("sum_over_batch_size", "mean")

@@ -30,7 +30,13 @@ from extensor._keras.compiled_step import (
 from extensor._keras.fit_data import fit_arguments
 from extensor._keras.input_check import cast_input, check_input, is_cast
 from extensor._keras.layer_call import wrapper
-from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
+from extensor._keras.loss_by_field import (
+    by_field,
+    by_values,
+    check_fields,
+    chosen_fields,
+    in_order_of,
+)
 from extensor._keras.loss_function import (
     FunctionLoss,
     check_losses,
@@ -297,6 +303,12 @@ class Trainer(OwnBuild, keras.Model):
     ) -> tuple[Any, ...]:
         if not contains((y, y_pred), is_extension):
             return y, y_pred, sample_weight
+        of_outputs = getattr(self, "output_names", None) or ()
+        if isinstance(y_pred, (list, tuple)) and set(names) <= set(of_outputs):
+            names = ()  # those of whole outputs
+        y, sample_weight, loss = (
+            in_order_of(y_pred, given, of_outputs) for given in (y, sample_weight, loss)
+        )
         # The units of the targets are those of the outputs.
         y = cast_input(spec_of_nest(y_pred), y, is_declared=False)
         if names:

@@ -181,3 +181,19 @@ def test_another_combiner_is_refused():
 def test_a_word_that_keras_would_change_is_named(words):
     with pytest.raises(errors.ArgumentError, match=r"bag: expected strings that do not end in NUL"):
         xt.keras.layers.EmbeddingBag(2, vocabulary=words, name="bag")
+
+
+@pytest.mark.parametrize("made", [np.array, tuple, pa.array, tf.constant], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("words", [["salt", "oil"], [5, 7]], ids=["strings", "ints"])
+def test_a_vocabulary_of_an_array_is_that_of_a_list(made, words):
+    bag = xt.keras.layers.EmbeddingBag(2, vocabulary=made(words))
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(bag))
+    expected = xt.keras.layers.EmbeddingBag(2, vocabulary=words).lookup(tf.constant(words))
+    for each in (bag, again):
+        np.testing.assert_array_equal(each.lookup(tf.constant(words)), expected)
+
+
+@pytest.mark.parametrize("words", [{"salt"}, (word for word in ["salt"]), 5])
+def test_a_vocabulary_without_an_order_is_refused(words):
+    with pytest.raises(errors.ArgumentError, match=f"list .*, got {type(words).__name__}"):
+        xt.keras.layers.EmbeddingBag(2, vocabulary=words)

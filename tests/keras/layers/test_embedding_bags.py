@@ -272,3 +272,39 @@ def test_errors_of_adapt_are_named():
         Bags({"tags": True})
     with pytest.raises(errors.ArgumentError, match="expected one of the combiners"):
         Bags({"tags": 3}, combiner="median")
+
+
+def test_the_loss_of_a_regularizer_is_that_of_separate_bags():
+    shared = Bag(3, input_dim=7, embeddings_regularizer="l2", embeddings_initializer="ones")
+    other = Bag(3, input_dim=7, embeddings_regularizer="l1", embeddings_initializer="ones")
+    separate = {"ids": shared, "others": shared, "both": other}
+    records = RECORDS.with_updates(both=IDS)
+    layer = Bags(separate)
+    layer(records)
+    side_by_side(separate, records)
+    expected = sum(map(float, [*shared.losses, *other.losses]))
+    assert sum(map(float, layer.losses)) == pytest.approx(expected)
+    assert expected == pytest.approx(3 * 7 * (0.01 + 0.01))
+
+
+def test_a_bag_that_is_not_trained_stays_as_it_is(tmp_path):
+    frozen = Bag(3, input_dim=7, embeddings_initializer="ones", trainable=False)
+    layer = Bags({"ids": frozen, "others": Bag(3, input_dim=4)})
+    record = xt.keras.Input(xt.spec_of(RECORDS[["ids", "others"]]).unstacked().stacked(None))
+    model = xt.keras.Model(record, keras.layers.Dense(1)(layer(record)))
+    model.compile("sgd", "mse")
+    before = layer.embeddings
+    model.fit(RECORDS[["ids", "others"]], np.ones([3, 1]), verbose=0)
+    assert np.array_equal(layer.embeddings["ids"], np.ones([7, 3]))
+    assert not np.array_equal(layer.embeddings["others"], before["others"])
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert len(again.trainable_weights) == len(model.trainable_weights) == 3
+
+
+def test_files_keep_all_bits_of_wide_floats(tmp_path):
+    layer = Bags({"ids": Bag(3, input_dim=7)}, dtype="float64")
+    record = xt.keras.Input(xt.spec_of(RECORDS[["ids"]]).unstacked().stacked(None))
+    xt.keras.Model(record, layer(record)).save(tmp_path / "model.keras")
+    [weight] = keras.saving.load_model(tmp_path / "model.keras").get_weights()
+    np.testing.assert_array_equal(weight, layer.get_weights()[0])

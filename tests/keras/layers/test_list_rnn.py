@@ -93,3 +93,23 @@ def test_lists_in_lists_and_nulls():
 def test_all_lists_may_be_empty(name):
     layer = xt.keras.layers.ListRNN(LAYERS[name](4))
     assert not layer(vectors([0, 0])).numpy().any()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_backwards_all_outputs_equal_those_of_each_list(compiled):
+    layer = xt.keras.layers.ListRNN(
+        keras.layers.GRU(4, return_sequences=True, go_backwards=True, use_cudnn=False)
+    )
+    value = vectors(LENGTHS)
+    if compiled:
+        records = xt.DenseStructuredTensor([4], {"x": value}).to_static({"x": 5})
+        model = xt.keras.Sequential([xt.keras.Lambda(lambda r: r["x"]), layer])
+        model.compile("sgd", "mse", jit_compile=True)
+        result = model.predict(records, verbose=0)
+        result = [row[mask] for row, mask in zip(result.values, result.mask, strict=True)]
+    else:
+        result = rows_of(layer(value))
+    for got, row in zip(result, rows_of(value), strict=True):
+        assert len(got) == len(row)
+        if len(row):
+            np.testing.assert_allclose(got, layer.layer(row[np.newaxis])[0], rtol=1e-4, atol=1e-5)

@@ -99,3 +99,33 @@ def test_ragged_times_without_nulls():
     assert layer(times).to_list() == [[0, 1], [], [1]]
     with pytest.raises(errors.UnsupportedTypeError, match="got DenseStructuredTensor"):
         layer.adapt(tf.data.Dataset.from_tensors(xt.DenseStructuredTensor([1], {"t": [1]})))
+
+
+@given(st.lists(st.floats(-5, 5), unique=True).map(sorted), st.lists(st.integers(-6, 6)))
+def test_boundaries_between_integers_are_those_of_numpy(boundaries, times):
+    layer = xt.keras.layers.TimeBuckets(bin_boundaries=boundaries)
+    found = layer(tf.constant(times, tf.int64)).numpy()
+    np.testing.assert_array_equal(found, np.digitize(np.array(times, np.int64), boundaries))
+
+
+@pytest.mark.parametrize(
+    "boundaries", [[500, 100], [1, 3, 2], [np.datetime64("2020-01-01")], [float("nan")], [[1]]]
+)
+def test_boundaries_that_are_not_ascending_numbers_are_an_error(boundaries):
+    with pytest.raises(errors.ArgumentError, match=r"bin_boundaries .* ascending, got \["):
+        xt.keras.layers.TimeBuckets(bin_boundaries=boundaries)
+
+
+@pytest.mark.parametrize("num_bins", [0, -1, 1.5])
+def test_the_number_of_buckets_is_positive(num_bins):
+    with pytest.raises(errors.ArgumentError, match=f"num_bins of 1 or more, got {num_bins}"):
+        xt.keras.layers.TimeBuckets(num_bins)
+
+
+def test_times_that_are_further_apart_than_half_of_int64():
+    times = np.array(["1700-01-01", "1700-01-02", "2250-01-01", "2250-01-02"], "M8[ns]")
+    layers = [xt.keras.layers.TimeBuckets(2), xt.keras.layers.RecordFeatures(num_bins=2)]
+    layers[0].adapt(times.astype(np.int64))
+    layers[1].adapt(xt.from_arrow(pa.table({"at": times})))
+    for layer in [layers[0], layers[1].layers["at"]]:
+        assert layer(tf.constant(times.astype(np.int64))).numpy()[[0, 2]].tolist() == [0, 1]

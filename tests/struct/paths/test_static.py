@@ -236,6 +236,10 @@ ALL = {"items": 2, "items.tags": 2}
             "id: expected the path of a list, got one value a record. Leave out its capacity",
         ),
         (
+            lambda: ORDERS.to_static({**ALL, "items": (2, 3)}), StructureError,
+            "items: expected 1 size for the levels of the lists, got 2. Leave out those",
+        ),
+        (
             lambda: ORDERS[0].to_static(ALL), StructureError,
             "items: expected the path of a list, got a field of one size.",
         ),

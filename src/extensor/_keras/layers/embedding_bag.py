@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from extensor._keras.layers.adapted_layer import expect_no_nul
@@ -73,6 +74,7 @@ class EmbeddingBag(ListLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        vocabulary = _as_list(vocabulary, self.name)
         given = {"vocabulary": vocabulary, "num_bins": num_bins, "input_dim": input_dim}
         given = {name: value for name, value in given.items() if value is not None}
         if len(given) != 1:
@@ -118,6 +120,23 @@ class EmbeddingBag(ListLayer):
         own = self.embedding.get_config()
         names = "output_dim", "embeddings_initializer", "embeddings_regularizer"
         return {**super().get_config(), **self._given, **{name: own[name] for name in names}}
+
+
+def _as_list(vocabulary: Any, path: str) -> Any:
+    """Returns a vocabulary as a list, which a configuration can have; a path or None as it is.
+
+    Raises:
+        ArgumentError: If it has no order, or can be read once only (also a ValueError).
+    """
+    if vocabulary is None or isinstance(vocabulary, str):
+        return vocabulary
+    if hasattr(vocabulary, "__array__"):
+        vocabulary = np.asarray(vocabulary).tolist()
+    if not isinstance(vocabulary, Sequence):
+        fix = "Give a list; of a set, sorted(words)."
+        received = type(vocabulary).__name__
+        raise ArgumentError(path, "a vocabulary that is a list of strings or ints", received, fix)
+    return list(vocabulary)
 
 
 def _lookup(vocabulary: Any, num_bins: int | None, path: str) -> Any:

@@ -166,17 +166,27 @@ class EmbeddingBags(Layer):
         """Returns features with their table, which is a weight of this layer."""
         bags = list({id(each.bag): each.bag for each in features}.values())
         sizes = [bag.embedding.input_dim for bag in bags]
-        starts = dict(zip(map(id, bags), itertools.accumulate([0, *sizes]), strict=False))
+        starts = list(itertools.accumulate([0, *sizes]))
+        start_of = dict(zip(map(id, bags), starts, strict=False))
         size = features[0].bag.embedding.output_dim
 
         def initial(shape: object, dtype: Any = None) -> Any:
             return tf.concat([_initial(bag, dtype) for bag in bags], 0)
 
+        def loss(table: Any) -> tf.Tensor:
+            ends = itertools.pairwise(starts)
+            pairs = zip(map(_regularizer, bags), ends, strict=True)
+            return tf.add_n([own(table[a:b]) for own, (a, b) in pairs if own is not None])
+
         table = self.add_weight(
-            shape=(sum(sizes), size), initializer=initial, name=f"embeddings_{number}"
+            shape=(sum(sizes), size),
+            initializer=initial,
+            regularizer=loss if any(map(_regularizer, bags)) else None,
+            trainable=_is_trained(bags[0]),
+            name=f"embeddings_{number}",
         )
         setattr(self, f"table_{number}", table)
-        return _Group(features, table, np.array([starts[id(each.bag)] for each in features]))
+        return _Group(features, table, np.array([start_of[id(each.bag)] for each in features]))
 
     @property
     def embeddings(self) -> dict[str, tf.Tensor]:
@@ -204,10 +214,6 @@ class EmbeddingBags(Layer):
         found: dict[str, Any] = {}
         for group in self._groups:
             found |= group.results(inputs, self.compute_dtype)
-            for place, each in enumerate(group.features):
-                if each.bag.embedding.embeddings_regularizer is not None:
-                    vectors = group.vectors_of(place)
-                    self.add_loss(each.bag.embedding.embeddings_regularizer(vectors))
         for each in self._features:
             if each.path not in found:
                 found[each.path] = each.bag(field_at(inputs, each.path))
@@ -230,7 +236,7 @@ class EmbeddingBags(Layer):
     def load_own_variables(self, store: Any) -> None:
         """Reads the vectors of each field by its path."""
         for group in self._groups:
-            table = np.zeros(group.table.shape, np.float32)
+            table = np.zeros(group.table.shape, group.table.dtype)
             for place, each in enumerate(group.features):
                 start = group.starts[place]
                 table[start : start + each.size] = store[each.path]
@@ -268,9 +274,9 @@ class _Feature:
     """An EmbeddingBag; before `adapt`, perhaps the size of its vectors."""
 
     @property
-    def kind(self) -> tuple[int, str]:
+    def kind(self) -> tuple[int, str, bool]:
         """What the bags of a group have in common."""
-        return self.bag.embedding.output_dim, self.bag.combiner
+        return self.bag.embedding.output_dim, self.bag.combiner, _is_trained(self.bag)
 
     @property
     def size(self) -> int:
@@ -389,6 +395,15 @@ def _row_ids(lengths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
     # In a part of the time of tf.repeat, which pads.
     ends = tf.cumsum(lengths)
     return tf.searchsorted(ends, tf.range(tf.cast(size, ends.dtype)), side="right")
+
+
+def _is_trained(bag: EmbeddingBag) -> bool:
+    return bool(bag.trainable and bag.embedding.trainable)
+
+
+def _regularizer(bag: EmbeddingBag) -> Any:
+    embedding: Any = bag.embedding
+    return embedding.embeddings_regularizer
 
 
 def _initial(bag: EmbeddingBag, dtype: Any) -> tf.Tensor:

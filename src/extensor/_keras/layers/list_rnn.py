@@ -64,7 +64,8 @@ class ListRNN(ListLayer):
         single = not isinstance(results, (list, tuple))
         outputs, *states = [results] if single else results
         if getattr(self.layer, "return_sequences", False):
-            outputs = lists.of_padded(outputs, mask)
+            is_reversed = getattr(self.layer, "go_backwards", False)  # the padding comes first
+            outputs = lists.of_padded(outputs, tf.reverse(mask, [1]) if is_reversed else mask)
         else:
             outputs = lists.one_each(or_empty(lists, outputs, self.empty))
         if to_run is not mask:

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from extensor._keras._keras_private import joined_summaries, summary_with
 
@@ -63,17 +64,20 @@ class TimeQuantiles:
     def add(self, times: Any) -> None:
         """Adds an array of int64, which may be empty."""
         if times.size:
-            self.start = times[0] if self.start is None else self.start
-            self.differences.add(times - self.start)
+            self.start = int(times[0]) if self.start is None else self.start
+            # Of more than half of the range of int64, the exact difference would wrap around.
+            about = times.astype(np.float64) - self.start
+            self.differences.add(np.where(np.abs(about) < 2.0**62, times - self.start, about))
 
     def merged(self, other: TimeQuantiles) -> TimeQuantiles:
         """Returns the quantiles of the times of both."""
         if self.start is None or other.start is None:
             return other if self.start is None else self
-        change = float(int(other.start) - int(self.start))
+        change = float(other.start - self.start)
         return replace(self, differences=self.differences.merged(other.differences, change))
 
     def boundaries(self, num_bins: int) -> list[int]:
         """Returns the boundaries of buckets that have the same number of times each."""
-        found = np.asarray(self.differences.boundaries(num_bins), np.float64)
-        return (np.rint(found).astype(np.int64) + self.start).tolist()
+        least, most = tf.int64.limits
+        found = (round(each) + self.start for each in self.differences.boundaries(num_bins))
+        return [min(max(each, least), most) for each in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +32,8 @@ class TimeBuckets(Layer):
         **kwargs: Options of `keras.layers.Layer`.
 
     Raises:
-        ArgumentError: If not exactly one of both is given (also a ValueError).
+        ArgumentError: If not exactly one of both is given, `num_bins` is less than 1, or the
+            boundaries are not ascending numbers (also a ValueError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -50,8 +53,13 @@ class TimeBuckets(Layer):
             received = "none of them" if num_bins is None else "both"
             fix = "Give num_bins and call adapt(dataset), or give bin_boundaries."
             raise ArgumentError(self.name, "num_bins or bin_boundaries", received, fix)
+        if num_bins is not None and (not isinstance(num_bins, numbers.Integral) or num_bins < 1):
+            fix = "Give the number of buckets."
+            raise ArgumentError(self.name, "num_bins of 1 or more", repr(num_bins), fix)
         self.num_bins = num_bins
-        self.bin_boundaries = None if bin_boundaries is None else [int(b) for b in bin_boundaries]
+        self.bin_boundaries = None
+        if bin_boundaries is not None:
+            self.bin_boundaries = _checked_boundaries(bin_boundaries, self.name)
 
     def adapt(self, data: TensorLike | tf.data.Dataset) -> None:
         """Computes the boundaries.
@@ -103,6 +111,21 @@ class TimeBuckets(Layer):
             "num_bins": None if adapted else self.num_bins,
             "bin_boundaries": self.bin_boundaries,
         }
+
+
+def _checked_boundaries(given: Sequence[float], path: str) -> list[int]:
+    """Returns boundaries as the first integers that are not below them.
+
+    Raises:
+        ArgumentError: If they are not ascending numbers (also a ValueError).
+    """
+    found = np.asarray(given)
+    is_number = found.ndim == 1 and (found.dtype.kind in "iuf" or not found.size)
+    if not is_number or not np.isfinite(found).all() or (found[1:] < found[:-1]).any():
+        expected = "bin_boundaries that are numbers, ascending"
+        fix = "Sort them. Give times as integers, in the unit of the field."
+        raise ArgumentError(path, expected, f"{list(given)!r:.60}", fix)
+    return [math.ceil(each) for each in found.tolist()]
 
 
 def time_boundaries(quantiles: TimeQuantiles, num_bins: int, path: str) -> list[int]:

@@ -105,7 +105,7 @@ class _Capacity:
 
     sizes: list[int]
     is_packed: bool
-    is_used: bool = False
+    levels: int = 0  # for how many levels of lists they are used
 
 
 def _capacities(
@@ -145,9 +145,14 @@ def _integers(given: Any, names: Names) -> list[int]:
 
 
 def _expect_used(records: StructuredTensor, capacities: dict[Names, _Capacity]) -> None:
-    """Raises if there is no list at a path that has a capacity."""
+    """Raises if there is no list at a path that has a capacity, or there are fewer levels."""
     for names, capacity in capacities.items():
-        if not capacity.is_used:
+        if 0 < capacity.levels < len(capacity.sizes):
+            expected = count_text(capacity.levels, "sizes for the levels of the lists")
+            received = str(len(capacity.sizes))
+            fix = "Leave out those of the innermost lists, or of dimensions of one size."
+            raise StructureError(Path(*names) or "()", expected, received, fix)
+        if not capacity.levels:
             value = records._field_at(names, Path(*names)) if names else records
             is_one = (shape_of(value).rank or 0) <= depth_of(records, names)
             received = "one value a record" if is_one else "a field of one size"
@@ -311,7 +316,7 @@ class _Task:
                 "of all lists of a batch}."
             )
             raise StructureError(name, "a capacity for each list", "none", fix)
-        found.is_used = True
+        found.levels = max(found.levels, level + 1)
         if level >= len(found.sizes):
             expected = "a capacity for each level of the lists of lists"
             fix = "Give a tuple, the size of the outermost lists first."
