@@ -228,3 +228,15 @@ def test_a_variant_of_the_schema_that_the_value_lacks_is_written(arrow, make):
     back = xt.to_arrow(records, schema)
     back.validate(full=True)
     assert back.to_pylist() == [{"u": "a"}, {"u": "b"}]
+
+
+def test_the_variants_that_are_left_keep_their_types():
+    codes, offsets = pa.array([0, 1, 2], pa.int8()), pa.array([0, 0, 0], pa.int32())
+    variants = [pa.array([5], pa.timestamp("s")), pa.array(["a"]), pa.nulls(1)]
+    union = pa.UnionArray.from_dense(codes, offsets, variants, ["when", "text", "null"])
+    records = xt.from_arrow(pa.table({"u": union}), nulls="mask")
+    for left in (xt.struct.drop_null(records, (), by="u"), xt.struct.fill_null(records, "u", "z")):
+        names = left["u"].names
+        assert names == ("when", "text")
+        assert xt.to_arrow(left).schema.field("u").type.field(0).type == pa.timestamp("s")
+        assert xt.to_arrow(left).to_pylist()[:2] == xt.to_arrow(records).to_pylist()[:2]

@@ -179,13 +179,11 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, value: FieldValue) -> pa
             kept = pa.list_(kept.value_field, natural.list_size)
         return with_inner_fields(kept, [_merge(kept.value_field, natural.value_field, value)])
     if t.is_union(kept) and t.is_union(natural):
-        ours, theirs = inner_fields(kept), inner_fields(natural)
-        if [field.name for field in ours] != [field.name for field in theirs]:
-            return natural
+        ours, theirs = ({field.name: field for field in inner_fields(t)} for t in (kept, natural))
         variants = _union_in(value).variants
-        fields = [_merge(k, n, variants[n.name]) for k, n in zip(ours, theirs, strict=True)]
+        fields = [_merge(ours.get(n, theirs[n]), theirs[n], variants[n]) for n in theirs]
         make = pa.dense_union if kept.mode == "dense" else pa.sparse_union
-        return make(fields, kept.type_codes)
+        return make(fields, kept.type_codes if list(ours) == list(theirs) else None)
     return natural if t.is_nested(natural) or t.is_nested(kept) else kept
 
 

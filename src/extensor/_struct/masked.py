@@ -157,7 +157,11 @@ def _masked_as_numpy(value: FieldValue) -> dict[str, Any] | np.ndarray[Any, Any]
         return value.to_numpy()
     rows = uncut_rows(value)
     lists: list[Any]
-    if rows is not None:  # a mask of the items of lists
+    if is_union(under_masks(value)):  # which has an array for each variant
+        lists = value.to_py()
+        if value.mask.shape.rank == 0:
+            return lists
+    elif rows is not None:  # a mask of the items of lists
         flat, splits = as_numpy(rows[0]), rows[1].numpy().tolist()
         lists = [flat[a:b] for a, b in itertools.pairwise(splits)]
     elif value.mask.shape.rank == 1:

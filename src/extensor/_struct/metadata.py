@@ -52,7 +52,7 @@ class Metadata(NamedTuple):
         """
         known = (name for name in names if name in self.types)
         return self.without(
-            n for n in known if n not in old or _structure(new[n]) != _structure(old[n])
+            n for n in known if n not in old or not _has_structure_of(old[n], new[n])
         )
 
     def without(self, names: Iterable[str]) -> Metadata:
@@ -72,14 +72,26 @@ class Metadata(NamedTuple):
 NONE = Metadata()
 """The metadata of most records."""
 
-_WITHOUT_MASK = (tf.Tensor, tf.Variable, tf.RaggedTensor, RecordsBase)
+
+def _has_structure_of(old: FieldValue, new: FieldValue) -> bool:
+    """Returns whether the Arrow type of a value is that of another one; masks are no part of it."""
+    kind, form = _kind_and_form(old)
+    if (kind, form) != _kind_and_form(new):
+        return False
+    if kind in _KINDS:
+        return True
+    variants = [getattr(under_masks(value), "names", ()) for value in (old, new)]  # of a union
+    return set(variants[1]) <= set(variants[0])
 
 
-def _structure(value: FieldValue) -> object:
-    """Returns what an Arrow type depends on; a mask is no part of it."""
-    if not isinstance(value, _WITHOUT_MASK):
-        value = under_masks(value)
-    kind = tf.Tensor if isinstance(value, tf.Variable) else type(value)
-    if isinstance(value, tf.Tensor):  # of a graph or not
-        kind = tf.Tensor
-    return RecordsBase if isinstance(value, RecordsBase) else kind, form_of(value, 0)
+_KINDS = (tf.Tensor, tf.RaggedTensor, RecordsBase)
+
+
+def _kind_and_form(value: FieldValue) -> tuple[object, object]:
+    inner = value if isinstance(value, _WITHOUT_MASK) else under_masks(value)
+    kind = tf.Tensor if isinstance(inner, tf.Variable) else type(inner)
+    kind = next((each for each in _KINDS if isinstance(inner, each)), kind)
+    return kind, form_of(inner, 0)
+
+
+_WITHOUT_MASK = (*_KINDS, tf.Variable)

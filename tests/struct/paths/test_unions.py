@@ -1,5 +1,6 @@
 """Operations on paths of unions, and gradients through operations on paths."""
 
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -135,3 +136,36 @@ def test_gradients_flow_through(name, compiled):
         return tf.convert_to_tensor(tape.gradient(total, x))
 
     assert (tf.function(gradient) if compiled else gradient)().numpy().tolist() == expected
+
+
+MIXED = [{"l": [1, "a", None], "k": 1}, {"l": [], "k": None}, {"l": None, "k": 3}]
+
+
+def test_null_items_stay_where_null_lists_are_filled_or_left_out():
+    records = xt.struct.constant(MIXED, conflicts="union", nulls="mask")
+    filled = S.fill_null(records, "l", ["q", 5])
+    assert filled.to_py() == [*MIXED[:2], {"l": ["q", 5], "k": 3}]
+    dropped = S.drop_null(records, (), by="l")
+    assert dropped.to_py() == MIXED[:2]
+    for each in (filled, dropped):
+        assert xt.to_arrow(each).to_pylist() == each.to_py()
+    everywhere = S.fill_null(records, "l", "q")
+    assert [row["l"] for row in everywhere.to_py()] == [[1, "a", "q"], [], []]
+
+
+def test_lists_of_unions_that_may_be_null_are_lists_in_numpy():
+    records = xt.struct.constant(MIXED, conflicts="union", nulls="mask")
+    assert records.numpy()["l"].tolist() == [[1, b"a", None], [], None]
+
+
+def test_a_union_of_other_variants_has_another_arrow_type():
+    def union(names, times):
+        codes, offsets = pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32())
+        array = pa.UnionArray.from_dense(codes, offsets, [times, pa.array(["a"])], names)
+        return xt.from_arrow(pa.table({"u": array}))
+
+    one = union(["when", "text"], pa.array([1, 2], pa.timestamp("s")))
+    other = union(["n", "text"], pa.array([1, 2]))
+    updated = one.with_updates(u=other["u"])
+    assert [row["u"] for row in updated.to_py(text=True)] == [1, "a", 2]
+    assert xt.spec_of(updated) == xt.spec_of(other)

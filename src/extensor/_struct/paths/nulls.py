@@ -193,7 +193,7 @@ def fill_null(st: StructuredTensor, path: PathLike, value: object) -> Structured
     if is_masked(field):
         value = _as_stored(st, names, value)
         filled = _filled_nulls(field, value, Path(*names))
-        return put_items(st, names, without_null_variant(filled))
+        return put_items(st, names, _with_null_variant(filled, value_at(st, names)))
     if outer is None:
         return st
     received = f"a field of the records {Path(*outer)}, which are null"
@@ -244,6 +244,22 @@ def _own_field(st: StructuredTensor, names: Names) -> tuple[Any, Names | None]:
             value, outer = records_in(value), names[:count]
         value = value_at(value, (name,))
     return with_nulls_masked(value), outer
+
+
+def _with_null_variant(filled: FieldValue, before: FieldValue) -> FieldValue:
+    """Returns a filled value whose other nulls, those of items, are a variant if they were one.
+
+    Args:
+        filled: The value; a mask says which items are null.
+        before: The value before, with all its masks.
+    """
+    if not is_masked(filled):
+        return without_null_variant(filled)
+    while is_masked(before):
+        if before.mask.shape.rank == filled.mask.shape.rank:
+            return filled
+        before = before.values
+    return filled.values
 
 
 def _filled_nulls(field: FieldValue, value: FieldValue, at: Path) -> FieldValue:
@@ -361,6 +377,8 @@ def _without_null(value: FieldValue, by: PathLike, at: Path) -> FieldValue:
 def _without_null_variant(records: StructuredTensor, names: Names) -> StructuredTensor:
     """Returns records, in which a field that is a union has no variant of nulls."""
     value = value_at(records, names)
+    if shape_of(value).rank != records.rank:  # a list, whose items may be null
+        return records
     new = without_null_variant(value)
     return records if new is value else put(records, names, new)
 
