@@ -211,6 +211,8 @@ RECORD = pa.struct([("a", pa.int8()), ("b", pa.string())])
         (PAIRS, [None, None]),
         (pa.list_(PAIRS, 1), [[[1, 2]], [None], None]),
         (pa.list_(PAIRS), [[[1, 2], None], None, []]),
+        (pa.list_(pa.list_(pa.string()), 2), [None, [["a"], []], [None, ["b", None]]]),
+        (pa.list_(pa.list_(pa.list_(pa.int8())), 3), [None, [None, None, [None]]]),
         (pa.list_(RECORD, 2), [[{"a": 1, "b": "x"}, None], None]),
         (pa.list_(pa.timestamp("s"), 1), [None, [None], [dt.datetime(2026, 1, 1)]]),
         (pa.struct([("f", PAIRS)]), [None, {"f": None}, {"f": [1, 2]}]),

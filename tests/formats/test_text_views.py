@@ -1,5 +1,6 @@
 """Each format has the text of views, and of dictionaries and runs of them, as polars exports it."""
 
+import json
 import shutil
 
 import polars as pl
@@ -101,3 +102,19 @@ def test_categories_of_polars_come_back_from_parquet(tmp_path):
 @pytest.mark.parametrize("array", [DICTIONARY, RUNS, DICTIONARY[1:3], RUNS[1:3]])
 def test_values_of_views_are_those_that_arrow_shows(array):
     assert decode(array).to_pylist() == array.to_pylist()
+
+
+KEYS = {
+    "views": WORDS,
+    "dictionary": pa.DictionaryArray.from_arrays(pa.array([1, 0, 2], pa.uint8()), WORDS),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int32()), WORDS),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_maps_become_those_of_objects(kind, tmp_path):
+    maps = pa.MapArray.from_arrays([0, 2, 3], KEYS[kind], pa.array([1, 2, 3]))
+    path = tmp_path / "it.json"
+    xt.write_json(xt.from_arrow(pa.table({"m": maps})), path)
+    expected = [{"m": dict(pairs)} for pairs in maps.to_pylist()]
+    assert [json.loads(line) for line in path.read_text().splitlines()] == expected

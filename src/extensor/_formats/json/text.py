@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list
+from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list, is_text
 from extensor._arrow.encoded_types import decode
 from extensor._arrow.selection import take_places
 from extensor._formats.json.floats import closed_lists, float_texts
-from extensor._formats.json.types import is_bytes, is_text
+from extensor._formats.json.types import is_bytes
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
 
@@ -127,13 +127,15 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), data or pa.py_buffer(b""))
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    return decode(array) if is_encoded(array.type) else array.storage
+def _decoded(array: pa.Array) -> pa.Array:
+    """Returns an array without extension types, dictionaries and runs."""
+    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        array = decode(array) if is_encoded(array.type) else array.storage
+    return array
 
 
 def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
-    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
-        array = _plain(array)
+    array = _decoded(array)
     arrow, t = array.type, pa.types
     if t.is_struct(arrow):
         return _objects(array, path, allow_nan)
@@ -270,7 +272,7 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
     """Raises if one map has a key twice, because an object cannot."""
-    words = keys.cast(decoded_type(keys.type)).dictionary_encode()
+    words = _decoded(keys).cast(pa.large_string()).dictionary_encode()
     codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
     if len(np.unique(codes)) < len(codes):
         expected = "maps of distinct keys, because they become objects"

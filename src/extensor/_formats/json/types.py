@@ -17,6 +17,7 @@ from extensor._arrow.arrow_type import (
     inner_fields,
     is_list,
     is_string,
+    is_text,
     map_types,
     with_inner_fields,
 )
@@ -95,12 +96,6 @@ def parsed_type(arrow: pa.DataType) -> pa.DataType:
     if is_text(arrow) or is_bytes(arrow) or is_time(arrow):
         return pa.string()
     raise InexactError
-
-
-def is_text(arrow: pa.DataType) -> bool:
-    """Returns whether the values are text."""
-    t = pa.types
-    return t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow)
 
 
 def is_bytes(arrow: pa.DataType) -> bool:

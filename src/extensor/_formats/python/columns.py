@@ -275,7 +275,7 @@ class ColumnConverter:
     def _lists(
         self, values: Values, wanted: Wanted | None, place: Place, mask: Mask | None
     ) -> pa.Array:
-        is_dense = isinstance(wanted, WantedLists) and wanted.dense
+        is_dense = isinstance(wanted, WantedLists) and (wanted.dense or wanted.size is not None)
         if is_dense and mask is not None:  # a null list has as many items as the others
             return self._below_null(values, mask, wanted, place)
         lists = values if mask is None else [() if v is None else v for v in values]
