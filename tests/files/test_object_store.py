@@ -16,6 +16,7 @@ import extensor as xt
 from extensor._files import object_store
 from extensor._files.files import file_at
 from extensor._files.ranges import Block, FetchAhead, few_ranges, joined_ranges
+from extensor._files.store import StoredFile
 from extensor.errors import (
     AccessError,
     FormatError,
@@ -89,6 +90,14 @@ def test_each_format_is_read_as_from_a_disk(name, server, folder):
     assert ours.equals(theirs)
     batches = [xt.to_arrow(b) for b in STREAMS[name](f"{server.url}/{name}", 100, columns=None)]
     assert pa.Table.from_batches(batches).equals(pa.Table.from_batches([theirs]))
+
+
+def test_a_file_that_is_not_there_is_closed_without_an_error(server):
+    store = file_at(f"{server.url}/it.parquet").store
+    file = StoredFile.__new__(StoredFile)
+    with pytest.raises(MissingFileError):
+        file.__init__(store, "missing.parquet")
+    file.close()  # as Python does
 
 
 @pytest.mark.parametrize("columns", [None, ["c1"], ["c0", "steps"]])
@@ -250,10 +259,10 @@ def test_a_wrong_read_ahead_is_named(read, wrong, folder):
 def test_the_next_files_of_a_read_are_fetched_while_one_is_read(name, server, folder):
     urls = [f"{server.url}/{i}-{name}" for i in range(12)]
     server.files |= {f"{i}-{name}": (folder / name).read_bytes() for i in range(12)}
-    server.latency = 0.02
     parts = 12 * (4 if name == "it.parquet" else 1)  # after the sizes and the footers
     tables = []
     for ahead in (0, 1 << 23):
+        server.latency = 0.2 if ahead else 0.02  # long enough for others to come, on a busy machine
         server.requests.clear()
         tables.append(xt.to_arrow(READ[name](urls, read_ahead=ahead)))
         assert len(server.requests) == parts + 12 * (2 if name == "it.parquet" else 1)

@@ -433,7 +433,7 @@ ZONE = dt.timezone(dt.timedelta(hours=2))
         (pandas.Timestamp("2020-01-01T03:00:00.000000005", tz="UTC"), None),
         (pandas.Timedelta("5ns"), None),
         (pandas.NaT, ...),
-        (np.datetime64("NaT"), ...),
+        (np.datetime64("NaT", "s"), ...),
         (np.timedelta64("NaT", "s"), ...),
         (np.datetime64("2020-01-02"), dt.date(2020, 1, 2)),
         (np.datetime64("2020-02"), dt.date(2020, 2, 1)),

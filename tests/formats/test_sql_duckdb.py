@@ -1,5 +1,6 @@
 """Records from and to DuckDB."""
 
+import contextlib
 import datetime
 import decimal
 import sqlite3
@@ -161,8 +162,11 @@ def test_a_uri_opens_and_closes_a_file(tmp_path):
 
 
 def test_other_connections_are_refused():
-    with pytest.raises(errors.DTypeError, match=r"connection: .*ADBC.*Connection"):
-        xt.read_database("select 1", sqlite3.connect(":memory:"))
+    with (
+        contextlib.closing(sqlite3.connect(":memory:")) as connection,
+        pytest.raises(errors.DTypeError, match=r"connection: .*ADBC.*Connection"),
+    ):
+        xt.read_database("select 1", connection)
     with pytest.raises(errors.StructureError, match=r"postgresql: or duckdb:, got mysql:\.\.\."):
         xt.read_database("select 1", "mysql://user:secret@host/it")
 

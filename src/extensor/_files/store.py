@@ -253,8 +253,9 @@ class StoredFile(RangesFile):
         ahead: FetchAhead | None = None,
         is_own: bool = False,
     ) -> None:
-        super().__init__(store.meta(path).size, functools.partial(store.fetch, path), ())
+        # First, because Python closes a file too that is not there.
         self._ahead, self._is_own, self._name = ahead, is_own, store.url_of(path)
+        super().__init__(store.meta(path).size, functools.partial(store.fetch, path), ())
 
     def _read(self, begin: int, end: int) -> memoryview:
         if self._ahead is not None:
