@@ -5,6 +5,7 @@ have own weights.
 """
 
 import contextlib
+import functools
 
 import keras
 import numpy as np
@@ -103,6 +104,7 @@ AGAIN = {  # the layers whose `call` runs again for the gradient
 }
 
 
+@functools.cache
 def results(build, scope, eagerly):
     keras.utils.set_random_seed(1)
     with SCOPES[scope]():

@@ -1,6 +1,7 @@
 """LabeledTensor: its axis names in every API, and conversion from and to xarray."""
 
 import copy
+import functools
 import pickle
 import sys
 
@@ -224,11 +225,17 @@ OF_UNKNOWN_SIZES = {
 }
 
 
+@functools.cache
+def of_unknown_sizes(name):
+    """Returns a function that is traced once, for all sizes."""
+    return tf.function(OF_UNKNOWN_SIZES[name], input_signature=[UNKNOWN, UNKNOWN])
+
+
 @pytest.mark.whole("draws many values")
 @pytest.mark.parametrize("name", OF_UNKNOWN_SIZES)
 @given(st.tuples(st.integers(1, 3), st.integers(1, 3)))
 def test_sizes_need_not_be_known(name, shape):
-    function = tf.function(OF_UNKNOWN_SIZES[name], input_signature=[UNKNOWN, UNKNOWN])
+    function = of_unknown_sizes(name)
     x = LabeledTensor(np.random.default_rng(0).normal(size=shape).astype(np.float32), UNKNOWN.axes)
     y = x * 2.0 - 1.0
     ours, expected = function(x, y), OF_UNKNOWN_SIZES[name](x, y)

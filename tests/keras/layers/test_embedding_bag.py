@@ -1,5 +1,7 @@
 """EmbeddingBag equals the same over padded tensors, and over lists without the nulls."""
 
+import functools
+
 import keras
 import numpy as np
 import pyarrow as pa
@@ -43,11 +45,16 @@ def over_padded(bag, ids, empty=0.0):
 COMBINER = pytest.mark.parametrize("combiner", ["sum", "mean", "max", "attention"])
 
 
+@functools.cache
+def bag_of_ids(combiner):
+    return xt.keras.layers.EmbeddingBag(3, input_dim=7, combiner=combiner, empty=0.5)
+
+
 @pytest.mark.whole("draws many values")
 @COMBINER
 @given(rows=nullable_lists(st.integers(0, 6), min_size=1))
 def test_ids_equal_padded_ids(combiner, rows):
-    bag = xt.keras.layers.EmbeddingBag(3, input_dim=7, combiner=combiner, empty=0.5)
+    bag = bag_of_ids(combiner)
     result = bag(ragged(rows, pa.int32()))
     expected = over_padded(bag, ragged(valid(rows), pa.int32()), 0.5)
     assert result.shape == (len(rows), 3)
