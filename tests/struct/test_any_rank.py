@@ -37,6 +37,12 @@ def rows(items, lengths):
 row_lengths = st.lists(st.integers(0, 3), max_size=4)
 
 
+@tf.function(reduce_retracing=True)
+def cut_in_a_graph(values, lengths, rowids, nrows):
+    by_lengths = Ragged.from_row_lengths(values, lengths)
+    return by_lengths, Ragged.from_value_rowids(values, rowids, nrows)
+
+
 @pytest.mark.whole("draws many values")
 @given(row_lengths)
 def test_rows_are_given_in_any_form(lengths):
@@ -45,10 +51,8 @@ def test_rows_are_given_in_any_form(lengths):
     rowids = np.repeat(np.arange(len(lengths)), lengths)
     assert Ragged.from_row_lengths(values, lengths).to_py() == expected
     assert Ragged.from_value_rowids(values, rowids, len(lengths)).to_py() == expected
-    traced = tf.function(lambda v, a, b: (
-        Ragged.from_row_lengths(v, a), Ragged.from_value_rowids(v, b, len(lengths)),
-    ))  # fmt: skip
-    for value in traced(values, tf.constant(lengths, tf.int64), tf.constant(rowids, tf.int64)):
+    given = tf.constant(lengths, tf.int64), tf.constant(rowids, tf.int64)
+    for value in cut_in_a_graph(values, *given, len(lengths)):
         assert value.with_row_splits_dtype(tf.int64).to_py() == expected
 
 
