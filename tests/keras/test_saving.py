@@ -41,23 +41,29 @@ def trained(make):
     return model
 
 
-@pytest.mark.parametrize("make", [sample.functional, sample.Rating])
-def test_an_exported_model_gives_the_same_numbers_in_a_fresh_process(tmp_path, run_python, make):
-    model = trained(make)
-    parquet, path, out = (str(tmp_path / n) for n in ("r.parquet", "exported", "out.npy"))
-    pq.write_table(sample.table(), parquet)
+@pytest.fixture(scope="module", params=[sample.functional, sample.Rating])
+def model_and_export(request, tmp_path_factory):
+    keras.utils.set_random_seed(0)
+    model, path = trained(request.param), str(tmp_path_factory.mktemp("model") / "exported")
     model.export(path, verbose=False)
+    return model, path
+
+
+def test_an_exported_model_gives_the_same_numbers_in_a_fresh_process(
+    tmp_path, run_python, model_and_export
+):
+    model, path = model_and_export
+    parquet, out = str(tmp_path / "r.parquet"), str(tmp_path / "out.npy")
+    pq.write_table(sample.table(), parquet)
     run_python(EXPORTED.format(parquet=parquet, path=path, out=out))
     np.testing.assert_array_equal(np.load(out), model(RECORDS))
     predicted = np.concatenate([model.predict_on_batch(x) for x, _ in sample.batches()])
     np.testing.assert_allclose(np.load(out), predicted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("make", [sample.functional, sample.Rating])
-def test_predict_and_the_exported_model_agree_to_the_last_bit(tmp_path, make):
-    model = trained(make)
-    model.export(tmp_path / "exported", verbose=False)
-    loaded = tf.saved_model.load(str(tmp_path / "exported"))
+def test_predict_and_the_exported_model_agree_to_the_last_bit(model_and_export):
+    model, path = model_and_export
+    loaded = tf.saved_model.load(path)
     predicted = model.predict(sample.batches(), verbose=0)
     served = np.concatenate([loaded.serve(records) for records, _ in sample.batches()])
     np.testing.assert_array_equal(served, predicted)

@@ -177,13 +177,18 @@ def plain_sequential():
     return keras.Sequential([keras.Input([2]), keras.layers.Dense(1)])
 
 
-@pytest.mark.whole("trains models")
-@pytest.mark.parametrize("is_fitted", [True, False], ids=["fitted", "loaded"])
-@pytest.mark.parametrize("make", [sample_models.functional, sample_models.Rating])
-def test_a_built_model_needs_no_specs(tmp_path, make, is_fitted):
-    model, recipes = make(), sample_models.recipes()
+@pytest.fixture(scope="module", params=[sample_models.functional, sample_models.Rating])
+def fitted(request):
+    model = request.param()
     model.compile("sgd", "mse")
     model.fit(sample_models.batches(), verbose=0)
+    return model
+
+
+@pytest.mark.whole("trains models")
+@pytest.mark.parametrize("is_fitted", [True, False], ids=["fitted", "loaded"])
+def test_a_built_model_needs_no_specs(tmp_path, fitted, is_fitted):
+    model, recipes = fitted, sample_models.recipes()
     if not is_fitted:
         model.save(tmp_path / "model.keras")
         model = keras.saving.load_model(tmp_path / "model.keras")
