@@ -242,6 +242,15 @@ def test_a_mask_counts_a_null_as_false():
     assert S.filter_by(records, (), mask)["x"].numpy().tolist() == [2]
 
 
+def test_a_mask_may_be_nested_lists():
+    records = Dense([3], {"x": tf.ragged.constant([[], [1], [2, 3]])})
+    mask = [[], [True], [False, True]]
+    assert S.filter_by(records, "x", mask)["x"].to_list() == [[], [1], [3]]
+    assert S.filter_by(records[:1], "x", [[]])["x"].to_list() == [[]]
+    square = Dense([2], {"x": [[1, 2], [3, 4]]})
+    assert S.filter_by(square, "x", [[True, False], [True, True]])["x"].to_list() == [[1], [3, 4]]
+
+
 RECORDS = [
     {**ODD, "id": 1, "author": {"age": 2, "books": []}, "sizes": [3],
      "steps": [{**ODD, "minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},
@@ -280,6 +289,13 @@ RECORDS = [
         (lambda t: S.apply(t, lambda x: x[:0], "sizes", "x"), StructureError),
         (lambda t: S.pad(t, "steps", 2, value=0), StructureError),
         (lambda t: S.pad(t, "sizes", -2), StructureError),
+        (lambda t: S.pad(t, "sizes", 1.5), DTypeError),
+        (lambda t: S.pad(t, "sizes", None), DTypeError),
+        (lambda t: S.slice(t, "sizes", 0.5), DTypeError),
+        (lambda t: S.slice(t, "sizes", stop=tf.constant(1.5)), DTypeError),
+        (lambda t: S.unflatten(t, "sizes", [[1.9]]), DTypeError),
+        (lambda t: S.cast(t, {"id": "nope"}), DTypeError),
+        (lambda t: S.cast(t, {"id": tf.string}), DTypeError),
     ],
 )
 def test_what_does_not_fit_is_one_error(operation, kind):

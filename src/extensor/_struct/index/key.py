@@ -35,7 +35,7 @@ def to_position(part: Any, at: Path) -> Any:
         DTypeError: If it is no position (also a TypeError).
     """
     if isinstance(part, slice):
-        return _checked_slice(part, at)
+        return checked_slice(part, at)
     if part is None or part is Ellipsis:
         return part
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
@@ -67,7 +67,7 @@ def without_nulls(part: Any) -> Any:
     return part
 
 
-def _checked_slice(part: slice, at: Path) -> slice:
+def checked_slice(part: slice, at: Path) -> slice:
     """Returns a slice of ints, int32 and int64, unless its step is 0 or a part is no integer."""
     bounds: list[Any] = []
     for bound in (part.start, part.stop, part.step):

@@ -20,7 +20,7 @@ from extensor._struct.same_sizes import with_count_check
 from extensor._struct.spec import root_is_no_field
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import FieldValue
-from extensor.errors import DTypeError, FieldError, StructureError
+from extensor.errors import DTypeError, ExtensorError, FieldError, StructureError
 
 
 def apply(
@@ -177,7 +177,7 @@ def cast(st: StructuredTensor, dtypes: Mapping[Any, Any]) -> StructuredTensor:
 
     Raises:
         FieldError: If a path does not exist (also a KeyError).
-        DTypeError: If the field is records (also a TypeError).
+        DTypeError: If the field is records, or is not cast to the dtype (also a TypeError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -194,5 +194,14 @@ def cast(st: StructuredTensor, dtypes: Mapping[Any, Any]) -> StructuredTensor:
             expected = "a field with one dtype"
             fix = "Give the path of one of their fields."
             raise DTypeError(Path(*names) if names else "the records", expected, "records", fix)
-        updates[names] = tf.cast(value, dtype)
+        try:
+            updates[names] = tf.cast(value, dtype)
+        except ExtensorError:
+            raise
+        except (TypeError, tf.errors.UnimplementedError) as error:
+            expected = f"a dtype to which tf.cast casts {getattr(value, 'dtype', value)!r}"
+            fix = (
+                'Give a dtype of numbers. For text: xt.struct.apply(st, tf.strings.as_string, "x").'
+            )
+            raise DTypeError(Path(*names), expected, repr(dtype), fix) from error
     return st.with_updates(updates, validate=False)

@@ -19,7 +19,7 @@ from extensor._struct.paths.place import Names, list_at, names_of, new_field, pu
 from extensor._struct.paths.rows import Lists, lists_of, null_lists_to_empty, row_numbers, with_rows
 from extensor._struct.paths.types import put_items, with_types
 from extensor._typing import TensorLike
-from extensor.errors import StructureError
+from extensor.errors import DTypeError, StructureError
 
 if TYPE_CHECKING:
     from extensor._struct.tensor import StructuredTensor
@@ -90,6 +90,7 @@ def unflatten(
     Raises:
         FieldError: If a path does not exist (also a KeyError).
         StructureError: If the lengths do not fit the lists (also a ValueError).
+        DTypeError: If the lengths are no integers (also a TypeError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -110,6 +111,9 @@ def unflatten(
         fix = "Give integers of the dimensions of the list."
         raise StructureError("counts", expected, f"shape {lengths.shape}", fix)
     cuts = lists_of(lengths, depth)
+    if not cuts.items.dtype.is_integer and cuts.items.shape[0] != 0:
+        fix = "Count the items of each list, or cast the lengths with tf.cast."
+        raise DTypeError("counts", "integers", cuts.items.dtype.name, fix)
     inner = row_splits_of(tf.cast(cuts.items, rows.splits.dtype))
     outer = tf.cast(cuts.splits, inner.dtype)
     _expect_cuts(inner, outer, rows, Path(*names))

@@ -12,7 +12,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._authoring.same_rows import with_rows_of
 from extensor._path import Path, PathLike
 from extensor._struct.index import ALL, gather, take
-from extensor._struct.index.key import without_nulls
+from extensor._struct.index.key import checked_slice, without_nulls
 from extensor._struct.masked import combined, is_masked
 from extensor._struct.paths.place import (
     Names,
@@ -134,8 +134,9 @@ def slice_(
     <tf.RaggedTensor [[b'dry', b'quick'], []]>
     """
     names, value, depth = list_at(st, path)
-    positions = (*((ALL,) * depth), slice(start, stop, step))
-    return put_items(st, names, take(value, positions, Path(*names)))
+    at = Path(*names)
+    positions = (*((ALL,) * depth), checked_slice(slice(start, stop, step), at))
+    return put_items(st, names, take(value, positions, at))
 
 
 def filter_by(
@@ -186,7 +187,11 @@ def select_items(rows: Lists, kept: tf.Tensor, flat: tf.Tensor) -> FieldValue:
 
 def _bools(mask: FieldValue) -> tf.Tensor:
     mask = without_nulls(mask)
-    if not hasattr(mask, "dtype") or not hasattr(mask, "shape"):
+    if isinstance(mask, (list, tuple)) and any(isinstance(each, (list, tuple)) for each in mask):
+        mask = tf.ragged.constant(mask)
+        if not mask.flat_values.shape[0]:
+            mask = tf.cast(mask, tf.bool)
+    elif not hasattr(mask, "dtype") or not hasattr(mask, "shape"):
         mask = tf.convert_to_tensor(mask)
     if tf.as_dtype(mask.dtype) == tf.bool:
         return mask if hasattr(mask, "row_splits") else tf.convert_to_tensor(mask)

@@ -477,7 +477,7 @@ def pad(
     Raises:
         FieldError: If the path does not exist (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
-        DTypeError: If the value does not fit the items (also a TypeError).
+        DTypeError: If the value does not fit the items, or `n` is no integer (also a TypeError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -490,6 +490,9 @@ def pad(
     """
     names, field, depth = list_at(st, path)
     rows = lists_of(field, depth)
+    is_integer = isinstance(n, (int, np.integer)) or (tf.is_tensor(n) and n.dtype.is_integer)
+    if not is_integer:
+        raise DTypeError("n", "a number of items", repr(n), "Give an int, or an integer tensor.")
     if n < 0:
         raise StructureError("n", "0 or more items", str(n), "Give the number of items.")
     lengths = tf.cast(rows.lengths, rows.splits.dtype)
