@@ -70,3 +70,20 @@ def test_what_has_no_schema_is_an_error(spec, error, message):
     with pytest.raises(error, match=message) as caught:
         xt.schema_from_spec(spec)
     assert isinstance(caught.value, xt.ExtensorError)
+
+
+@pytest.mark.parametrize("kind", ["tensors", "lists", "variants"])
+def test_a_spec_of_masked_tensors_is_a_schema(kind):
+    tensor = pa.fixed_shape_tensor(pa.float32(), [2, 1])
+    numbers = pa.array([[1.0, 2.0], None, [5.0, 6.0]], pa.list_(pa.float32(), 2))
+    column = pa.ExtensionArray.from_storage(tensor, numbers)
+    if kind == "lists":
+        column = pa.ListArray.from_arrays(pa.array([0, 1, None, 3], pa.int32()), column)
+    if kind == "variants":
+        column = pa.UnionArray.from_sparse(pa.array([0, 0, 0], pa.int8()), [column])
+    table = pa.table({"x": column})
+    records = xt.from_arrow(table, nulls="mask")
+    spec = xt.spec_of(records)
+    for again in (xt.from_arrow(table, schema=spec), spec.cast(table)):
+        assert xt.spec_of(again) == spec
+        assert again.to_py() == records.to_py()

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tempfile
+import uuid
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -235,3 +236,19 @@ def test_nulls_in_maps_of_maps_are_written():
     table = pa.table({"x": pa.array(maps, pa.map_(pa.string(), inner))})
     texts = json_text(table["x"].combine_chunks(), xt.Path(), False).to_pylist()
     assert texts == ['{"a":{"b":null,"c":null}}', "{}", '{"d":{"e":null},"f":{}}']
+
+
+def test_uuids_are_text_also_in_maps_with_nulls(tmp_path):
+    ids = [uuid.UUID(int=i) for i in (1, 2**127)]
+    column = pa.array([ids[0].bytes, None, ids[1].bytes], pa.uuid())
+    maps = pa.MapArray.from_arrays(
+        pa.array([0, 2, None, 3], pa.int32()), pa.array(["a", "b", "c"]), column
+    )
+    records = xt.from_arrow(pa.table({"id": column, "m": maps}), nulls="mask")
+    path = tmp_path / "it.json"
+    xt.write_json(records, path)
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    first, last = map(str, ids)
+    assert [row["id"] for row in written] == [first, None, last]
+    assert [row["m"] for row in written] == [{"a": first, "b": None}, {"c": last}, None]
+    assert xt.read_json(path, schema=xt.spec_of(records)).to_py() == records.to_py()

@@ -216,6 +216,7 @@ RECORD = pa.struct([("a", pa.int8()), ("b", pa.string())])
         (pa.list_(RECORD, 2), [[{"a": 1, "b": "x"}, None], None]),
         (pa.list_(pa.timestamp("s"), 1), [None, [None], [dt.datetime(2026, 1, 1)]]),
         (pa.struct([("f", PAIRS)]), [None, {"f": None}, {"f": [1, 2]}]),
+        (pa.list_(pa.list_(RECORD), 2), [None, [[{"a": 1, "b": "x"}], None]]),
     ],
     ids=str,
 )
@@ -228,3 +229,10 @@ def test_null_lists_of_a_fixed_size_come_back_as_arrow_has_them(arrow, rows):
     if arrow == PAIRS:
         with pytest.raises(xt.errors.StructureError, match="x, record 1: expected a list of 2"):
             spec.cast([{"x": None}, {"x": [1]}])
+
+
+def test_times_in_dictionaries_in_lists_come_back():
+    days = pa.array([dt.date(2026, 1, 1), None], pa.date32()).dictionary_encode()
+    table = pa.table({"x": pa.ListArray.from_arrays(pa.array([0, None, 2], pa.int32()), days)})
+    records = xt.from_arrow(table, nulls="mask")
+    assert xt.spec_of(records).cast(records.to_py()).to_py() == table.to_pylist()

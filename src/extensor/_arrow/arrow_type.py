@@ -174,6 +174,27 @@ def without_fields(field: pa.Field) -> pa.Field:
     return field if made is field.type else field.with_type(made)
 
 
+def item_type(arrow_type: pa.DataType | None) -> pa.DataType | None:
+    """Returns the type of the items of nested lists, without dictionaries and runs; None of None.
+
+    >>> from extensor._arrow.arrow_type import item_type
+    >>> import pyarrow as pa
+    >>> item_type(pa.list_(pa.dictionary(pa.int8(), pa.date32())))
+    DataType(date32[day])
+    """
+    while arrow_type is not None and (is_list(arrow_type) or is_encoded(arrow_type)):
+        arrow_type = arrow_type.value_type
+    return arrow_type
+
+
+def variant_types(arrow_type: pa.DataType | None) -> dict[str, pa.DataType]:
+    """Returns the types of the variants of a union, or of lists of one, by name, if known."""
+    union = item_type(arrow_type)
+    if union is None or not pa.types.is_union(union):
+        return {}
+    return {field.name: field.type for field in inner_fields(union)}
+
+
 def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
     """Returns a type with the types of the words instead of dictionaries, also in inner fields.
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.arrow_type import is_list, variant_types
 from extensor._arrow.dim_names import with_dim
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.natural_type import natural_type
@@ -104,24 +105,43 @@ def masks_of_spec(spec: StructuredTensorSpec) -> dict[Any, str]:
     return dict.fromkeys(((REST,) if place == REST else place for place in places), "mask")
 
 
-def masked_places(spec: tf.TypeSpec, at: Path = _ROOT, rank: int = 0) -> Iterator[str]:
+def masked_places(
+    spec: tf.TypeSpec, at: Path = _ROOT, rank: int = 0, arrow: pa.DataType | None = None
+) -> Iterator[str]:
     """Yields the place of each mask below a path, as `nulls` names it.
 
     Args:
         spec: The spec of the field.
         at: The path of the field.
         rank: The rank of the records that have the field.
+        arrow: The Arrow type that the field came with, or None.
     """
     # Imported here, because `import extensor` stays fast without the module.
     from extensor._types.union.spec import UnionSpec
 
     if is_masked(spec):
-        yield str(at) + "[*]" * (spec.mask.shape.rank - rank)
-        yield from masked_places(spec.values, at, rank)
+        yield str(at) + "[*]" * _num_levels(spec.mask.shape.rank - rank, arrow)
+        yield from masked_places(spec.values, at, rank, arrow)
     elif isinstance(spec, StructuredTensorSpec):
         record = spec._record
+        types = record.arrow_types
         for name, field in record.field_specs.items():
-            yield from masked_places(field, at / name, record.rank)
+            yield from masked_places(field, at / name, record.rank, types.get(name))
     elif isinstance(spec, UnionSpec):
+        types = variant_types(arrow)
         for name, variant in spec.variants.items():
-            yield from masked_places(variant, at / name, 1)
+            yield from masked_places(variant, at / name, 1, types.get(name))
+
+
+def _num_levels(rank: int, arrow: pa.DataType | None) -> int:
+    """Returns in how many lists the values are below so many dimensions of a field.
+
+    The dimensions of a tensor of Arrow are one list.
+    """
+    levels = 0
+    while arrow is not None and rank > 0:
+        if isinstance(arrow, pa.FixedShapeTensorType):
+            return levels + 1
+        levels, rank = levels + is_list(arrow), rank - is_list(arrow)
+        arrow = getattr(arrow, "value_type", None)
+    return levels + rank

@@ -128,8 +128,10 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    """Returns an array without extension types, dictionaries and runs."""
+    """Returns an array without extension types, dictionaries and runs; UUIDs are text."""
     while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        if isinstance(array.type, pa.UuidType):
+            return pa.array([x if x is None else str(x) for x in array.to_pylist()], pa.string())
         array = decode(array) if is_encoded(array.type) else array.storage
     return array
 
@@ -258,10 +260,14 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
         expected = "maps whose keys are text, as those of JSON objects"
         fix = "Give schema= with a list of records of key and value for this field."
         raise UnsupportedTypeError(path, expected, f"keys of Arrow type {array.type.key_type}", fix)
-    # The entries of null maps are not part of `flatten` of a list.
-    entries = pa.struct([array.type.key_field, array.type.item_field])
-    lists = array.cast(pa.list_(pa.field("entries", entries, nullable=False)))
-    keys, values = _children(lists.flatten())
+    # Lists of the places of the entries: `flatten` leaves out those of null maps. Arrow has no
+    # `flatten` of extension types below nulls.
+    own, places = array.buffers()[:2], pa.array(np.arange(len(array.keys)))
+    lists = pa.Array.from_buffers(
+        pa.list_(pa.int64()), len(array), own, offset=array.offset, children=[places]
+    )
+    used = lists.flatten().to_numpy()
+    keys, values = take_places(array.keys, used), take_places(array.items, used)
     _expect_keys_once(pc.list_parent_indices(lists), keys, path)
     key = _without_nulls(_text(keys, path / "key", allow_nan))
     value = _without_nulls(_text(values, path / "value", allow_nan))

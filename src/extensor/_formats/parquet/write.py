@@ -233,10 +233,15 @@ def _join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _check_storable(arrow: pa.DataType, path: Path) -> None:
     """Raises for a type that Parquet cannot store, or that pyarrow cannot read back."""
-    empty = pa.types.is_struct(arrow) and not arrow.num_fields
-    if empty or (pa.types.is_fixed_size_list(arrow) and not arrow.list_size):
-        expected = "records with at least one field, and lists of at least one value"
-        received = "records without fields" if empty else "lists of the fixed size 0"
+    received = None
+    if pa.types.is_struct(arrow) and not arrow.num_fields:
+        received = "records without fields"
+    elif pa.types.is_fixed_size_list(arrow) and not arrow.list_size:
+        received = "lists of the fixed size 0"
+    elif pa.types.is_fixed_size_binary(arrow) and not arrow.byte_width:
+        received = "bytes of the fixed size 0"
+    if received is not None:
+        expected = "records with at least one field, and lists and bytes of at least one value"
         fix = (
             "Parquet stores columns of values. Remove the field with without."
             if path

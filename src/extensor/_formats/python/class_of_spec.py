@@ -11,16 +11,11 @@ from typing import Union, get_args, get_origin
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.arrow_type import item_type, variant_types
 from extensor._formats.python.hints import KEPT, LEAVES, Hint, variants_in
 from extensor._formats.python.kinds import class_of_arrow
 from extensor._formats.python.variants import NULL
-from extensor._formats.python.wanted import (
-    item_type,
-    ragged_dimensions,
-    rank_of_values,
-    value_spec,
-    variant_types,
-)
+from extensor._formats.python.wanted import ragged_dimensions, rank_of_values, value_spec
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import FieldError, UnsupportedTypeError

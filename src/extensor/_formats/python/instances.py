@@ -12,6 +12,7 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import variant_types
 from extensor._formats.python.hints import (
     ARROW,
     INTEGERS,
@@ -26,7 +27,6 @@ from extensor._formats.python.hints import (
 )
 from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL
-from extensor._formats.python.wanted import variant_types
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Union
 
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._arrow.arrow_type import item_type, variant_types
 from extensor._arrow.times_of_text import is_time
 from extensor._formats.python.kinds import kind_of_arrow
 from extensor._struct.masked import is_masked, is_union
@@ -119,9 +119,9 @@ def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
         arrow: The Arrow type of the field, or None.
     """
     if is_masked(spec):
-        rank = spec.mask.shape.rank
-        if rank is not None:
-            found = _with_nulls(_wanted(spec.values, outer, arrow), rank - outer)
+        shape = spec.mask.shape
+        if shape.rank is not None:
+            found = _with_nulls(_wanted(spec.values, outer, arrow), shape.as_list()[outer:])
             if found is not None:
                 return found
         return Cast(value_spec(spec, outer))
@@ -150,11 +150,15 @@ def _in_lists(wanted: Wanted, spec: tf.TypeSpec, outer: int, rank: int) -> Wante
     return wanted
 
 
-def _with_nulls(wanted: Wanted, depth: int) -> Wanted | None:
-    """Returns what is wanted with nulls below some lists; None for values of a union."""
-    if depth > 0 and isinstance(wanted, WantedLists):
-        items = _with_nulls(wanted.items, depth - 1)
-        return None if items is None else replace(wanted, items=items)
+def _with_nulls(wanted: Wanted, sizes: Sequence[int | None]) -> Wanted | None:
+    """Returns what is wanted with nulls below lists of these sizes; None for values of a union.
+
+    Lists of records know their sizes from the mask only.
+    """
+    if sizes and isinstance(wanted, WantedLists):
+        items = _with_nulls(wanted.items, sizes[1:])
+        size = wanted.size if sizes[0] is None else sizes[0]
+        return None if items is None else replace(wanted, items=items, size=size)
     return None if isinstance(wanted, Variants) else replace(wanted, nullable=True)
 
 
@@ -186,18 +190,3 @@ def value_spec(spec: tf.TypeSpec, outer: int) -> tf.TypeSpec:
     for _ in range(outer):
         spec = unstacked(spec)
     return spec
-
-
-def item_type(arrow: pa.DataType | None) -> pa.DataType | None:
-    """Returns the type of the items of nested lists; other types, and None, as they are."""
-    while arrow is not None and is_list(arrow):
-        arrow = arrow.value_type
-    return arrow
-
-
-def variant_types(arrow: pa.DataType | None) -> dict[str, pa.DataType]:
-    """Returns the types of the variants of a union, or of lists of one, by name, if known."""
-    union = item_type(arrow)
-    if union is None or not pa.types.is_union(union):
-        return {}
-    return {field.name: field.type for field in inner_fields(union)}
