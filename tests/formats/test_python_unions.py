@@ -288,3 +288,22 @@ def test_a_spec_of_dates_takes_no_datetimes():
         spec.cast([{"a": DATETIME}])
     with pytest.raises(StructureError, match=r"^a, record 0: expected date32\[day\], got list"):
         spec.cast([{"a": [DATE]}])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "values", "codes"),
+    [
+        (pa.float32(), pa.float64(), [0.5, 0.1, 1e300, float("nan")], [0, 1, 1, 0]),
+        (pa.float16(), pa.float32(), [0.5, 1e-20, 0.1], [0, 1, 1]),
+        (pa.int8(), pa.int64(), [5, 300], [0, 1]),
+        (pa.int64(), pa.float64(), [2**60 + 1, 2**70, 0.5], [0, 1, 1]),
+    ],
+    ids=str,
+)
+def test_a_number_is_of_the_first_variant_that_holds_it(first, second, values, codes):
+    union = pa.dense_union([pa.field("a", first), pa.field("b", second)])
+    spec = xt.spec_from_schema(pa.schema({"x": union}))
+    found = spec.cast([{"x": value} for value in values])
+    assert found["x"].codes.numpy().tolist() == codes
+    kept = [row["x"] for row in found.to_py()]
+    assert kept == pytest.approx(values, rel=1e-7, abs=0.0, nan_ok=True)

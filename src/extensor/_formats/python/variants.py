@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -93,7 +94,7 @@ def variant_of(value: object, wanted: Variants) -> str | None:
     return min(fits, key=fits.__getitem__, default=None)
 
 
-def _misfit(value: object, name: str, wanted: Wanted) -> int | None:
+def _misfit(value: object, name: str, wanted: Wanted) -> float | None:
     """Returns how badly a value fits a variant, from 0; None if it does not fit."""
     if value is None:
         return None if not wanted.nullable else 0 if name == NULL else 1
@@ -115,15 +116,21 @@ def _misfit(value: object, name: str, wanted: Wanted) -> int | None:
         return 0 if kind is Kind.STRING else None
     if wanted.dtype == tf.bool:
         return 0 if kind is Kind.BOOL else None
-    return _misfit_of_number(type(value), wanted) if kind is Kind.NUMBER else None
+    return _misfit_of_number(value, wanted) if kind is Kind.NUMBER else None
 
 
-def _misfit_of_number(cls: type, wanted: Leaf) -> int | None:
-    own = ("int", "float", "complex").index(_number_name({cls}))
-    other = 2 if wanted.dtype.is_complex else 1 if wanted.dtype.is_floating else 0
+def _misfit_of_number(value: Any, wanted: Leaf) -> float | None:
+    dtype = wanted.dtype
+    own = ("int", "float", "complex").index(_number_name({type(value)}))
+    other = 2 if dtype.is_complex else 1 if dtype.is_floating else 0
     if other < own:
         return None
-    return other - own + (0 if wanted.arrow is None else 3)
+    misfit = other - own + (0 if wanted.arrow is None else 3)
+    if dtype.is_integer:
+        return misfit if dtype.min <= value <= dtype.max else misfit + 2
+    with np.errstate(over="ignore"):
+        is_exact = dtype.as_numpy_dtype(value).item() == value or value != value
+    return misfit if is_exact else misfit + 0.5 - dtype.size / 100  # the widest is nearest
 
 
 def _has_fields(value: object, wanted: Fields) -> bool:
