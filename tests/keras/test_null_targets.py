@@ -42,6 +42,22 @@ def test_rows_without_a_target_do_not_count():
         np.testing.assert_allclose(weight, twin, rtol=1e-5)
 
 
+@pytest.mark.parametrize("how", ["values", "dataset", "one-hot", "column"])
+def test_class_weights_are_those_of_the_other_rows(how):
+    options = {"epochs": 2, "class_weight": {0: 0.5, 1: 3.0}, "verbose": 0}
+    y = np.nan_to_num(Y)
+    y = {"one-hot": np.eye(2)[y.astype(int)], "column": y[:, np.newaxis]}.get(how, y)
+    found, expected = (model(units=2 if how == "one-hot" else 1) for _ in range(2))
+    plain = expected.fit(X[VALID], y[VALID], **options).history
+    data = X, MaskedTensor(y, VALID)
+    if how != "values":
+        data = [tf.data.Dataset.from_tensor_slices(data).batch(4)]
+    history = found.fit(*data, **options).history
+    assert history.keys() == plain.keys()
+    for name in plain:
+        np.testing.assert_allclose(history[name], plain[name], rtol=1e-5)
+
+
 @pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size", "mean_with_sample_weight"])
 def test_the_loss_is_reduced_over_the_other_rows(reduction):

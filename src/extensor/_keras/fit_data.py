@@ -20,6 +20,7 @@ import tensorflow as tf
 from extensor._keras.lowering import contains, is_extension, to_lowered
 from extensor._keras.rows import DATA, Rows, as_tuples
 from extensor._tf import with_element_spec
+from extensor._types.masked.value import MaskedTensor
 from extensor._typing import Nest
 from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
 
@@ -77,6 +78,8 @@ def fit_arguments(
             given.pop(name, None)
     else:
         given["x"] = _lowered_batches(data[0], replicas)
+        if given.get("class_weight") is not None and _has_masked_targets(data[0]):
+            given["x"] = _with_class_weights(data[0], given.pop("class_weight"))
     if isinstance(validation, (tuple, list)) and contains(validation, is_extension):
         validation, form = Rows(tuple(validation)), None
     if isinstance(validation, Rows):
@@ -110,6 +113,8 @@ def _weights_of_classes(
     class_weight: dict[int, float], y: Nest, sample_weight: Nest
 ) -> np.ndarray[Any, Any]:
     """Returns a weight for each row from its class: a number or a one-hot vector."""
+    if isinstance(y, MaskedTensor) and isinstance(y.values, tf.Tensor):
+        y = _numbers_of(y)
     if sample_weight is not None or not hasattr(as_tuples(y), "shape") or is_extension(y):
         expected = "targets in one tensor, without sample_weight"
         received = (
@@ -123,6 +128,39 @@ def _weights_of_classes(
     classes = np.round(classes.astype(np.float64)).astype(int)
     weights = [class_weight.get(number, 1.0) for number in classes.tolist()]
     return np.array(weights, keras.config.floatx())
+
+
+def _has_masked_targets(data: Nest) -> bool:
+    """Returns whether data are a dataset of inputs and targets that may be null, in one tensor."""
+    spec = data.element_spec if isinstance(data, tf.data.Dataset) else None
+    is_pair = isinstance(spec, tuple) and len(spec) == 2
+    return (
+        is_pair
+        and isinstance(spec[1], MaskedTensor.Spec)
+        and isinstance(spec[1].values, tf.TensorSpec)
+    )
+
+
+def _with_class_weights(data: tf.data.Dataset, class_weight: dict[int, float]) -> tf.data.Dataset:
+    """Returns a dataset with weights from the classes of masked targets, as Keras makes them."""
+    weights = [class_weight.get(number, 1.0) for number in range(max(class_weight, default=-1) + 1)]
+    table = tf.constant([*weights, 1.0], keras.config.floatx())  # the last is that of others
+
+    def weighted(x: Nest, y: Any) -> tuple[Any, Any, tf.Tensor]:
+        classes = _numbers_of(y)
+        if classes.shape.rank > 1:
+            is_vector = classes.shape[-1] != 1
+            classes = tf.argmax(classes, -1) if is_vector else tf.squeeze(classes, -1)
+        classes = tf.cast(tf.round(classes), tf.int32)
+        is_known = (classes >= 0) & (classes < len(weights))
+        return x, y, tf.gather(table, tf.where(is_known, classes, len(weights)))
+
+    return data.map(weighted)
+
+
+def _numbers_of(y: MaskedTensor) -> Any:
+    """Returns masked targets as numbers, 0 for nulls, whose weights do not count."""
+    return tf.cast(y, keras.config.floatx()).fill(0.0)
 
 
 def _lowered_batches(data: Nest, replicas: int) -> Nest:

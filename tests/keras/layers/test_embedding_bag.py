@@ -204,3 +204,24 @@ def test_a_vocabulary_of_an_array_is_that_of_a_list(made, words):
 def test_a_vocabulary_without_an_order_is_refused(words):
     with pytest.raises(errors.ArgumentError, match=f"list .*, got {type(words).__name__}"):
         xt.keras.layers.EmbeddingBag(2, vocabulary=words)
+
+
+@pytest.mark.parametrize("combiner", ["sum", "max"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
+def test_ids_of_any_integer_dtype(dtype, combiner):
+    ids = tf.ragged.constant([[1, 2, 1], [], [3]])
+    bag = xt.keras.layers.EmbeddingBag(2, input_dim=4, combiner=combiner)
+    np.testing.assert_array_equal(bag(tf.cast(ids, dtype)), bag(ids))
+
+
+def test_items_that_are_no_ids_are_named():
+    bag = xt.keras.layers.EmbeddingBag(2, input_dim=4, name="bag")
+    with pytest.raises(
+        errors.DTypeError, match=r"bag: expected ids that are .*, got strings\. Give"
+    ):
+        bag.call(tf.ragged.constant(TAGS))
+    records = xt.struct.constant([{"a": [{"b": 1}]}])
+    with pytest.raises(
+        errors.UnsupportedTypeError, match="bag: expected lists of words or ids, got"
+    ):
+        bag.call(records["a"])

@@ -1,5 +1,6 @@
 """RecordFeatures equals the stock layers of Keras on each field by itself."""
 
+import decimal
 import json
 
 import keras
@@ -317,3 +318,27 @@ def test_a_layer_for_a_whole_union_is_an_error_that_names_the_variants():
     features = xt.keras.layers.RecordFeatures({"amount.ton": keras.layers.Rescaling(1.0)})
     with pytest.raises(errors.FieldError, match=r"amount\.ton: .*float"):
         features(unions())
+
+
+def test_decimals_without_data_are_their_values():
+    prices = [decimal.Decimal("1.50"), None, decimal.Decimal("-20.25")]
+    lists = [prices[:1], [], [prices[2], prices[0]]]
+    kind = pa.decimal128(10, 2)
+    table = pa.table({"price": pa.array(prices, kind), "prices": pa.array(lists, pa.list_(kind))})
+    records = xt.from_arrow(table, nulls="auto")
+    features = xt.keras.layers.RecordFeatures.from_spec(xt.spec_of(records))
+    expected = [[1.5, 1.5], [0, 0], [-20.25, -9.375]]
+    np.testing.assert_allclose(features(records), expected)
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 2), pa.list_(pa.decimal256(50, 2))], ids=str)
+def test_decimals_of_several_integers_are_refused_by_name(kind):
+    records = xt.from_arrow(pa.table({"price": pa.array([], kind), "n": pa.array([], pa.int32())}))
+    with pytest.raises(
+        errors.UnsupportedTypeError, match=r"^price: expected numbers.* got decimal"
+    ):
+        xt.keras.layers.RecordFeatures.from_spec(xt.spec_of(records))
+    with pytest.raises(
+        errors.UnsupportedTypeError, match=r"^price: expected numbers.* got decimal"
+    ):
+        xt.keras.layers.RecordFeatures().adapt(records)

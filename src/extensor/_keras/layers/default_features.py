@@ -93,15 +93,16 @@ def _fields_of(
         kinds = {} if kind is None else _variant_types(kind)
         for name, variant in variant_specs(inner).items():
             yield from _fields_of(variant, path / name, kinds.get(name))
-    elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)):
+    elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)) and not _has_words(kind):
         yield path, inner, kind
     else:
         expected = "numbers, strings, times, or records or unions of these"
+        received = str(_item_type(kind)) if _has_words(kind) else type(inner).__qualname__
         fix = (
             "Leave the field out: records.without(...), or name the fields: "
             "RecordFeatures({path: layer})."
         )
-        raise UnsupportedTypeError(str(path), expected, type(inner).__qualname__, fix)
+        raise UnsupportedTypeError(str(path), expected, received, fix)
 
 
 def _feature_axis(leaf: tf.TypeSpec) -> Any:
@@ -124,6 +125,15 @@ def _is_time(kind: pa.DataType | None) -> bool:
     return item is not None and pa.types.is_temporal(item)
 
 
+def _has_words(kind: pa.DataType | None) -> bool:
+    """Returns whether each value is a vector of integers: a wide decimal, or an interval."""
+    item = _item_type(kind)
+    if item is None:
+        return False
+    is_wide = pa.types.is_decimal(item) and item.precision > 18
+    return is_wide or pa.types.is_interval(item)
+
+
 def _item_type(kind: pa.DataType | None) -> Any:
     """Returns the Arrow type of the items of lists."""
     while kind is not None and hasattr(kind, "value_type") and pa.types.is_nested(kind):
@@ -132,8 +142,10 @@ def _item_type(kind: pa.DataType | None) -> Any:
 
 
 def _scale(kind: pa.DataType | None) -> float:
-    """Returns the factor from a time to years, from a duration to days; 1 for numbers."""
+    """Returns the factor from a time to years, a duration to days, a decimal to its value."""
     item = _item_type(kind)
+    if item is not None and pa.types.is_decimal(item):
+        return 10.0**-item.scale
     if not _is_time(item):
         return 1.0
     if pa.types.is_date32(item):

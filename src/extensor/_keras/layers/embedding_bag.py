@@ -19,7 +19,7 @@ from extensor._keras.layers.combine import (
 )
 from extensor._keras.layers.lists import ListItems, ListLayer
 from extensor._typing import Value
-from extensor.errors import ArgumentError
+from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -101,7 +101,7 @@ class EmbeddingBag(ListLayer):
             mask: The mask that Keras keeps for a dense tensor: True for the items.
         """
         lists = ListItems.of_field(inputs, self.name, mask)
-        ids = lists.items if self.lookup is None else self.lookup(lists.items)
+        ids = self._ids(lists.items)
         is_plain = self.score is None and self.combiner != "max" and ids.shape.rank == 1
         if is_plain and not lists.is_static:
             if not self.embedding.built:
@@ -114,6 +114,18 @@ class EmbeddingBag(ListLayer):
         if self.score is not None:
             scores = tf.reduce_mean(self.score(vectors), axis=range(1, vectors.shape.rank))
         return combine(lists.with_items(vectors), self.combiner, self.empty, scores)
+
+    def _ids(self, items: Value) -> Any:
+        """Returns the ids of items, in a dtype that all operations take."""
+        if not isinstance(items, tf.Tensor):
+            fix = "Select a field of the records."
+            received = f"lists of {type(items).__name__}"
+            raise UnsupportedTypeError(self.name, "lists of words or ids", received, fix)
+        ids = items if self.lookup is None else self.lookup(items)
+        if ids.dtype == tf.string:
+            fix = "Give vocabulary= or num_bins= instead of input_dim=."
+            raise DTypeError(self.name, "ids that are integers", "strings", fix)
+        return ids if ids.dtype in (tf.int32, tf.int64) else tf.cast(ids, tf.int64)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
