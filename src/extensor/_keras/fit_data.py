@@ -132,13 +132,11 @@ def _weights_of_classes(
 
 def _has_masked_targets(data: Nest) -> bool:
     """Returns whether data are a dataset of inputs and targets that may be null, in one tensor."""
-    spec = data.element_spec if isinstance(data, tf.data.Dataset) else None
-    is_pair = isinstance(spec, tuple) and len(spec) == 2
-    return (
-        is_pair
-        and isinstance(spec[1], MaskedTensor.Spec)
-        and isinstance(spec[1].values, tf.TensorSpec)
-    )
+    spec: Any = data.element_spec if isinstance(data, tf.data.Dataset) else None
+    if not isinstance(spec, tuple) or len(spec) != 2:
+        return False
+    y: Any = spec[1]
+    return isinstance(y, MaskedTensor.Spec) and isinstance(y.values, tf.TensorSpec)
 
 
 def _with_class_weights(data: tf.data.Dataset, class_weight: dict[int, float]) -> tf.data.Dataset:

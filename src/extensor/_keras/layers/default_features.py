@@ -144,7 +144,9 @@ def _item_type(kind: pa.DataType | None) -> Any:
 def _scale(kind: pa.DataType | None) -> float:
     """Returns the factor from a time to years, a duration to days, a decimal to its value."""
     item = _item_type(kind)
-    if item is not None and pa.types.is_decimal(item):
+    if item is None:
+        return 1.0
+    if pa.types.is_decimal(item):
         return 10.0**-item.scale
     if not _is_time(item):
         return 1.0
