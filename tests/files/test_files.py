@@ -1,5 +1,6 @@
 """Files are found by path, folder, pattern and URL, and written completely or not at all."""
 
+import glob
 import gzip
 import os
 import pathlib
@@ -186,3 +187,23 @@ def test_a_new_folder_appears_when_it_is_complete(tmp_path, memory):
         ):
             pass
     assert sorted(os.listdir(tmp_path)) == ["file", "it"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("./*.json", ["a.json", "b.json"]),
+        (".//deep//./*", ["deep/c.json", "deep/d.txt"]),
+        ("**/*.json", ["_temporary/e.json", "a.json", "b.json", "deep/c.json"]),
+        (".*.json", [".f.json"]),
+        ("*/*.json", ["_temporary/e.json", "deep/c.json"]),
+    ],
+)
+def test_a_local_pattern_means_what_it_means_in_a_shell(tmp_path, monkeypatch, pattern, expected):
+    for name in ("b.json", "a.json", "deep/c.json", "deep/d.txt", "_temporary/e.json", ".f.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    assert [file.open().read().decode() for file in files_at(pattern)] == expected
+    found = glob.glob(pattern, recursive=True)
+    assert sorted(map(os.path.normpath, found)) == expected

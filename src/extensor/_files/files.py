@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import re
 import shutil
 import tempfile
@@ -315,11 +316,26 @@ def _expand(file: File, suffixes: tuple[str, ...]) -> list[File]:
             if each.inner.endswith(suffixes or "")
             and not is_hidden(each.inner.removeprefix(file.inner))
         ]
-    if found := _PATTERN.search(file.inner):
-        folder = file.inner[: found.start()].rpartition("/")[0]
-        pattern = _regex(file.inner)
-        return [each for each in _below(file, folder or ".") if pattern.fullmatch(each.inner)]
+    if _PATTERN.search(file.inner):
+        return _matching(file)
     raise _missing(file.path, "a file, a folder, or a pattern")
+
+
+def _matching(file: File) -> list[File]:
+    """Returns the files that a pattern matches, sorted by path.
+
+    As in a shell, a name that begins with "." is matched only by a "." in the pattern.
+    """
+    if file.is_local and not file.inner.endswith("/"):  # without "./" and "//", as paths are listed
+        file = replace(file, inner=pathlib.PurePath(file.inner).as_posix())
+    folder = re.split(_PATTERN, file.inner, maxsplit=1)[0].rpartition("/")[0]
+    pattern, has_dots = _regex(file.inner), "/." in "/" + file.inner.removeprefix(folder)
+    return [
+        each
+        for each in _below(file, folder or ".")
+        if pattern.fullmatch(each.inner)
+        and (has_dots or "/." not in "/" + each.inner.removeprefix(folder))
+    ]
 
 
 def _below(file: File, folder: str) -> list[File]:
