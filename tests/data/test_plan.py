@@ -325,3 +325,44 @@ def test_the_passes_after_a_checkpoint_are_those_of_the_next_epochs(paths, tmp_p
     tf.train.Checkpoint(iterator=restored).restore(saved)
     assert batches(restored) == batches(iterator)
     assert batches(other) == batches(dataset)
+
+
+_TEXTS = pa.array(["a text of more bytes than a view has", None, "b", "c"], pa.string_view())
+_RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3, 4], pa.int32()), pa.array([5, 6, 7]))
+_WORDS = pa.dictionary(pa.int8(), pa.string())
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        _TEXTS,
+        pa.array([b"x", b"", None, b"y"], pa.binary_view()),
+        pa.array([["a", "b"], None, [], [None]], pa.list_(pa.string_view())),
+        pa.array(
+            [{"x": ["a"]}, None, {"x": None}, {"x": []}], pa.struct({"x": pa.list_view(_WORDS)})
+        ),
+        pa.array([["a"], ["b"], None, []], pa.list_view(pa.string_view())),
+        pa.array([["a"], ["b"], None, []], pa.list_(_WORDS)),
+        _RUNS,
+        pa.StructArray.from_arrays([_RUNS, _TEXTS], ["runs", "texts"]),
+        pa.UnionArray.from_sparse(pa.array([0, 1, 0, 1], pa.int8()), [_TEXTS, _TEXTS]),
+    ],
+    ids=lambda column: str(column.type)[:40],
+)
+@given(st.lists(st.integers(0, 5), max_size=9), st.integers(0, 2))
+def test_any_column_is_put_into_an_order(column, order, start):
+    plain = pa.table({"x": column, "texts": _TEXTS})
+    table = pa.concat_tables([plain, plain]).slice(start)  # two chunks, of which one is a slice
+    taken = PLAN.take_rows(table, np.array(order, np.int64))
+    records = table.to_pylist()
+    assert taken.to_pylist() == [records[place] for place in order]
+
+
+def test_views_and_runs_are_shuffled(tmp_path):
+    table = pa.table({"n": range(4), "texts": _TEXTS, "runs": _RUNS})
+    with pa.ipc.new_file(tmp_path / "0.arrow", table.schema) as file:
+        file.write_table(table, max_chunksize=3)
+    dataset = xt.data.arrow(tmp_path, 2, None, nulls="auto", shuffle=SHUFFLE)
+    found = [record for batch in dataset for record in batch.to_py()]
+    assert [each["n"] for each in found] != [0, 1, 2, 3]
+    assert sorted(found, key=lambda each: each["n"]) == table.to_pylist()

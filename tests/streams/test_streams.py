@@ -221,3 +221,12 @@ def test_a_suffix_that_is_not_known_needs_a_format(tmp_path):
     assert next(open_stream(path, format="parquet").batches()).to_pylist() == [{"x": 1}]
     with pytest.raises(xt.errors.FormatError, match="expected one of parquet, arrow, csv, json"):
         open_stream(path, format="xml")
+
+
+def test_runs_beside_dictionaries_are_written_as_they_are(tmp_path):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([4, 9], pa.int32()), pa.array([7, 8]))
+    words = pa.array(list("abcabcabc")).dictionary_encode()
+    table = pa.table({"runs": runs, "words": words})
+    batches = [batch.slice(at, 2) for batch in table.to_batches() for at in range(0, 9, 2)]
+    write_stream(batches, table.schema, tmp_path / "x.arrow", "arrow")
+    assert read(tmp_path / "x.arrow") == table.to_pylist()

@@ -7,13 +7,15 @@ and any part can be loaded without the parts before it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import map_schema, without_dictionaries
+from extensor._arrow.arrow_type import contains_type, map_types, without_dictionaries
+from extensor._arrow.selection import take_places
 from extensor._data.earlier_runs import Batching, EarlierRuns, Span, rest_of
 from extensor._data.position import Passes, Positioned
 from extensor._files.ranges import FetchAhead
@@ -293,6 +295,25 @@ def take_rows(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
         return table.slice(0, len(order))
     try:
         return table.combine_chunks().take(order)
-    except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
-        plain = table.cast(map_schema(table.schema, without_dictionaries))
-        return plain.combine_chunks().take(order)
+    except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs, views, runs
+        columns = [_taken(column, order) for column in table.columns]
+        fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))
+
+
+def _taken(column: pa.ChunkedArray, order: np.ndarray[Any, Any]) -> pa.ChunkedArray:
+    """Returns values of a column in an order; words in place of dictionaries."""
+    with contextlib.suppress(pa.ArrowNotImplementedError):
+        return column.take(order)
+    if contains_type(column.type, _is_taken_one_by_one):
+        return pa.chunked_array([take_places(pa.concat_arrays(column.chunks), order)])
+    plain = without_dictionaries(column.type)
+    return column.cast(map_types(plain, _WITHOUT_VIEWS.get)).take(order).cast(plain)
+
+
+def _is_taken_one_by_one(arrow: pa.DataType) -> bool:
+    """Returns whether a cast does not help: that of runs ignores slices, and unions have none."""
+    return pa.types.is_run_end_encoded(arrow) or pa.types.is_union(arrow)
+
+
+_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}

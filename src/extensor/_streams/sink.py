@@ -81,7 +81,13 @@ def _with_float32(arrow: pa.DataType) -> pa.DataType:
 
 def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield batch if batch.schema.equals(schema) else batch.cast(schema)
+        if batch.schema.equals(schema):
+            yield batch
+            continue
+        # Only columns that change: Arrow's cast of runs to their own type ignores slices.
+        pairs = zip(batch.columns, schema.types, strict=True)
+        columns = [each if each.type == arrow else each.cast(arrow) for each, arrow in pairs]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _nulls(schema: pa.Schema) -> dict[Any, Any]:
