@@ -1,5 +1,7 @@
 """Streams of Parquet files with `filters=` have the records that `read_parquet` has."""
 
+import datetime
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -124,3 +126,41 @@ def test_bad_filters_are_the_errors_of_read_parquet(folder, case):
     for read in (xt.read_parquet, lambda path, **words: xt.data.parquet(path, 4, **words)):
         with pytest.raises(error, match=match):
             read(folder, filters=given, nulls="mask")
+
+
+@pytest.mark.parametrize(
+    ("types", "values", "condition", "expected"),
+    [
+        ((pa.int32(), pa.int64()), ([1, 2], [2**40, 1]), (">", 2**35), [2**40]),
+        ((pa.int64(), pa.int32()), ([2**40, 1], [1, 2]), ("<", 2), [1, 1]),
+        ((pa.float32(), pa.float64()), ([0.5], [0.1, 0.2]), ("=", 0.1), [0.1]),
+        ((pa.int64(), pa.float64()), ([1, 2], [1.5, 2.5]), (">=", 2), [2, 2.5]),
+        ((pa.timestamp("ms"), pa.timestamp("us")), ([1], [1500, 1]), (">", "1 ms"), [1500]),
+    ],
+)
+def test_a_condition_compares_the_values_of_files_of_several_types(
+    tmp_path, types, values, condition, expected
+):
+    """The column was taken for one of the type that the first file has."""
+    for i, (arrow, own) in enumerate(zip(types, values, strict=True)):
+        table = pa.table({"n": own, "x": pa.array(own, arrow)})
+        pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=1)
+    operator, value = condition
+    value = datetime.datetime(1970, 1, 1, 0, 0, 0, 1000) if value == "1 ms" else value
+    words = {"schema": pa.schema({"n": pa.float64()}), "filters": [("x", operator, value)]}
+    assert xt.read_parquet(tmp_path, **words)["n"].numpy().tolist() == expected
+    assert numbers(xt.data.parquet(tmp_path, 2, **words)) == expected
+
+
+def test_a_column_that_the_first_file_does_not_have_is_null_in_a_condition(tmp_path):
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"n": [3, 4], "x": [5, 6]}), tmp_path / "1.parquet")
+    schema = pa.schema({"n": pa.int64(), "x": pa.int64()})
+    words = {"schema": schema, "nulls": "auto", "filters": [("x", ">", 5)]}
+    assert xt.read_parquet(tmp_path, **words).to_py() == [{"n": 4, "x": 6}]
+    assert numbers(xt.data.parquet(tmp_path, 2, **words)) == [4]
+
+
+def test_a_number_that_no_type_holds_is_an_error_of_the_condition(folder):
+    with pytest.raises(DTypeError, match=r"filters: expected a list of conditions .*'<', 1180591"):
+        xt.read_parquet(folder, filters=[("n", "<", 2**70)])

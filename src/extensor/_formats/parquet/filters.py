@@ -38,7 +38,7 @@ def filter_expression(
         (empty if schema.names else pa.table({"": []})).filter(expression)
     except ExtensorError:
         raise
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         text = (str(error).splitlines() or ["empty"])[0]
         if "FieldRef" in text:
             raise _no_column(text, schema) from error

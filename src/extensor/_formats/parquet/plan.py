@@ -118,7 +118,7 @@ class ParquetPlan:
         files: The files that have row groups to read, in order.
         schema: The Arrow schema of the records.
         whole_schema: The Arrow schema of all columns of the files and their folders' names. Where
-            files differ, that of the first file that has the column.
+            files differ, the wider of two types of numbers, or that of the first file that has it.
         filter: The condition for the records of the row groups, or None.
     """
 
@@ -141,6 +141,8 @@ class ParquetPlan:
         kept = found
         if filters is not None:
             schema = without_unions(self._with_partition(first.schema))
+            added = [field for field in wanted.schema or () if field.name not in schema.names]
+            schema = pa.schema([*schema, *added])  # what the first file does not have is null there
             self.filter = filter_expression(filters, schema)
             if row_groups is None:  # they are counted through all files
                 kept = _of_partitions(found, self._partition_fields, schema, self.filter)
@@ -374,11 +376,28 @@ def _merge(schemas: list[pa.Schema]) -> pa.Schema:
     fields: dict[str, pa.Field] = {}
     for schema in schemas:
         for field in schema:
-            fields.setdefault(field.name, field)
-    # The first schema as it is: two columns of one name are refused where they are read.
+            fields[field.name] = _wider(fields.get(field.name, field), field)
+    # All of the first schema: two columns of one name are refused where they are read.
     names = frozenset(schemas[0].names)
+    own = [field.with_type(fields[field.name].type) for field in schemas[0]]
     added = [field for name, field in fields.items() if name not in names]
-    return pa.schema([*schemas[0], *added], metadata=schemas[0].metadata)
+    return pa.schema([*own, *added], metadata=schemas[0].metadata)
+
+
+def _wider(one: pa.Field, other: pa.Field) -> pa.Field:
+    """Returns a field with a type of numbers or times that holds the values of both, or the first.
+
+    A condition compares the values of all files as this type.
+    """
+    if one.type == other.type or not all(pa.types.is_primitive(f.type) for f in (one, other)):
+        return one
+    try:
+        found = pa.unify_schemas(
+            [pa.schema([one]), pa.schema([other])], promote_options="permissive"
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return one
+    return found.field(0)
 
 
 def _row_group_numbers(row_groups: Iterable[int] | None, count: int) -> set[int] | None:
