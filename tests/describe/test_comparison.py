@@ -1,5 +1,6 @@
 """What drifted between two descriptions: against the distances of whole data."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -113,3 +114,43 @@ def test_thresholds_are_for_all_paths_or_for_one():
     with pytest.raises(xt.errors.DTypeError, match="Description"):
         one.compare("other")
     assert repr(one.compare(other)) == "<Comparison: 2 of 2 paths drifted>"
+
+
+TIMES = [pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")]
+
+
+@given(
+    st.lists(st.integers(0, 2**31), min_size=1, max_size=50),
+    st.lists(st.integers(0, 2**31), min_size=1, max_size=50),
+    st.sampled_from(TIMES),
+    st.sampled_from(TIMES),
+)
+def test_times_of_different_units_are_compared_as_times(one, other, first, second):
+    seconds = [pa.array(values, pa.timestamp("s")) for values in (one, other)]
+    drift = drift_of(seconds[0].cast(first), seconds[1].cast(second))
+    np.testing.assert_allclose(drift.distance, distance(one, other), atol=1e-12)
+
+
+def test_dates_are_times_and_durations_have_units():
+    days = pa.array([*range(50)] * 20, pa.date32())
+    assert drift_of(days, days.cast(pa.timestamp("us"))).distance == 0
+    assert drift_of(days.cast(pa.date64()), days).distance == 0
+    seconds = pa.array([*range(50)], pa.duration("s"))
+    drift = drift_of(seconds.cast(pa.duration("ns")), seconds)
+    assert (drift.distance, drift.reason) == (0, "medians 0:00:24.500000 and 0:00:24.500000")
+
+
+def test_the_page_has_the_bars_of_both_in_one_unit():
+    days = pa.array([*range(50)] * 20, pa.date32())
+    descriptions = [xt.data.describe(pa.table({"x": x})) for x in (days, days.cast(TIMES[1]))]
+    page = descriptions[0].compare(descriptions[1])._repr_html_()
+    heights = [re.findall(rf'"{name}" .*?height="(.*?)"', page) for name in ("one", "two")]
+    assert heights[0] == heights[1]
+    assert len(heights[0]) > 5
+
+
+@pytest.mark.parametrize("other", [pa.int64(), pa.duration("s")])
+def test_a_time_and_another_number_are_of_different_types(other):
+    times = pa.array([1, 2, 3], pa.timestamp("s"))
+    drift = drift_of(times, times.cast(pa.int64()).cast(other))
+    assert (drift.statistic, drift.reason) == ("type", f"timestamp[s] and {other}")

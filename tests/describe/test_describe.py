@@ -1,5 +1,8 @@
 """describe: its sources, and its memory."""
 
+import copy
+import pickle
+
 import numpy as np
 import polars
 import pyarrow as pa
@@ -218,3 +221,19 @@ def test_a_parquet_file_is_read_in_parts(tmp_path, run_python):
         """
     )
     assert float(done.stdout) < 16  # MB, of 61 MB
+
+
+def test_descriptions_of_several_processes_are_merged():
+    table = pa.table(
+        {
+            "x": [1, None, 3],
+            "t": ["a", "b" * 500, "a"],
+            "l": [[1.5, float("nan")], [], None],
+            "when": pa.array([1, 2, None], pa.timestamp("us", "UTC")),
+        }
+    )
+    found = xt.data.describe(table)
+    sent = pickle.loads(pickle.dumps(found))
+    assert str(sent) == str(found) == str(copy.deepcopy(found))
+    assert str(sent.merge(sent)) == str(found.merge(found))
+    assert sent.compare(found).drifted == []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from extensor._describe.paths import PathStatistics, short
+from extensor._describe.paths import PathStatistics, counts_of, in_one_unit, short
 from extensor._describe.sketches import Numbers, Words
 from extensor.errors import DTypeError, FieldError
 
@@ -91,8 +91,9 @@ def _drift(
         return Drift(path, "presence", 1.0, threshold, f"only in the {where}")
     # All values may be null in a small sample, and then have no type.
     has_types = not pa.types.is_null(one.type) and not pa.types.is_null(other.type)
-    if one.kind != other.kind and has_types:
+    if counts_of(one.type) != counts_of(other.type) and has_types:
         return Drift(path, "type", 1.0, threshold, f"{one.type} and {other.type}")
+    one, other = in_one_unit(one, other)
     found = [_drift_of_nulls(one, other, threshold)]
     if one.numbers is not None and other.numbers is not None:
         medians = [each.text_of(each.numbers.median) for each in (one, other)]  # pyright: ignore

@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from extensor._describe.chart import frequencies, histogram
 from extensor._describe.drift import Drift
-from extensor._describe.paths import PathStatistics, Statistics, is_time, number_text, short
+from extensor._describe.paths import (
+    PathStatistics,
+    Statistics,
+    counts_of,
+    in_one_unit,
+    is_time,
+    number_text,
+    short,
+)
 from extensor._describe.table import drift_title, type_text, visible_paths
 from extensor._files.files import FilePath, atomic_output
 
@@ -155,8 +163,10 @@ def _section(both: list[PathStatistics | None], drift: Drift | None = None) -> s
 
 
 def _chart(both: list[PathStatistics]) -> str:
-    if len({each.kind for each in both}) > 1:
+    if len({counts_of(each.type) for each in both}) > 1:
         return ""
+    if len(both) > 1:
+        both = [*in_one_unit(*both)]
     words = [each.words for each in both if each.words is not None]
     lengths = [each.lengths for each in both if each.lengths is not None]
     numbers = [each.numbers for each in both if each.numbers is not None]

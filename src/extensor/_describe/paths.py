@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -92,6 +93,32 @@ class PathStatistics:
             expected = f"values of type {self.type}, as in earlier records"
             fix = "Describe the parts one by one."
             raise DTypeError(self.path, expected, f"type {other.type}", fix)
+
+
+def in_one_unit(
+    one: PathStatistics, other: PathStatistics
+) -> tuple[PathStatistics, PathStatistics]:
+    """Returns statistics of one path with their times in the smaller of two units."""
+    units = [_unit(each.type) if is_time(each.type) else 0 for each in (one, other)]
+    if units[0] > units[1] > 0:
+        return _in_unit_of(other, one, units[0] // units[1]), other
+    if units[1] > units[0] > 0:
+        return one, _in_unit_of(one, other, units[1] // units[0])
+    return one, other
+
+
+def _in_unit_of(of: PathStatistics, each: PathStatistics, factor: int) -> PathStatistics:
+    found = copy.copy(each)
+    found.type = of.type
+    found.numbers = each.numbers and each.numbers.scaled(factor)
+    return found
+
+
+def _unit(arrow: pa.DataType) -> int:
+    """Returns the nanoseconds of the unit of a type of time."""
+    if pa.types.is_date(arrow):
+        return 86_400 * 10**9 if pa.types.is_date32(arrow) else 10**6
+    return round(10**9 / _SECONDS[arrow.unit])
 
 
 class Statistics:
@@ -268,6 +295,15 @@ def _is_plain_number(arrow: pa.DataType) -> bool:
 def is_time(arrow: pa.DataType) -> bool:
     """Returns whether the type is one of time, whose numbers have a unit."""
     return pa.types.is_temporal(arrow) and not pa.types.is_interval(arrow)
+
+
+def counts_of(arrow: pa.DataType) -> str:
+    """Returns what the numbers of a type count: only those that count the same are compared."""
+    if pa.types.is_timestamp(arrow) or pa.types.is_date(arrow):
+        return "times"
+    if pa.types.is_duration(arrow):
+        return "durations"
+    return "times of a day" if pa.types.is_time(arrow) else _kind(arrow)
 
 
 def _as_numbers(array: pa.Array) -> pa.Array:

@@ -7,6 +7,7 @@ one, and states its error.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -73,6 +74,7 @@ class Numbers:
         self.is_integer = True
         """Whether all numbers have an integer type."""
         self._squares = 0.0  # the sum of the squared distances from the mean
+        self._factor = 1  # of the numbers in the sketch
         self._sketch: Any = datasketches().kll_doubles_sketch(_K)
 
     @property
@@ -145,7 +147,7 @@ class Numbers:
         """
         if not self.count:
             return math.nan
-        return float(self._sketch.get_quantile(rank, True))
+        return float(self._sketch.get_quantile(rank, True)) * self._factor
 
     @property
     def median(self) -> float:
@@ -162,11 +164,29 @@ class Numbers:
         Args:
             points: Different numbers in increasing order.
         """
-        return np.array(self._sketch.get_cdf(points.tolist(), True)[:-1])
+        kept = np.unique([value for value, _ in self._sketch])
+        shares = np.array([0.0, *self._sketch.get_cdf(kept.tolist(), True)[:-1]])
+        return shares[np.searchsorted(kept * self._factor, points, "right")]
 
     def points(self) -> np.ndarray[Any, Any]:
         """Returns the numbers that the sketch keeps, each once, in increasing order."""
-        return np.unique([value for value, _ in self._sketch])
+        return np.unique([value for value, _ in self._sketch]) * self._factor
+
+    def scaled(self, factor: int) -> Numbers:
+        """Returns the same numbers in a unit of which so many are one of theirs."""
+        found = copy.copy(self)
+        found._factor, found.mean = self._factor * factor, self.mean * factor
+        found._squares = self._squares * factor**2
+        if self.count:
+            found.min, found.max = self.min * factor, self.max * factor
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_sketch": self._sketch.serialize()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._sketch = datasketches().kll_doubles_sketch.deserialize(state["_sketch"])
 
     def histogram_edges(self) -> np.ndarray[Any, Any]:
         """Returns the edges of the bars of a histogram.
@@ -185,7 +205,7 @@ class Numbers:
         """Returns the share of the numbers in each bar; the last one includes its upper edge."""
         if not self.count:
             return np.zeros(max(0, len(edges) - 1))
-        shares = np.array(self._sketch.get_cdf(edges[1:-1].tolist(), False))
+        shares = np.array(self._sketch.get_cdf((edges[1:-1] / self._factor).tolist(), False))
         return np.diff(shares, prepend=0.0)
 
 
@@ -223,7 +243,6 @@ class Words:
         self.lengths = Numbers()
         """Statistics of the lengths in bytes."""
         package = datasketches()
-        self._kinds = package.frequent_items_error_type.NO_FALSE_NEGATIVES
         self._sketch: Any = package.frequent_strings_sketch(_LG_WORDS)
         self._distinct: Any = package.hll_union(_LG_DISTINCT)
 
@@ -274,9 +293,21 @@ class Words:
         return [(text, estimate) for text, estimate, _, _ in items]
 
     def _items(self, limit: int | None) -> list[tuple[str, int, int, int]]:
-        items = self._sketch.get_frequent_items(self._kinds)
+        kinds = datasketches().frequent_items_error_type.NO_FALSE_NEGATIVES
+        items = self._sketch.get_frequent_items(kinds)
         items.sort(key=lambda item: (-item[1], item[0]))
         return items[:limit]
+
+    def __getstate__(self) -> dict[str, Any]:
+        distinct = self._distinct.get_result().serialize_compact()
+        return {**vars(self), "_sketch": self._sketch.serialize(), "_distinct": distinct}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        package = datasketches()
+        vars(self).update(state)
+        self._sketch = package.frequent_strings_sketch.deserialize(state["_sketch"])
+        self._distinct = package.hll_union(_LG_DISTINCT)
+        self._distinct.update(package.hll_sketch.deserialize(state["_distinct"]))
 
 
 def _text(word: bytes) -> str:
