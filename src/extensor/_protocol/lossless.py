@@ -71,9 +71,12 @@ def _expect_held(value: Value, dtype: tf.DType, path: str) -> None:
         array = np.asarray(value)
     except Exception:  # ragged lists, symbolic tensors, or any error that the items raise
         array = None
-    if array is not None and not array.dtype.hasobject:
+    is_list = isinstance(value, (list, tuple))
+    # NumPy makes floats of integers of which only uint64 holds some, and others only int64.
+    is_unsure = is_list and array is not None and array.dtype.kind == "f" and dtype.is_integer
+    if array is not None and not array.dtype.hasobject and not is_unsure:
         _expect_array(array, dtype, path)
-    elif isinstance(value, (list, tuple)):
+    elif is_list:
         for item in cast("Any", value):
             _expect_held(item, dtype, path)
 

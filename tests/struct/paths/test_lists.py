@@ -295,6 +295,7 @@ RECORDS = [
         (lambda t: S.slice(t, "sizes", stop=tf.constant(1.5)), DTypeError),
         (lambda t: S.unflatten(t, "sizes", [[1.9]]), DTypeError),
         (lambda t: S.cast(t, {"id": "nope"}), DTypeError),
+        (lambda t: S.pad(S.cast(t, {"sizes": tf.uint64}), "sizes", 9, value=2**64), DTypeError),
         (lambda t: S.cast(t, {"id": tf.string}), DTypeError),
     ],
 )

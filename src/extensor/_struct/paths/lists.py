@@ -185,17 +185,16 @@ def select_items(rows: Lists, kept: tf.Tensor, flat: tf.Tensor) -> FieldValue:
     return rows.lists(items, tf.gather(before, rows.splits))
 
 
-def _bools(mask: FieldValue) -> tf.Tensor:
-    mask = without_nulls(mask)
-    if isinstance(mask, (list, tuple)) and any(isinstance(each, (list, tuple)) for each in mask):
-        mask = tf.ragged.constant(mask)
-        if not mask.flat_values.shape[0]:
-            mask = tf.cast(mask, tf.bool)
-    elif not hasattr(mask, "dtype") or not hasattr(mask, "shape"):
-        mask = tf.convert_to_tensor(mask)
-    if tf.as_dtype(mask.dtype) == tf.bool:
-        return mask if hasattr(mask, "row_splits") else tf.convert_to_tensor(mask)
-    received = tf.as_dtype(mask.dtype).name
+def _bools(mask: object) -> Any:
+    given: Any = without_nulls(mask)
+    if isinstance(given, (list, tuple)) and any(isinstance(each, (list, tuple)) for each in given):
+        ragged: Any = tf.ragged.constant(given)
+        given = ragged if ragged.flat_values.shape[0] else tf.cast(ragged, tf.bool)
+    elif not hasattr(given, "dtype") or not hasattr(given, "shape"):
+        given = tf.convert_to_tensor(given)
+    if tf.as_dtype(given.dtype) == tf.bool:
+        return given if hasattr(given, "row_splits") else tf.convert_to_tensor(given)
+    received = tf.as_dtype(given.dtype).name
     raise DTypeError("mask", "bool", received, "Compare the values: mask=st[path] > 0.")
 
 
