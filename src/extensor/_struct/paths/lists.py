@@ -185,9 +185,13 @@ def select_items(rows: Lists, kept: tf.Tensor, flat: tf.Tensor) -> FieldValue:
     return rows.lists(items, tf.gather(before, rows.splits))
 
 
+def _is_nested(mask: object) -> bool:
+    return isinstance(mask, (list, tuple)) and any(isinstance(m, (list, tuple)) for m in mask)
+
+
 def _bools(mask: object) -> Any:
     given: Any = without_nulls(mask)
-    if isinstance(given, (list, tuple)) and any(isinstance(each, (list, tuple)) for each in given):
+    if _is_nested(given):
         ragged: Any = tf.ragged.constant(given)
         given = ragged if ragged.flat_values.shape[0] else tf.cast(ragged, tf.bool)
     elif not hasattr(given, "dtype") or not hasattr(given, "shape"):
