@@ -220,6 +220,14 @@ BAD = {
         "b: expected text of the type int8.* got 'x' in record 1"),
     "a number too large": (
         b"a\n300\n", {"schema": pa.schema({"a": pa.int8()})}, DTypeError, "'300' in record 0"),
+    "a time without a zone": (
+        b"b,a\nx,2020-01-01T10:00:00Z\ny,2020-01-01T10:00:00\n",
+        {"schema": pa.schema({"a": pa.timestamp("s", "UTC")})}, DTypeError,
+        r"a: expected text of the type timestamp\[s, tz=UTC\], as schema= says, got text of "
+        r"another \(expected a zone offset in '2020-01-01T10:00:00'\) in record 1"),
+    "a decimal with more digits": (
+        b"a\n1.55\n1.555\n", {"schema": pa.schema({"a": pa.decimal128(10, 2)})}, DTypeError,
+        r"a: .* as schema= says, got .* would cause data loss\) in record 1"),
     "other text": (
         b"a,b\nx,\xff\n", {"schema": pa.schema({"b": pa.string()})}, FormatError, "encoding="),
     "a wide integer": (b"a\n9007199254740993\n1.5\n", {}, DTypeError, "9007199254740993.*schema="),

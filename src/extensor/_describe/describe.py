@@ -50,14 +50,14 @@ def describe(
     exact for up to 3,072 different strings; beyond, they differ by at most 0.1% of all strings.
 
     Args:
-        source: Paths of files, as in `xt.read_parquet`, `read_arrow`, `read_json` and
+        source: Paths of files, as in `xt.read_parquet`, `read_arrow`, `read_csv`, `read_json` and
             `read_tfrecord`; a `tf.data.Dataset` of StructuredTensors; a StructuredTensor; a table,
             a record batch, a pyarrow reader, an array of structs or another object with the Arrow
-            PyCapsule interface, which is imported as a whole; or an iterable of such batches. JSON
-            and TFRecord files are read twice: their types are known only at the end.
+            PyCapsule interface, which is imported as a whole; or an iterable of such batches. CSV,
+            JSON and TFRecord files are read twice: their types are known only at the end.
         columns: Paths of the fields to describe. Default: all.
-        format: The format of the files, "parquet", "arrow", "json" or "tfrecord". Default: that of
-            their suffix.
+        format: The format of the files, "parquet", "arrow", "csv", "json" or "tfrecord". Default:
+            that of their suffix.
         progress: Whether to show a progress bar. Default: on a terminal and in a notebook, after a
             second.
 

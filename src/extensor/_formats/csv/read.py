@@ -48,8 +48,8 @@ def read_csv(
 
     The first line has the names of the fields. Values are int64, float64, bool or text, as all
     records allow. Text stays text, also if it looks like a date: `schema=` makes it a time. A value
-    in quotes is text, and may have line breaks. Empty lines are no records, unless there is only
-    one field. Compressed text (gzip, zstd, bz2, lz4) is decompressed.
+    in quotes has the same type as without, and may have line breaks. Empty lines are no records,
+    unless there is only one field. Compressed text (gzip, zstd, bz2, lz4) is decompressed.
 
     Args:
         source: A path, a URL, a folder, a glob pattern; bytes of CSV text; a file object; or a

@@ -28,6 +28,8 @@ _VALUE = re.compile(
     r"CSV column #(\d+): .*?CSV conversion error to (.+?): invalid value '(.*)'", re.S
 )
 
+_REFUSED = re.compile(r"CSV column #(\d+): (?:Row #\d+: )?(?:CSV conversion error to (.+?): )?(.*)")
+
 
 def table_of(
     block: CsvBlock, path: str, dialect: Dialect, types: Mapping[str, pa.DataType]
@@ -198,10 +200,15 @@ def _bad_text(block: CsvBlock, path: str, text: str) -> ExtensorError:
     if value := _VALUE.search(text):
         name = Path(block.names[int(value[1])])
         expected = f"text of the type {value[2]}, as schema= says"
-        if "string" in value[2]:
-            fix = 'Give the encoding, such as encoding="latin-1".'
-            return FormatError(path, "text in UTF-8", f"other bytes in {name}{place}", fix)
         fix = "Correct schema=, or give null_values= for texts that are no values."
         return DTypeError(f"{path}: {name}", expected, f"{value[3]!r}{place}", fix)
+    if refused := _REFUSED.search(text):  # such as a time without the zone of its type
+        name, reason = Path(block.names[int(refused[1])]), refused[3].split(". ")[0].rstrip(".")
+        if "UTF8" in reason:
+            fix = 'Give the encoding, such as encoding="latin-1".'
+            return FormatError(path, "text in UTF-8", f"other bytes in {name}{place}", fix)
+        expected = f"text of the type {refused[2]}" if refused[2] else "text of its type"
+        expected, fix = f"{expected}, as schema= says", "Correct schema=, or the text."
+        return DTypeError(f"{path}: {name}", expected, f"text of another ({reason}){place}", fix)
     fix = "Write the file again, or correct delimiter= and encoding=."
     return FormatError(path, "CSV", text.splitlines()[0], fix)
