@@ -27,7 +27,7 @@ def castable_type_is_symmetric(subject: Subject) -> None:
     """The castable type of two specs does not depend on their order."""
     for a, b in itertools.product(subject.pool, repeat=2):
         there, back = _castable(a, b), _castable(b, a)
-        expect(there == back, f"the castable type {there} of {a} and {b} in both orders", back)
+        expect(there == back, "the castable type {} of {} and {} in both orders", back, there, a, b)
 
 
 @law(

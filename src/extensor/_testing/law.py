@@ -34,10 +34,18 @@ class BreachError(Exception):
         self.expected, self.received = expected, received
 
 
-def expect(holds: object, expected: str, received: object) -> None:
-    """Raises BreachError if a condition is false."""
+def expect(holds: object, expected: str, received: object, *parts: object) -> None:
+    """Raises BreachError if a condition is false.
+
+    Args:
+        holds: The condition.
+        expected: What the law expects. Each `{}` stands for a part, if there are parts.
+        received: What was received.
+        *parts: Specs in the text. It is made only of a broken law: to show a spec takes longer
+            than to compare two.
+    """
     if not holds:
-        raise BreachError(expected, str(received))
+        raise BreachError(expected.format(*parts) if parts else expected, str(received))
 
 
 @dataclass(frozen=True)

@@ -171,19 +171,20 @@ def equality_is_equivalence(subject: Subject) -> None:
     """Specs with equal serializations are equal; equality is symmetric and transitive, and false
     for objects of other types.
     """  # noqa: D205
-    pool = subject.pool
     for spec in subject.specs:
         for same in (spec, twin(spec)):
             expected = f"{spec} equal to a spec with the same serialization"
             expect(spec == same, expected, "inequality")
         for other in (None, object(), StrangerSpec()):
             expect(not (spec == other), f"{spec} not equal to a {type(other).__name__}", "equality")  # noqa: SIM201
-    for a, b in itertools.product(pool, repeat=2):
-        expected = f"the same result for {a} == {b} in both orders"
-        expect((a == b) == (b == a), expected, "different results")
-    for a, b, c in itertools.product(pool, repeat=3):
-        expected = f"{a} equal to {c}, because both are equal to {b}"
-        expect(a == c or not (a == b and b == c), expected, "inequality")
+    equal = [[a == b for b in subject.pool] for a in subject.pool]
+    pool = list(enumerate(subject.pool))
+    for (i, a), (j, b) in itertools.product(pool, repeat=2):
+        expected = "the same result for {} == {} in both orders"
+        expect(equal[i][j] == equal[j][i], expected, "different results", a, b)
+    for (i, a), (j, b), (k, c) in itertools.product(pool, repeat=3):
+        holds = equal[i][k] or not (equal[i][j] and equal[j][k])
+        expect(holds, "{} equal to {}, because both are equal to {}", "inequality", a, c, b)
 
 
 @law("hash-follows-equality", "equality-is-equivalence", fix=_EQUALITY)
@@ -198,9 +199,10 @@ def hash_follows_equality(subject: Subject) -> None:
 def equality_tells_components_apart(subject: Subject) -> None:
     """Equal specs have equal component specs: the same structure, dtypes and shapes."""
     for a, b in subject.variations:
-        expected = f"{a} not equal to a spec with the components {_tf.component_specs(b)}"
-        received = "equality"
-        expect(a != b or alike(_tf.component_specs(a), _tf.component_specs(b)), expected, received)
+        holds = a != b or alike(_tf.component_specs(a), _tf.component_specs(b))
+        if not holds:
+            expected = f"{a} not equal to a spec with the components {_tf.component_specs(b)}"
+            raise BreachError(expected, "equality")
 
 
 @law(
@@ -210,19 +212,23 @@ def equality_tells_components_apart(subject: Subject) -> None:
 )
 def repr_shows_all(subject: Subject) -> None:
     """The repr of a spec contains its class name; different specs have different reprs."""
+    shown = {id(spec): repr(spec) for spec in subject.specs}
     for spec in subject.specs:
         name = getattr(type(spec), "_public_name", type(spec).__name__)
-        expect(name in repr(spec), f"{name} in the repr", repr(spec))
+        expect(name in shown[id(spec)], f"{name} in the repr", shown[id(spec)])
     for spec, other in subject.variations:
-        expected = f"another repr for a spec with the serialization {_tf.serialize(other)}"
-        expect(spec == other or repr(spec) != repr(other), expected, f"the same repr {spec!r}")
+        holds = spec == other or shown[id(spec)] != repr(other)
+        if not holds:
+            expected = f"another repr for a spec with the serialization {_tf.serialize(other)}"
+            raise BreachError(expected, f"the same repr {spec!r}")
 
 
 @law("inequality-negates-equality", "equality-is-equivalence", fix=_EQUALITY)
 def inequality_negates_equality(subject: Subject) -> None:
     """`a != b` is always `not a == b`."""
     for a, b in itertools.product((*subject.pool, StrangerSpec()), repeat=2):
-        expect((a != b) is not (a == b), f"one of == and != for {a} and {b}", "both or neither")
+        expected = "one of == and != for {} and {}"
+        expect((a != b) is not (a == b), expected, "both or neither", a, b)
 
 
 def _registered(part: object) -> bool:
@@ -284,9 +290,9 @@ def compatibility_takes_values(subject: Subject) -> None:
 def compatibility_is_symmetric(subject: Subject) -> None:
     """Compatibility does not depend on the order of the specs."""
     for a, b in itertools.product(subject.pool, repeat=2):
-        expected = f"{a} and {b} compatible in both orders or in neither"
+        expected = "{} and {} compatible in both orders or in neither"
         received = "compatibility in one order only"
-        expect(a.is_compatible_with(b) == b.is_compatible_with(a), expected, received)
+        expect(a.is_compatible_with(b) == b.is_compatible_with(a), expected, received, a, b)
 
 
 @law("compatibility-keeps-to-type", "serialization-types", fix=_COMPATIBLE)
@@ -307,11 +313,12 @@ def compatibility_follows_components(subject: Subject) -> None:
     or an incompatible shape.
     """  # noqa: D205
     for a, b in subject.variations:
+        components = _tf.component_specs(b)
         expect(
-            _compatible(_tf.component_specs(a), _tf.component_specs(b))
-            or not a.is_compatible_with(b),
-            f"{a} incompatible with a spec with the components {_tf.component_specs(b)}",
+            _compatible(_tf.component_specs(a), components) or not a.is_compatible_with(b),
+            "{} incompatible with a spec with the components {}",
             "compatibility",
+            *(a, components),
         )
 
 
@@ -354,8 +361,10 @@ def merge_is_commutative(subject: Subject) -> None:
     """The most specific compatible type of two specs does not depend on their order."""
     for a, b in itertools.combinations(subject.pool, 2):
         result, reverse = merged(a, b), merged(b, a)
-        expected = f"the same type for {a} and {b} in both orders"
-        expect(result == reverse, expected, f"{result} and {reverse}")
+        holds = result == reverse
+        if not holds:
+            expected = f"the same type for {a} and {b} in both orders"
+            raise BreachError(expected, f"{result} and {reverse}")
 
 
 @law(
@@ -368,8 +377,8 @@ def merge_holds_both(subject: Subject) -> None:
     for a, b in itertools.product(subject.pool, repeat=2):
         result = merged(a, b)
         for spec in (a, b):
-            expected = f"a type compatible with {spec}"
-            expect(result is None or result.is_compatible_with(spec), expected, result)
+            holds = result is None or result.is_compatible_with(spec)
+            expect(holds, "a type compatible with {}", result, spec)
 
 
 @law(

@@ -182,8 +182,10 @@ def same_structure_follows_merge(subject: Subject) -> None:
         else:
             same = True
         wanted = merged(spec_a, spec_b) is not None
-        expected = f"{spec_a} and {spec_b} to be {'the same' if wanted else 'different'} structures"
-        expect(same == wanted, expected, f"{'different' if wanted else 'the same'} structures")
+        if same != wanted:
+            kinds = ("the same", "different") if wanted else ("different", "the same")
+            expected = f"{spec_a} and {spec_b} to be {kinds[0]} structures"
+            raise BreachError(expected, f"{kinds[1]} structures")
 
 
 # Functions and control flow.
