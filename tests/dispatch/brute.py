@@ -54,6 +54,7 @@ class Definition:
         self.parameters = [p for p in operation.tensors if p in self.given]
         self.result = call(operation, self.given)
         self._is_elementwise = {}  # by the number of arguments, because several kinds need it
+        self._is_reduction = None
 
     def _call(self, /, **changed):
         return call(self.operation, {**self.given, **changed})
@@ -137,6 +138,11 @@ class Definition:
 
     def reduction(self):
         """Along `axis` one value remains, and it comes from the values along `axis` alone."""
+        if self._is_reduction is None:
+            self._is_reduction = self._find_reduction()
+        return self._is_reduction
+
+    def _find_reduction(self):
         names = self.operation.public.parameters
         arrays = self._first(1)
         if arrays is None or "axis" not in names:

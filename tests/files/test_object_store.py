@@ -393,7 +393,7 @@ def test_a_stream_of_a_store_takes_64_mb_more_than_that_of_a_disk(kind, tmp_path
             code = f"""
                 import pathlib, re
                 import extensor as xt
-                for batch in xt.data.{stream}({path!r}, 1024, columns=None):
+                for batch in xt.data.{stream}({path!r}, 8192, columns=None):
                     pass
                 status = pathlib.Path("/proc/self/status").read_text()
                 print(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1])

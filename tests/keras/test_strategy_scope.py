@@ -61,8 +61,9 @@ def data(*parts):
 
 # Each takes a model, the inputs and the targets, and returns a nest of numbers.
 CALLS = {
-    "fit": lambda m, x, y: m.fit(
-        x, y, 4, epochs=2, shuffle=False, validation_data=(x, y), verbose=0).history,
+    # Each epoch makes two iterators for all replicas, which takes longer than its steps.
+    "fit": lambda m, x, y: m.fit(x, y, 4, epochs=2 if isinstance(m, Halved) else 1, shuffle=False,
+                                 validation_data=(x, y), verbose=0).history,
     "fit on a dataset": lambda m, x, y: m.fit(data(x, y), verbose=0).history,
     "evaluate": lambda m, x, y: m.evaluate(x, y, 4, verbose=0),
     "predict": lambda m, x, y: m.predict(x, 4, verbose=0),

@@ -44,7 +44,7 @@ for (name, kind), form in zip(kinds.KINDS.items(), kinds.FORMS, strict=True):
     two.predict(kind.value, 4, verbose=0)
     two.set_weights(one.get_weights())
     x, y = kind.rows(0, 8), RATINGS[:8]
-    histories = [m.fit(x, y, 4, epochs=2, shuffle=False, verbose=0).history for m in (one, two)]
+    histories = [m.fit(x, y, 4, shuffle=False, verbose=0).history for m in (one, two)]
     for key in histories[0]:
         np.testing.assert_allclose(*[h[key] for h in histories], rtol=1e-5)
     for a, b in zip(one.weights, two.weights, strict=True):
@@ -108,7 +108,7 @@ for loss in ({"rows": "mse"}, {"rows": total}, "mse", lambda y, y_pred: (y - y_p
             model.compile(keras.optimizers.SGD(0.01), loss)
         y = {"rows": rows**2} if isinstance(loss, dict) else rows**2
         weights = np.linspace(0.5, 2.0, 8, dtype=np.float32)
-        fit = model.fit(rows, y, 4, sample_weight=weights, shuffle=False, epochs=2, verbose=0)
+        fit = model.fit(rows, y, 4, sample_weight=weights, shuffle=False, verbose=0)
         parts = [fit.history["loss"], *map(np.ravel, model.get_weights())]
         results.append(np.concatenate(parts))
     np.testing.assert_allclose(*results, rtol=1e-5, err_msg=str(loss))

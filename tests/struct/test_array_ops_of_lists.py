@@ -47,13 +47,17 @@ def of_pairs(records, flag):
     return [tf.where(flag, records[one], records[other]) for one, other in PAIRS]
 
 
+OF_PAIRS_IN_A_GRAPH = tf.function(of_pairs, autograph=False)
+
+
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("chosen", [True, False])
 def test_where_of_single_records_returns_one_of_them(chosen):
     expected = [ROWS[one if chosen else other] for one, other in PAIRS]
     for found in both_ways(lambda v: of_pairs(v, chosen), rows()):
         assert list(map(py, found)) == expected
-    for found in both_ways(of_pairs, rows(), tf.constant(chosen)):
+    for function in (of_pairs, OF_PAIRS_IN_A_GRAPH):
+        found = function(rows(), tf.constant(chosen))
         assert list(map(py, found)) == expected
 
 
