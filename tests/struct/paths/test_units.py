@@ -122,7 +122,6 @@ FUNCTIONS = {
     "fill_null": [
         (lambda r: S.fill_null(r, "maybe", r["at"][0]), ["maybe", "at"]),
         (lambda r: S.fill_null(r, "some", r["at"][0]), ["some"]),
-        (lambda r: S.fill_null(r, "some", r.to_py()[0]["at"]), ["some"]),
         (lambda r: S.fill_null(r, "gone", r["person"][0]), ["gone.at"]),
     ],
     "filter_by": [
