@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
+from extensor._arrow.arrow_type import map_types
 from extensor._arrow.wanted_table import WantedTable
 
 TABLE = pa.table(
@@ -91,3 +92,26 @@ def test_a_spec_of_some_records_reads_any_number():
     spec = xt.spec_of(WantedTable().records(table.slice(0, 1)))
     records = WantedTable(schema=spec).records(table)
     assert records.to_py() == xt.from_arrow(table).to_py()
+
+
+@pytest.mark.parametrize(
+    ("wide", "rows"),
+    [
+        (pa.float64(), [1e39, None]),
+        (pa.list_(pa.float64()), [[0.5, 1e39], None]),
+        (pa.struct([("a", pa.float64())]), [None, {"a": -1e39}]),
+    ],
+    ids=str,
+)
+def test_a_number_that_a_cast_would_make_infinite_is_an_error(wide, rows):
+    narrow = map_types(wide, {pa.float64(): pa.float32()}.get)
+    table = pa.table({"x": pa.array(rows, wide)})
+    schema = pa.schema({"x": narrow})
+    with pytest.raises(xt.errors.DTypeError, match=r"x: .*\(a number is too large\)"):
+        xt.from_arrow(table, schema=schema, nulls="mask")
+
+
+def test_infinite_numbers_stay_infinite():
+    table = pa.table({"x": [float("inf"), 1.5]})
+    records = xt.from_arrow(table, schema=pa.schema({"x": pa.float32()}))
+    assert records.to_py() == table.to_pylist()

@@ -235,3 +235,12 @@ class WithoutHash:
 )
 def test_tensors_and_values_with_components_are_like_tensors(value, expected):
     assert is_tensor_like(value) is expected
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**64), [2**64], [0, 2**65]])
+def test_an_int_of_more_than_64_bits_is_an_error_each_time(value):
+    # TensorFlow makes 2**64 - 1 of the first from the second time on.
+    spec = tf.TensorSpec(None, tf.uint64)
+    for _ in range(3):
+        with pytest.raises(xt.errors.DTypeError, match="uint64 holds"):
+            cast_value(spec, value, "x")

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
-from extensor._arrow.arrow_type import decoded_type, inner_fields, is_text
+from extensor._arrow.arrow_type import (
+    contains_type,
+    decoded_type,
+    inner_fields,
+    is_list,
+    is_text,
+)
 from extensor._path import Path
 from extensor._struct.meaning import are_apart, different_meanings, meaning_of
 from extensor.errors import DTypeError
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
 def cast_column(
@@ -37,11 +47,35 @@ def cast_column(
     try:
         if isinstance(arrow, pa.UuidType) and is_text(column.type):
             column = _uuids(column)
-        return column.cast(arrow)
+        made = column.cast(arrow)
     except (ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         expected = f"values of Arrow type {arrow}, as schema= says"
         received = f"Arrow type {column.type} ({str(error).splitlines()[0]})"
         raise DTypeError(path, expected, received, fix) from error
+    if contains_type(arrow, pa.types.is_floating) and _is_infinite_newly(column, made):
+        expected = f"values of Arrow type {arrow}, as schema= says"
+        received = f"Arrow type {column.type} (a number is too large)"
+        raise DTypeError(path, expected, received, fix)
+    return made
+
+
+def _is_infinite_newly(before: pa.Array | pa.ChunkedArray, after: Any) -> bool:
+    """Returns whether a cast made a finite number infinite, which Arrow does without an error."""
+    if isinstance(before, pa.ChunkedArray):
+        pairs = zip(before.chunks, after.chunks, strict=True)
+        return any(_is_infinite_newly(*pair) for pair in pairs)
+    is_narrow = pa.types.is_floating(after.type) and after.type.bit_width < 64
+    if is_narrow and (pa.types.is_floating(before.type) or pa.types.is_integer(before.type)):
+        if before.type == after.type:
+            return False
+        given = pc.is_inf(before) if pa.types.is_floating(before.type) else pa.scalar(False)
+        return pc.any(pc.and_not(pc.is_inf(after), given)).as_py() is True
+    if pa.types.is_struct(after.type) and pa.types.is_struct(before.type):
+        names = [field.name for field in after.type if before.type.get_field_index(field.name) >= 0]
+        return any(_is_infinite_newly(before.field(n), after.field(n)) for n in names)
+    if is_list(after.type) and is_list(before.type):
+        return _is_infinite_newly(before.flatten(), after.flatten())
+    return False
 
 
 def _uuids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -252,7 +252,7 @@ def _tensor(spec: tf.TensorSpec, value: Value, path: str) -> tf.Tensor:
         value = lossless(value, spec.dtype, path)
         try:
             value = tf.convert_to_tensor(value, spec.dtype)
-        except (TypeError, ValueError, SystemError) as error:  # SystemError: 2**64 as uint64
+        except (TypeError, ValueError) as error:
             raise _conversion_error(spec, value, path, error) from error
         rank = value.shape.rank
         if spec.shape.rank is not None and rank < spec.shape.rank and 0 in value.shape:

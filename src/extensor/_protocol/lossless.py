@@ -79,6 +79,10 @@ def _expect_held(value: Value, dtype: tf.DType, path: str) -> None:
     elif is_list:
         for item in cast("Any", value):
             _expect_held(item, dtype, path)
+    elif isinstance(value, int) and dtype == tf.uint64:
+        # More than 64 bits. TensorFlow makes 2**64 - 1 of it from the second time on.
+        fix = "Choose a wider dtype, or clip the values first."
+        raise _not_held(dtype, "an int out of range", path, fix)
 
 
 def _expect_array(array: np.ndarray[Any, Any], dtype: tf.DType, path: str) -> None:

@@ -149,7 +149,7 @@ def as_numpy(value: FieldValue) -> Any:
     return _masked_as_numpy(value) if is_composite and is_masked(value) else _tf.as_numpy(value)
 
 
-def _masked_as_numpy(value: FieldValue) -> dict[str, Any] | np.ndarray[Any, Any]:
+def _masked_as_numpy(value: FieldValue) -> dict[str, Any] | list[Any] | np.ndarray[Any, Any]:
     records = records_in(value)
     if records is not None:
         return {n: as_numpy(field_of(value, n, Path(n))) for n in records.field_names()}
