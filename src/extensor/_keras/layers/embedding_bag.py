@@ -148,7 +148,15 @@ def _as_list(vocabulary: Any, path: str) -> Any:
         fix = "Give a list; of a set, sorted(words)."
         received = type(vocabulary).__name__
         raise ArgumentError(path, "a vocabulary that is a list of strings or ints", received, fix)
-    return list(vocabulary)
+    # A configuration of Keras has text, and tensors of strings have bytes.
+    return [_as_text(word) if isinstance(word, bytes) else word for word in vocabulary]
+
+
+def _as_text(word: bytes) -> str | bytes:
+    try:
+        return word.decode()
+    except UnicodeDecodeError:
+        return word
 
 
 def _lookup(vocabulary: Any, num_bins: int | None, path: str) -> Any:
