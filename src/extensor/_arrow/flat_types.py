@@ -134,7 +134,7 @@ class StringViewType(StringType):
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
         views = buffers.strings_out(strings, self._with_offsets(), path).cast(self.arrow)
-        # The cast of pyarrow 19 leaves None where all bytes are in the views. To export it
+        # The cast of pyarrow before 25 leaves None where all bytes are in the views. To export it
         # ends the process.
         validity, *parts = views.buffers()
         filled = [part for part in parts if part is not None]

@@ -114,19 +114,13 @@ def to_plain_arrow(
     Raises:
         The errors of `to_arrow`.
     """
-    if schema is None:
-        if not isinstance(records, StructuredTensor) or not records.rank:
-            return to_arrow(records)
-        expect_values(records, "to_arrow")
-        own = natural_type(records, Path())
-        plain = without_views(own, only_encoded)
-        return to_arrow(records, None if plain is own else plain)
-    if isinstance(schema, pa.Schema):
-        own = pa.struct(list(schema))
-        plain = without_views(own, only_encoded)
-        if plain is not own:
-            schema = pa.schema(plain.fields, schema.metadata)
-    return to_arrow(records, schema)
+    data: Any = to_arrow(records, schema)
+    is_batch = isinstance(data, pa.RecordBatch)
+    own = pa.struct(list(data.schema)) if is_batch else data.type
+    plain = without_views(own, only_encoded)
+    if plain is own:
+        return data
+    return to_arrow(records, pa.schema(plain.fields, data.schema.metadata) if is_batch else plain)
 
 
 def _natural_batch(records: StructuredTensor) -> pa.RecordBatch:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import contains_type, map_types, without_dictionaries
+from extensor._arrow.arrow_type import contains_type, without_dictionaries, without_views
 from extensor._arrow.selection import take_places
 from extensor._data.earlier_runs import Batching, EarlierRuns, Span, rest_of
 from extensor._data.position import Passes, Positioned
@@ -308,12 +308,9 @@ def _taken(column: pa.ChunkedArray, order: np.ndarray[Any, Any]) -> pa.ChunkedAr
     if contains_type(column.type, _is_taken_one_by_one):
         return pa.chunked_array([take_places(pa.concat_arrays(column.chunks), order)])
     plain = without_dictionaries(column.type)
-    return column.cast(map_types(plain, _WITHOUT_VIEWS.get)).take(order).cast(plain)
+    return column.cast(without_views(plain)).take(order).cast(plain)
 
 
 def _is_taken_one_by_one(arrow: pa.DataType) -> bool:
     """Returns whether a cast does not help: that of runs ignores slices, and unions have none."""
     return pa.types.is_run_end_encoded(arrow) or pa.types.is_union(arrow)
-
-
-_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
