@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _URL = re.compile(r"(s3|s3a|gs|az|adl|azure|abfs|abfss|https?)://[^/]+", re.IGNORECASE)
 
 # So many bytes of an answer are taken at once.
-_PAGE = 1 << 20
+_PAGE = 1 << 18
 
 # What is larger is written in parts of this size.
 _CHUNK = 1 << 23
