@@ -60,19 +60,18 @@ def uses_by(function: Callable[[Any], Any], spec: Any) -> dict[int, int]:
         function: A function of one argument.
         spec: The nest of specs of the argument.
     """
-    consumption = consumption_of(function, spec)
+    # AutoGraph converts the function, as tf.function and Dataset.map do.
+    consumption = consumption_of(tf.function(function), spec)
     return consumption.input_uses(dict.fromkeys(range(consumption.result_count), VALUE))
 
 
 def consumption_of(function: Callable[[Any], Any], spec: Any) -> Consumption:
-    """Returns what the results of a function consume of its argument."""
+    """Returns what the results of a function of `tf.function` consume of its argument."""
     inputs: list[str] = []
 
     def call(argument: Any) -> Any:
         flat = tf.nest.flatten(argument, expand_composites=True)
         inputs[:] = [tensor.op.name for tensor in flat if tf.is_tensor(tensor)]
-        return converted(argument)
+        return function(argument)
 
-    # AutoGraph converts the function, as tf.function and Dataset.map do.
-    converted = tf.function(function)
     return Consumption(concrete_graph(call, spec), inputs)

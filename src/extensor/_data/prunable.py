@@ -44,12 +44,19 @@ class _Step:
 
     name: str
     arguments: dict[str, Any]
-    element_spec: Any  # of the result
+    before: Any  # the spec of the elements of the dataset
+    after: Any  # the spec of the elements of the result
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The function that was passed to `map` or `filter`."""
-        return self.arguments[_FUNCTIONS[self.name]]
+    @functools.cached_property
+    def function(self) -> Callable[[Any], Any]:
+        """The function that was passed to `map` or `filter`, of one element.
+
+        It is one function of TensorFlow, which is traced once: to know what it uses, and to run.
+        """
+        passed = self.arguments[_FUNCTIONS[self.name]]
+        if type(self.before) is tuple:  # as Dataset.map does
+            return tf.function(lambda element: passed(*element))
+        return tf.function(lambda element: passed(element))
 
     def called_on(
         self, dataset: tf.data.Dataset, function: Callable[..., Any] | None = None
@@ -115,7 +122,8 @@ def _prunable_class(kind: Any) -> type[tf.data.Dataset]:
             if name == "cache" and arguments.get("filename"):
                 return result  # the file has the elements with all fields
             origin = getattr(self, _ORIGIN)
-            steps = (*origin.steps, _Step(name, arguments, result.element_spec))
+            step = _Step(name, arguments, self.element_spec, result.element_spec)
+            steps = (*origin.steps, step)
             return _with(result, _Origin(origin.reread, origin.source_spec, steps))
 
         return method
@@ -161,13 +169,10 @@ def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -
     origin: _Origin = getattr(dataset, _ORIGIN)
     stop = next((i for i, step in enumerate(origin.steps) if step.name in _OTHER), None)
     steps = origin.steps[:stop]
-    specs = [origin.source_spec, *(step.element_spec for step in steps)]
-    if stop is None:
-        uses = _checked(specs[-1], uses_of(specs[-1]))
-    else:
-        uses = (VALUE,) * len(_parts(specs[-1]))
+    spec = steps[-1].after if steps else origin.source_spec
+    uses = _checked(spec, uses_of(spec)) if stop is None else (VALUE,) * len(_parts(spec))
     if uses not in origin.known:
-        origin.known[uses] = _rebuild(origin, steps, specs, uses)
+        origin.known[uses] = _rebuild(origin, steps, spec, uses)
     found = origin.known[uses]
     if found is None or stop is None:
         return found
@@ -178,18 +183,16 @@ def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -
     return Pruned(rest, spec, (VALUE,) * len(_parts(spec)))
 
 
-def _rebuild(
-    origin: _Origin, steps: Sequence[_Step], specs: Sequence[Any], uses: Uses
-) -> Pruned | None:
+def _rebuild(origin: _Origin, steps: Sequence[_Step], spec: Any, uses: Uses) -> Pruned | None:
     """Returns the dataset of the same steps over fewer fields, or None."""
     needed = [uses]
-    for step, before, after in zip(reversed(steps), specs[-2::-1], specs[:0:-1], strict=True):
+    for step in reversed(steps):
         try:
-            needed.append(_before(step, before, after, needed[-1]))
+            needed.append(_before(step, needed[-1]))
         except _NotPrunableError:
             return None
     needed.reverse()
-    source_spec = specs[0]
+    source_spec = origin.source_spec
     if all(needed[0]):
         return None
     try:
@@ -201,47 +204,41 @@ def _rebuild(
         return None
     unpack: Any = functools.partial(with_blanks, source_spec, needed[0], narrow_spec)
     is_packed = False
-    for step, before, after, kept in zip(steps, specs[:-1], specs[1:], needed[1:], strict=True):
+    for step, kept in zip(steps, needed[1:], strict=True):
         if step.name == "map":
-            dataset = step.called_on(dataset, _packing(step, unpack, before, kept))
-            if dataset.element_spec != _packed_spec(after, kept):
+            dataset = step.called_on(dataset, _packing(step, unpack, kept))
+            if dataset.element_spec != _packed_spec(step.after, kept):
                 return None
-            unpack, is_packed = functools.partial(_unpack, after, kept), True
+            unpack, is_packed = functools.partial(_unpack, step.after, kept), True
         elif step.name == "filter":
-            dataset = step.called_on(dataset, _packing(step, unpack, before))
+            dataset = step.called_on(dataset, _packing(step, unpack))
         else:
             dataset = step.called_on(dataset)
     if not is_packed:
         return Pruned(dataset, source_spec, needed[0], narrow_spec)
-    return Pruned(dataset, specs[-1], uses)
+    return Pruned(dataset, spec, uses)
 
 
-def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
+def _before(step: _Step, uses: Uses) -> Uses:
     """Returns how the elements before a step are used, from how those after it are."""
     if step.name not in _FUNCTIONS:
         return uses
     is_map = step.name == "map"
 
     def call(element: Any) -> Any:
-        result = _called(step.function, element, before)
+        result = step.function(element)
         if is_map:
-            _check_structure(result, after)
+            _check_structure(result, step.after)
         return result
 
-    consumption = consumption_of(call, before)
+    consumption = consumption_of(call, step.before)
     if consumption.draws_by_place():
         raise _NotPrunableError
     if is_map:
-        return _checked(
-            before, consumption.input_uses({i: use for i, use in enumerate(uses) if use})
-        )
-    found = _checked(before, consumption.input_uses({0: VALUE}))
+        used = {i: use for i, use in enumerate(uses) if use}
+        return _checked(step.before, consumption.input_uses(used))
+    found = _checked(step.before, consumption.input_uses({0: VALUE}))
     return tuple(map(max, found, uses))
-
-
-def _called(function: Callable[..., Any], element: Any, spec: object) -> Any:
-    """Calls a function as Dataset.map does."""
-    return function(*element) if type(spec) is tuple else function(element)
 
 
 def _check_structure(result: Any, spec: Any) -> None:
@@ -254,23 +251,18 @@ def _check_structure(result: Any, spec: Any) -> None:
         raise _NotPrunableError
 
 
-def _packing(
-    step: _Step, unpack: Callable[..., Any], before: Any, uses: Uses = ()
-) -> Callable[..., Any]:
+def _packing(step: _Step, unpack: Callable[..., Any], uses: Uses = ()) -> Callable[..., Any]:
     """Returns the function of a step for packed elements.
 
     Args:
         step: A step with a function.
         unpack: Returns an element from its packed form.
-        before: The spec of the element.
         uses: How the result is used, whose packed form is returned; empty for the whole result.
     """
-    # AutoGraph converts the function, but not what is around it.
-    converted = tf.function(lambda element: _called(step.function, element, before))
 
-    @tf.autograph.experimental.do_not_convert
+    @tf.autograph.experimental.do_not_convert  # but AutoGraph converts the function
     def packing(*packed: Any) -> Any:
-        return _pack(converted(unpack(*packed)), uses)
+        return _pack(step.function(unpack(*packed)), uses)
 
     return packing
 
