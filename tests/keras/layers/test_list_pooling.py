@@ -50,6 +50,17 @@ def test_vectors_equal_those_of_each_list(combiner):
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
+@COMBINER
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_half_precision_adds_up_many_items(policy, combiner):
+    layer = xt.keras.layers.ListPooling(combiner, dtype=policy)
+    result = layer(tf.ragged.constant([[2.5] * 5000, [300.0] * 300, []]))
+    with np.errstate(over="ignore"):  # the sum is infinite in float16
+        known = np.array({"sum": [12500.0, 90000.0]}.get(combiner, [2.5, 300.0]))
+        known = known.astype(result.dtype.as_numpy_dtype).astype(np.float32)
+    np.testing.assert_allclose(tf.cast(result, tf.float32)[:2], known, rtol=0.01)
+
+
 def test_the_mean_of_vectors_equals_that_of_keras_over_padded_vectors():
     value = vectors([2, 4, 3, 1])
     expected = keras.layers.GlobalAveragePooling1D()(xt.keras.Masked()(value))

@@ -163,6 +163,19 @@ class Words(xt.keras.Model):
         return self.layer(records["tags"])
 
 
+@pytest.mark.parametrize("combiner", ["mean", "sum", "max"])
+def test_bools_and_infinity_are_those_of_ragged_records(combiner):
+    items = [{"price": -np.inf, "sold": True}, {"price": -np.inf, "sold": False}]
+    records = xt.struct.constant([{"tags": items}, {"tags": []}])
+    net = Words(L.ListPooling(combiner))
+    wanted = net(records)
+    net.compile(jit_compile=True)
+    found = net.predict_on_batch(records.to_static({"tags": 3}))
+    for name, known in {"price": -np.inf, "sold": 0.5 if combiner == "mean" else 1.0}.items():
+        np.testing.assert_equal(wanted[name].numpy(), [known, 0.0])
+        np.testing.assert_equal(found[name].numpy(), [known, 0.0])
+
+
 @pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_packed_lists_have_no_size_for_attention():
     records = xt.struct.constant([{"tags": [1.0]}, {"tags": []}]).to_static(packed={"tags": 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import keras
@@ -49,8 +50,20 @@ def combine(
         empty: The value of a list without items.
         scores: For attention, the score of each item.
     """
-    if lists.is_static:
-        return lists.one_each(or_empty(lists, _combine_static(lists, combiner, scores), empty))
+    given = lists.items.dtype
+    lists = lists.with_items(summable(lists.items))
+    scores = None if scores is None else summable(scores)
+    found = (_combine_static if lists.is_static else _combine)(lists, combiner, scores)
+    return lists.one_each(or_empty(lists, tf.cast(found, given), empty))
+
+
+def summable(numbers: tf.Tensor) -> tf.Tensor:
+    """Returns numbers as float32 if they are narrower: sums of many items need more digits."""
+    return tf.cast(numbers, tf.float32) if numbers.dtype.size < 4 else numbers
+
+
+def _combine(lists: ListItems, combiner: str, scores: tf.Tensor | None) -> tf.Tensor:
+    """Returns one value for each list, by ops that run over the items once."""
     items, row_ids, count = lists.items, lists.row_ids, lists.count
     inner = tf.shape(items)[1:]
     flat = tf.reshape(items, [tf.shape(items)[0], tf.reduce_prod(inner)])
@@ -59,7 +72,7 @@ def combine(
     found = _segments(_SEGMENT[combiner], flat, row_ids, count)
     found = tf.reshape(found, tf.concat([[tf.cast(count, inner.dtype)], inner], 0))
     found.set_shape([None, *items.shape[1:]])
-    return lists.one_each(or_empty(lists, found, empty))
+    return found
 
 
 def rows_of_table(
@@ -94,7 +107,7 @@ def _combine_static(lists: ListItems, combiner: str, scores: tf.Tensor | None) -
     """Returns one value for each list, by ops that XLA has."""
     items = lists.items
     if combiner == "max":
-        return lists.largest(lists.only_valid(items, items.dtype.min))
+        return lists.largest(lists.only_valid(items, -math.inf))
     if combiner == "attention":
         weights = softmax(lists, scores)
         items = items * tf.reshape(weights, [-1] + [1] * (items.shape.rank - 1))

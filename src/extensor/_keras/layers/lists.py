@@ -134,15 +134,13 @@ class ListItems:
         for mask in masks:
             inner = tuple(range(1, mask.shape.rank))
             if inner:
-                neutral = "" if items.dtype == tf.string else 0
-                items = MaskedTensor._of_parts(items, mask).fill(neutral)
+                items = MaskedTensor._of_parts(items, mask).fill(tf.zeros([], items.dtype))
             valid = _both(valid, tf.reduce_any(mask, inner) if inner else mask)
         if valid is None:
             return self
         if self.is_static:
             if isinstance(items, tf.Tensor):  # what is hidden may be NaN
-                neutral = "" if items.dtype == tf.string else 0
-                items = MaskedTensor._of_parts(items, valid).fill(neutral)
+                items = MaskedTensor._of_parts(items, valid).fill(tf.zeros([], items.dtype))
             return replace(self, items=items, valid=_both(self.valid, valid))
         # TensorFlow needs the rank of a mask.
         valid = tf.ensure_shape(valid, [None])

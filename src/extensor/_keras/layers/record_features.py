@@ -20,7 +20,7 @@ from extensor._keras.layers.adapted_layer import (
     is_finite,
     warn_of_many_words,
 )
-from extensor._keras.layers.combine import combine
+from extensor._keras.layers.combine import combine, summable
 from extensor._keras.layers.crosses import Cross, crosses_of
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import ListItems, in_flat, without_masks
@@ -462,11 +462,13 @@ def _mean_of_valid(items: tf.Tensor, masks: list[tf.Tensor], inner: int) -> tf.T
     for mask in masks:
         valid &= tf.reshape(mask, tf.concat([tf.shape(mask), [1] * (rank - mask.shape.rank)], 0))
     valid = tf.broadcast_to(valid, tf.shape(items)[:rank])
-    items = MaskedTensor._of_parts(items, valid).fill(0)
+    given = items.dtype
+    items = summable(MaskedTensor._of_parts(items, valid).fill(0))
     axes = list(range(1, rank))
     count = tf.reduce_sum(tf.cast(valid, items.dtype), axes)[:, tf.newaxis]
     total = tf.reduce_sum(items, axes)
-    return tf.math.divide_no_nan(total if inner else total[:, tf.newaxis], count)
+    mean = tf.math.divide_no_nan(total if inner else total[:, tf.newaxis], count)
+    return tf.cast(mean, given)
 
 
 def _zero_where_missing(found: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
