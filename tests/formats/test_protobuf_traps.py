@@ -1,5 +1,8 @@
 """What messages may hold beside plain fields, and what damaged messages give."""
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -363,6 +366,63 @@ def test_a_time_that_does_not_fit_is_an_error():
         xt.from_proto([cls(), late], cls)
     with pytest.raises(tf.errors.InvalidArgumentError, match="at: "):
         in_graph([late.SerializeToString()], cls)
+    for at in ({"seconds": -(2**63)}, {"seconds": 9223372035, "nanos": 2**31 - 1}):
+        with pytest.raises(xt.errors.FormatError, match=r"record 0, at: .*1677"):
+            xt.from_proto([cls(at=at)], cls)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="at: "):
+            in_graph([cls(at=at).SerializeToString()], cls)
+
+
+@pytest.fixture(scope="module")
+def times():
+    file = file_of()
+    message = file.message_type.add(name="M")
+    add(message, "at", ".google.protobuf.Timestamp")
+    add(message, "all", ".google.protobuf.Timestamp", repeated=True)
+    add(message, "took", ".google.protobuf.Duration")
+    add(message, "count", Proto.TYPE_INT64)
+    add(message, "share", Proto.TYPE_FLOAT)
+    return message_class(file, "t.M")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_any_unit_are_written_as_the_times_that_they_are(times, unit):
+    at = datetime.datetime(1969, 1, 2, 3, 4, 5, 0 if unit == "s" else 678000, datetime.UTC)
+    took = datetime.timedelta(seconds=-5, milliseconds=0 if unit == "s" else -250)
+    zoned, duration = pa.timestamp(unit, "UTC"), pa.duration(unit)
+    table = pa.table(
+        {
+            "at": pa.array([at, None], zoned),
+            "all": pa.array([[at, at], []], pa.list_(zoned)),
+            "took": pa.array([took, took], duration),
+        }
+    )
+    records = xt.from_arrow(table, nulls={"at": "mask"})
+    both, one = times(took=took), times(at=at, all=[at, at], took=took)
+    for write in (xt.to_proto, tf.function(xt.to_proto, autograph=False)):
+        assert [times.FromString(m) for m in write(records, times).numpy()] == [one, both]
+
+
+def test_to_proto_refuses_numbers_that_mean_something_else(times):
+    def refused(name, array, message):
+        records = xt.from_arrow(pa.table({name: array}), nulls="auto")
+        with pytest.raises(xt.errors.DTypeError, match=message):
+            xt.to_proto(records, times)
+
+    refused("at", pa.array([5], pa.duration("ns")), "at: expected timestamps .* got durations")
+    refused("at", pa.array([86_400_000], pa.date64()), "at: .* got dates in ms")
+    refused("took", pa.array([5], pa.time64("ns")), "took: expected durations .* got times of day")
+    refused("count", pa.array([Decimal("1.25")], pa.decimal64(5, 2)), "count: .*scale 2")
+    refused("count", pa.array([5, None]), "count: expected values without a mask")
+    refused("all", pa.array([[], None], pa.list_(pa.timestamp("us"))), "all: .*without a mask")
+    whole = xt.from_arrow(pa.table({"count": pa.array([Decimal(125)], pa.decimal64(5, 0))}))
+    assert times.FromString(xt.to_proto(whole, times)[0].numpy()).count == 125
+
+
+def test_floats_of_16_bits_are_written(times):
+    halves = xt.from_arrow(pa.table({"share": pa.array([0.5, 0.0, -0.0], pa.float16())}))
+    written = xt.to_proto(halves, times).numpy().tolist()
+    assert written == [times(share=v).SerializeToString() for v in (0.5, 0.0, -0.0)]
 
 
 def test_a_schema_pins_the_records(recipe):
@@ -439,6 +499,8 @@ def test_to_proto_refuses_what_the_type_does_not_hold(recipe):
         xt.to_proto(xt.struct.constant([{"title": 5}]), recipe)
     with pytest.raises(xt.errors.DTypeError, match="steps"):
         xt.to_proto(xt.struct.constant([{"steps": {"minutes": 5}}]), recipe)
+    with pytest.raises(xt.errors.DTypeError, match=r"steps: expected records, .*t\.Step"):
+        xt.to_proto(xt.struct.constant([{"steps": ["stir"]}]), recipe)
     with pytest.raises(xt.errors.FormatError, match=r"best: .*not repeated"):
         xt.to_proto(xt.struct.constant([{"best": [{"minutes": 5}, {"minutes": 6}]}]), recipe)
     with pytest.raises(xt.errors.FormatError, match=r"title: .*UTF-8"):

@@ -15,6 +15,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 from extensor._arrow.struct_fields import struct_fields
 from extensor._dependency import needed
 from extensor._formats.protobuf.fields import (
+    MOST_SECONDS,
     AnyField,
     ChosenKeys,
     Count,
@@ -41,8 +42,6 @@ _FIXED = {
     Proto.TYPE_SFIXED32,
     Proto.TYPE_SFIXED64,
 }
-_SECONDS = 2**63 // 10**9 - 1
-"""Seconds, before and after 1970, that fit into 64 bits as nanoseconds."""
 
 
 class SplitError(Exception):
@@ -269,7 +268,7 @@ def _values(field: MessageField, kind: Type, array: pa.Array, has_nulls: bool) -
 
 def _nanoseconds(field: MessageField, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
     numbers, rest = np.asarray(seconds), np.asarray(nanos)
-    outside = (numbers < -_SECONDS) | (numbers > _SECONDS)
+    outside = (numbers < -MOST_SECONDS) | (numbers > MOST_SECONDS)
     if outside.any():
         expected = "a time that fits into 64 bits as nanoseconds, between the years 1677 and 2262"
         fix = "Choose other columns with columns=."

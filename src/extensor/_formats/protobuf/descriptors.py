@@ -40,7 +40,6 @@ from extensor._formats.protobuf.fields import (
     Wrapper,
 )
 from extensor._path import Path, PathLike
-from extensor._typing import NullsLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
 _TIMES = {
@@ -80,7 +79,7 @@ def record_of(
     descriptor: Descriptor,
     columns: Iterable[PathLike] | None,
     schema: pa.Schema | None,
-    nulls: NullsLike | None,
+    absent: Absent,
     max_depth: int | None,
 ) -> Record:
     """Returns the fields of the records of a message type.
@@ -89,24 +88,20 @@ def record_of(
         descriptor: The message type.
         columns: The paths of the fields; None for all.
         schema: The schema of the records; None if it follows from the message type.
-        nulls: What to do where a message does not have a field; see `from_proto`.
+        absent: What to do where a message does not have a field.
         max_depth: How often a message type may be inside itself; None for never.
 
     Raises:
         FieldError: If a field does not exist (also a KeyError).
         StructureError: If the type is recursive, and `max_depth` is None (also a ValueError).
     """
-    absent = Absent(nulls)
     if columns is not None:
         chosen = chosen_fields(columns, _known(descriptor))
     else:
         chosen = None if schema is None else chosen_by(schema)
     arrow = None if schema is None else pa.struct(list(schema))
-    record = _FieldMaker(absent, max_depth).record(
-        descriptor, _MessagePlace(Path(), chosen, arrow, {})
-    )
-    absent.expect_all_used()
-    return record
+    place = _MessagePlace(Path(), chosen, arrow, {})
+    return _FieldMaker(absent, max_depth).record(descriptor, place)
 
 
 class _MessagePlace(NamedTuple):
@@ -146,6 +141,10 @@ class _FieldMaker:
 
     def record(self, descriptor: Descriptor, at: _MessagePlace) -> Record:
         """Returns a message type as a record."""
+        if at.arrow is not None and not pa.types.is_struct(at.arrow):
+            expected = f"records, because the field is a message of type {descriptor.full_name}"
+            fix = "Convert the field, or choose others."
+            raise DTypeError(at.path, expected, f"Arrow type {at.arrow}", fix)
         around = {**at.around, descriptor.full_name: at.around.get(descriptor.full_name, 0) + 1}
         known = _known(descriptor)
         names = _names(descriptor) if at.chosen is None else list(at.chosen)
@@ -186,6 +185,7 @@ class _FieldMaker:
             is_group=found.type == Proto.TYPE_GROUP,
             is_map=is_map,
             is_packed=_is_repeated(found) and _is_packed(found),
+            given=at.item().arrow,
         )
         if isinstance(kind, Cut) or count is not Count.OPTIONAL:
             return made

@@ -13,6 +13,9 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._path import Path
 
+MOST_SECONDS = (2**63 - 2**31) // 10**9
+"""Seconds, before and after 1970, that fit into 64 bits as nanoseconds, with any nanoseconds."""
+
 Key = bytes | bool | int
 """A key of a map."""
 
@@ -151,6 +154,7 @@ class MessageField:
         is_group: Whether values are written as groups.
         is_map: Whether values are the entries of a map.
         is_packed: Whether a writer packs the values.
+        given: The Arrow type that the schema of the records has for a value; None without a schema.
     """
 
     name: str
@@ -162,6 +166,7 @@ class MessageField:
     is_group: bool = False
     is_map: bool = False
     is_packed: bool = False
+    given: pa.DataType | None = field(default=None, compare=False)
 
     @property
     def arrow(self) -> pa.Field:

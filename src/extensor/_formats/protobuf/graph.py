@@ -10,6 +10,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import without_fields
 from extensor._arrow.null_policy import Fill
 from extensor._formats.protobuf.fields import (
+    MOST_SECONDS,
     ChosenKeys,
     Count,
     Cut,
@@ -31,8 +32,6 @@ from extensor._struct.row_splits import cut
 from extensor._struct.tensor import StructuredTensor
 
 _CELLS = 1 << 18
-_SECONDS = 2**63 // 10**9 - 1
-
 
 Decoded = tuple[tf.Tensor, tf.Tensor]
 """How many values of a field each message has, and the values."""
@@ -151,8 +150,10 @@ class GraphReader:
             return parts[0]
         assert isinstance(kind, Time)
         seconds, nanos = parts
-        fits = tf.reduce_all(tf.abs(seconds) <= _SECONDS)
-        _assert(fits, f"{field.path}: a time does not fit into 64 bits as nanoseconds.")
+        fits = tf.logical_and(seconds >= -MOST_SECONDS, seconds <= MOST_SECONDS)
+        _assert(
+            tf.reduce_all(fits), f"{field.path}: a time does not fit into 64 bits as nanoseconds."
+        )
         return seconds * 10**9 + tf.cast(nanos, tf.int64)
 
     def _union(self, field: Oneof, members: list[Decoded]) -> Any:

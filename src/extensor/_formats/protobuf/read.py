@@ -14,6 +14,7 @@ from google.protobuf.descriptor import Descriptor
 
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.protobuf.absent import Absent
 from extensor._formats.protobuf.columns import BadMessageError, SplitError, first_bad, read_table
 from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions, record_of
 from extensor._formats.protobuf.fields import Count, Record, records_of
@@ -195,7 +196,9 @@ class _Reader:
         wanted = WantedTable(of_schema, schema, nulls, row_splits_dtype)
         if isinstance(wanted.nulls, dict) and (nulls is None or has_auto(nulls)):
             nulls = wanted.nulls  # the masks of the spec
-        self.record = record_of(descriptor, of_message, wanted.schema, nulls, max_depth)
+        absent = Absent(nulls)
+        self.record = record_of(descriptor, of_message, wanted.schema, absent, max_depth)
+        absent.expect_all_used()
         self.wanted = wanted
         wanted.nulls = _policies(self.record)
 

@@ -10,6 +10,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._arrow.schema import masks_of_spec, schema_from_spec
 from extensor._authoring.rows import uncut_rows
+from extensor._formats.protobuf.absent import Absent
 from extensor._formats.protobuf.descriptors import descriptor_of, record_of
 from extensor._formats.protobuf.fields import (
     Count,
@@ -27,6 +28,14 @@ from extensor._path import Path
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.masked import is_masked
+from extensor._struct.meaning import (
+    WHOLE,
+    Meaning,
+    Unit,
+    are_decimals,
+    different_meanings,
+    meaning_of,
+)
 from extensor._struct.reshape import merge_outer
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -91,7 +100,8 @@ def to_proto(
     schema = schema_from_spec(spec)
     names = rows.field_names()
     descriptor = descriptor_of(message)
-    record = record_of(descriptor, None, schema, masks_of_spec(spec), None) if names else None
+    absent = Absent(masks_of_spec(spec))
+    record = record_of(descriptor, None, schema, absent, None) if names else None
     serialized = tf.fill(_count_of(rows), "") if record is None else _encode(rows, record)
     if format != "binary":
         if tf.is_symbolic_tensor(serialized):
@@ -121,6 +131,8 @@ def _encode(records: StructuredTensor, record: Record) -> tf.Tensor:
 
 
 def _column(field: MessageField, value: Any) -> Column:
+    if is_masked(value) and field.count is not Count.NULLABLE:
+        raise _masked(field.path, value)
     if field.count in (Count.MANY, Count.OPTIONAL):
         values, counts = _lists(field.path, value)
         if field.count is Count.OPTIONAL:
@@ -157,7 +169,7 @@ def _not_default(values: tf.Tensor) -> Column:
     """Returns the values that are not the default value; others are left out of messages."""
     plain = values
     if values.dtype.is_floating:  # -0.0 is not the default value
-        plain = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
+        plain = tf.bitcast(values, {2: tf.int16, 4: tf.int32, 8: tf.int64}[values.dtype.size])
     zero = {tf.string: "", tf.bool: False}.get(plain.dtype, 0)
     present = tf.not_equal(plain, tf.constant(zero, plain.dtype))
     return tf.boolean_mask(values, present), tf.cast(present, tf.int32)
@@ -195,7 +207,12 @@ def _members(field: Oneof, value: Any) -> list[Column]:
 
 def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
     """Returns values as they are in a message: numbers, text, or serialized messages."""
+    if is_masked(values):
+        raise _masked(field.path, values)
+    have = None if field.given is None else meaning_of(field.given)
     if isinstance(kind, Scalar):
+        if are_decimals(have) and have != WHOLE:  # a decimal of 1.5 is no 15
+            raise different_meanings(None, have, field.path)
         dtype = getattr(values, "dtype", None)
         if dtype != kind.dtype:
             if dtype is None or not _widens(dtype, kind.dtype):
@@ -216,7 +233,7 @@ def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
         parts = [_encode_values(field, kind.value, values)]
     else:
         assert isinstance(kind, Time)
-        parts = _seconds(field, kind, values)
+        parts = _seconds(field, kind, values, have)
     return _messages(inner, [_not_default(part) for part in parts])
 
 
@@ -226,18 +243,26 @@ def _widens(given: tf.DType, wanted: tf.DType) -> bool:
     return given.is_floating and wanted.is_floating and given.size <= wanted.size
 
 
-def _seconds(field: MessageField, kind: Time, values: tf.Tensor) -> list[tf.Tensor]:
+def _seconds(field: MessageField, kind: Time, values: tf.Tensor, have: Meaning) -> list[tf.Tensor]:
+    """Returns the seconds and nanoseconds of times, which without a unit are in nanoseconds."""
+    is_duration = pa.types.is_duration(kind.arrow)
+    size = 1
+    if have is not None:
+        is_kind = pa.types.is_duration if is_duration else pa.types.is_timestamp
+        if not is_kind(field.given) or not isinstance(have, Unit):
+            raise different_meanings(meaning_of(kind.arrow), have, field.path)
+        size = have.size
     if values.dtype != tf.int64:
         raise _wrong_form(field.path, "int64 nanoseconds", values)
-    billion = tf.constant(10**9, tf.int64)
-    seconds = tf.math.floordiv(values, billion)
-    nanos = values - seconds * billion
-    if pa.types.is_duration(kind.arrow):
+    units = tf.constant(10**9 // size, tf.int64)
+    seconds = tf.math.floordiv(values, units)
+    rest = values - seconds * units
+    if is_duration:
         # The parts of a duration have one sign.
-        late = tf.logical_and(seconds < 0, nanos > 0)
+        late = tf.logical_and(seconds < 0, rest > 0)
         seconds = tf.where(late, seconds + 1, seconds)
-        nanos = tf.where(late, nanos - billion, nanos)
-    return [seconds, tf.cast(nanos, tf.int32)]
+        rest = tf.where(late, rest - units, rest)
+    return [seconds, tf.cast(rest * size, tf.int32)]
 
 
 def _messages(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
@@ -301,6 +326,12 @@ def _expect(condition: tf.Tensor, path: Path, expected: str, received: str) -> N
         tf.debugging.Assert(condition, [f"{path}: expected {expected}, got {received}."])
     elif not bool(condition):
         raise FormatError(path, expected, received, "Correct the values.")
+
+
+def _masked(path: Path, value: Any) -> DTypeError:
+    expected = "values without a mask, because a message cannot lack one of them"
+    fix = "Fill the values that are not valid: value.fill(0)."
+    return DTypeError(path, expected, f"a {type(value).__name__}", fix)
 
 
 def _wrong_form(path: Path, expected: str, value: Any) -> DTypeError:
