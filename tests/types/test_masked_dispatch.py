@@ -351,10 +351,11 @@ def listed(x):
     "plain",
     [
         tf.ragged.constant([[1.0, 2.0], [4.0], [3.0]]),
+        tf.ragged.constant([[1, 2], [4], [3]]),
         tf.constant([[1.0, 2.0], [3.0, 5.0]]),
         tf.ragged.constant([[[1.0, 2.0], [4.0]], [[3.0]]]),
     ],
-    ids=["ragged", "dense", "deep"],
+    ids=["ragged", "ragged integers", "dense", "deep"],
 )
 def test_a_mask_without_nulls_equals_plain_or_plain_fails_too(name, plain):
     try:
@@ -396,6 +397,36 @@ def test_places_and_counts(array, data):
     same(total, ma.sum(array, axis=axis))
     mean = tf.reduce_mean(masked(array), axis)
     same(mean, np.trunc(ma.mean(array, axis=axis)).astype(np.int32))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32])
+def test_a_mean_of_integers_whose_sum_does_not_fit_in_their_dtype(dtype):
+    numbers = np.full(300, np.iinfo(dtype).max // 2 + 5, dtype)
+    mask = np.arange(300) < 290
+    mean = tf.reduce_mean(MaskedTensor(numbers, mask))
+    assert mean.dtype == dtype
+    assert mean.to_py() == numbers[0]
+    lists = tf.RaggedTensor.from_row_lengths(numbers, [0, 300])
+    valid = tf.RaggedTensor.from_row_lengths(mask, [0, 300])
+    assert tf.reduce_mean(MaskedTensor(lists, valid), 1).to_py() == [None, numbers[0]]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "mask"),
+    [
+        ([5.0, -np.inf, -np.inf], [False, True, True]),
+        ([-5.0, np.inf, np.inf], [False, True, True]),
+        (np.array([0, -128, 127], np.int8), [False, True, False]),
+        (np.array([0, -128, 127], np.int8), [False, False, True]),
+        ([True, False, True], [False, True, True]),
+        ([1.0, np.nan, 3.0, 2.0], [False, True, True, True]),
+    ],
+)
+def test_the_place_of_an_extreme_is_that_of_a_valid_value(numbers, mask):
+    valid = np.flatnonzero(mask)
+    for op in (tf.argmax, tf.argmin):
+        expected = valid[op(np.asarray(numbers)[valid])]
+        assert op(MaskedTensor(numbers, mask)).to_py() == expected
 
 
 @given(array=arrays(dtype=np.int64), data=st.data())

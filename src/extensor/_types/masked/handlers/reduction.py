@@ -101,12 +101,10 @@ def _fill(op: Op, x: MaskedTensor, mask: Mask) -> Mask:
 
 def _can(op: Op, x: MaskedTensor) -> bool:
     """Returns whether TensorFlow has an operation for the class and the dtype of the values."""
-    if isinstance(x.values, tf.RaggedTensor):
-        has_class = _RULES[op].ragged
-    else:
-        has_class = isinstance(x.values, tf.Tensor)
     is_variance = op in _MOMENTS and op is not tf.reduce_mean
-    return has_class and (not is_variance or _is_real(x))
+    if isinstance(x.values, tf.RaggedTensor):
+        return _RULES[op].ragged and (not is_variance or _is_real(x) or x.dtype.is_integer)
+    return isinstance(x.values, tf.Tensor) and (not is_variance or _is_real(x))
 
 
 def within_items(x: MaskedTensor, axis: Axes) -> bool:
@@ -186,14 +184,17 @@ def _moment(op: Op, x: MaskedTensor, mask: Mask, valid: Mask, axis: Axes, keepdi
         axis: The reduced axes; None for all.
         keepdims: Whether reduced axes remain, of size 1.
     """
+    values = x.values
     if op is tf.reduce_mean:
-        return _mean(x.values, mask, axis, keepdims)
-    if isinstance(x.values, tf.RaggedTensor) and _crosses_rows(x, axis):
+        return _mean(values, mask, axis, keepdims)
+    if values.dtype.is_integer:
+        values = tf.cast(values, _quotient_dtype(values.dtype))
+    if isinstance(values, tf.RaggedTensor) and _crosses_rows(x, axis):
         # As TensorFlow does: a mean of columns does not broadcast to rows of other lengths.
-        mean = _mean(x.values, mask, axis, keepdims)
-        variance = _mean(_square(x.values), mask, axis, keepdims) - _square(mean)
+        mean = _mean(values, mask, axis, keepdims)
+        variance = _mean(_square(values), mask, axis, keepdims) - _square(mean)
     else:
-        apart = item.fill(mask, x.values - _mean(x.values, mask, axis, True), 0)
+        apart = item.fill(mask, values - _mean(values, mask, axis, True), 0)
         variance = _mean(_square(apart), mask, axis, keepdims)
     return tf.sqrt(item.fill(valid, variance, 1)) if op is tf.math.reduce_std else variance
 
@@ -214,14 +215,34 @@ def _square(values: Mask) -> Mask:
 
 
 def _mean(values: Mask, mask: Mask, axis: Axes, keepdims: bool) -> Mask:
+    if values.dtype.is_integer:
+        return _integer_mean(values, mask, axis, keepdims)
     total = _sum(item.fill(mask, values, 0), axis, keepdims)
     count = _sum(_cast_mask(mask, total.dtype), axis, keepdims)
-    if total.dtype.is_integer:
-        return tf.truncatediv(total, tf.maximum(count, tf.ones_like(count)))
     if total.dtype in _DIVIDED and isinstance(total, tf.Tensor):
         return tf.raw_ops.DivNoNan(x=total, y=count)
     none = tf.equal(count, 0)
     return total / tf.where(none, tf.ones_like(count), count)
+
+
+def _integer_mean(values: Mask, mask: Mask, axis: Axes, keepdims: bool) -> Mask:
+    """Returns the mean of integers: an integer, but a float of ragged values, as in TensorFlow.
+
+    Of integers of at most 32 bits, neither the sum nor the count has to fit in their dtype.
+    """
+    dtype = values.dtype
+    wide = tf.uint64 if dtype == tf.uint64 else tf.int64
+    total = _sum(tf.cast(item.fill(mask, values, 0), wide), axis, keepdims)
+    count = _sum(_cast_mask(mask, wide), axis, keepdims)
+    count = tf.maximum(count, tf.ones_like(count))
+    if isinstance(values, tf.RaggedTensor):
+        return tf.cast(total / count, _quotient_dtype(dtype))
+    return tf.cast(tf.truncatediv(total, count), dtype)
+
+
+def _quotient_dtype(dtype: tf.DType) -> tf.DType:
+    """Returns the dtype of a quotient of integers, as in TensorFlow."""
+    return tf.float32 if dtype.size <= 2 else tf.float64
 
 
 # The kernels alone: on a few values, the functions of TensorFlow take several times as long.
@@ -260,9 +281,18 @@ def extreme(
     """Returns the index of the largest or smallest valid value along an axis."""
     if not _can(op, input):
         return NotImplemented
+    axis = 0 if axis is None else axis
     mask = item.element_mask(input.values, input.mask)
-    places = op(_fill(op, input, mask), axis, output_type)
-    return MaskedTensor._of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
+    numbers = input
+    if input.dtype.is_bool:
+        numbers = tf.cast(input, tf.int32)
+    elif input.dtype.is_floating:  # TensorFlow passes over NaNs
+        numbers = MaskedTensor._of_parts(input.values, mask & ~tf.math.is_nan(input.values))
+    filled = _fill(op, numbers, item.element_mask(numbers.values, numbers.mask))
+    # A valid value may be as extreme as the number in place of the others.
+    best = (tf.reduce_max if op is tf.argmax else tf.reduce_min)(filled, axis, True)
+    places = tf.argmax(tf.logical_and(mask, tf.equal(filled, best)), axis, output_type)
+    return MaskedTensor._of_parts(places, tf.reduce_any(mask, axis))
 
 
 @implements(tf.math.count_nonzero, on=MaskedTensor)
