@@ -198,14 +198,20 @@ def test_gather_by_positions_that_share_axes(data):
 @given(st.data())
 def test_points_along_several_axes(data):
     array = data.draw(one(min_rank=2))
-    chosen = {
-        name: xr.DataArray(
-            data.draw(st.lists(st.integers(0, size - 1), min_size=3, max_size=3)), dims="point"
-        )
-        for name, size in list(array.sizes.items())[:2]
+    pair = data.draw(st.permutations(array.dims[:2]))
+    dtype = data.draw(st.sampled_from([np.int64, np.int32, np.int8]))
+    chosen = {}
+    for name in pair:  # the axis of the points may have the name of any of the two
+        size = array.sizes[name]
+        numbers = data.draw(st.lists(st.integers(-size, size - 1), min_size=3, max_size=3))
+        dims = data.draw(st.sampled_from(["point", *pair]))
+        chosen[name] = xr.DataArray(np.array(numbers, dtype), dims=dims)
+    is_list = data.draw(st.booleans())
+    ours = {
+        name: positions.values if is_list and positions.dims == (name,) else labeled(positions)
+        for name, positions in chosen.items()
     }
-    ours = labeled(array).isel({name: labeled(positions) for name, positions in chosen.items()})
-    same_in_any_order(ours, array.isel(chosen))
+    same_in_any_order(labeled(array).isel(ours), array.isel(chosen))
 
 
 @given(st.data())

@@ -31,29 +31,41 @@ def select(x: LabeledTensor, indexers: Mapping[Any, Any], path: str) -> LabeledT
     """
     axes = naming.axis_numbers(x, list(indexers), path)
     basic: list[Any] = [slice(None)] * len(x.axes)
-    advanced: list[tuple[str, Any]] = []
+    vectors: dict[str, Any] = {}
+    labeled: dict[str, LabeledTensor] = {}
     for number, indexer in zip(axes, indexers.values(), strict=True):
         indexer = _checked(x, number, indexer, path)
         if isinstance(indexer, (int, slice)) or _is_number(indexer):
             basic[number] = indexer
+        elif isinstance(indexer, type(x)) and indexer.values.dtype != tf.bool:
+            labeled[x.axes[number]] = indexer
         else:
-            advanced.append((x.axes[number], indexer))
+            vectors[x.axes[number]] = indexer
     if any(index != slice(None) for index in basic if isinstance(index, slice)) or not all(
         isinstance(index, slice) for index in basic
     ):
         kept = [n for n, i in zip(x.axes, basic, strict=True) if isinstance(i, slice)]
         x = x._of_parts(x.values[tuple(basic)], tuple(kept))
-    for name, indexer in advanced:
+    for name, indexer in vectors.items():
         number = x.axes.index(name)
-        values = indexer.values if isinstance(indexer, type(x)) else indexer
-        if values.dtype == tf.bool:
+        if indexer.dtype == tf.bool:
             x = boolean_mask(x, indexer, number, path)
         else:
-            size = tf.shape(x.values, values.dtype)[number]
-            values = tf.where(values < 0, values + size, values)
-            is_labeled = isinstance(indexer, type(x))
-            x = take(x, indexer.with_values(values) if is_labeled else values, number, path)
+            x = take(x, _not_negative(indexer, x, number), number, path)
+    # An axis that is replaced is not the axis of this name of another indexer.
+    own = {name: f"{name} of the tensor" for name in labeled}
+    x = x._of_parts(x.values, tuple(own.get(name, name) for name in x.axes))
+    for name, indexer in labeled.items():
+        number = x.axes.index(own[name])
+        positions = indexer.with_values(_not_negative(indexer.values, x, number))
+        x = take(x, positions, number, path)
     return x
+
+
+def _not_negative(positions: tf.Tensor, x: LabeledTensor, number: int) -> tf.Tensor:
+    """Returns positions along an axis, of which negative ones are counted from its end."""
+    size = tf.shape(x.values, positions.dtype)[number]
+    return tf.where(positions < 0, positions + size, positions)
 
 
 def _is_number(indexer: Any) -> bool:
@@ -79,7 +91,9 @@ def _checked(x: LabeledTensor, number: int, indexer: Any, path: str) -> Indexer:
         indexer = tf.constant(array)
     elif not (indexer.dtype.is_integer or (indexer.dtype == tf.bool and indexer.shape.rank != 0)):
         raise _indexer_error(path, x, number, f"a tensor of {indexer.dtype.name}")
-    return indexer if labeled is None or indexer.shape.rank == 0 else labeled
+    if indexer.dtype not in (tf.bool, tf.int32, tf.int64):
+        indexer = tf.cast(indexer, tf.int64)
+    return indexer if labeled is None or indexer.shape.rank == 0 else labeled.with_values(indexer)
 
 
 def _expect_inside(path: str, x: LabeledTensor, number: int, positions: Array) -> None:
