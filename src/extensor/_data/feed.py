@@ -54,7 +54,7 @@ class Feed(abc.ABC):
         with self._lock:
             begun = position.next
             if self.counts_passes:
-                position.next = self.end(begun[0]), 0
+                position.next = self.plan.pass_after(begun)
         return begun
 
     def count_restored(self, epoch: int) -> None:
@@ -62,11 +62,7 @@ class Feed(abc.ABC):
         position = self.plan.position
         with self._lock:
             if self.counts_passes:
-                position.next = max(position.next, (self.end(epoch), 0))
-
-    def end(self, epoch: int) -> int:
-        """Returns the first epoch after the pass of an epoch."""
-        return (epoch // self.plan.epochs + 1) * self.plan.epochs
+                position.next = max(position.next, self.plan.pass_after((epoch, 0)))
 
 
 class RecordFeed(Feed):

@@ -96,6 +96,7 @@ class MixedPlan(Resumable):
         self._weights = weights
         self._begun: dict[Place, Begun] = {}
         self._ended = frozenset[int]()  # in the pass that is next, before it begins
+        self._has_begun = False  # a pass, since the state was given
         self.is_endless = weights.at_end == "repeat"
         for name, plan in plans.items():
             if weights.at_end == "rest" and plan.steps is None:
@@ -107,12 +108,22 @@ class MixedPlan(Resumable):
     @property
     def next_begun(self) -> Begun:
         """Where the next pass begins."""
-        places = tuple(plan.position.next for plan in self._sources)
+        places = tuple(self._next(plan) for plan in self._sources)
         return Begun(self.position.next[1], places, self._ended)
+
+    def _next(self, plan: Positioned) -> Place:
+        """Returns where the next pass of a source begins."""
+        place = plan.position.next
+        # The pass before may have ended without a batch of the rest that the state left to it.
+        is_over = self._has_begun and plan.position.has_read(place)
+        return plan.pass_after(place) if is_over else place
 
     def begin(self, place: Place) -> None:
         """Keeps where a pass begins that begins now."""
         self._begun[place] = self.next_begun
+        for plan in self._sources:
+            plan.position.next = self._next(plan)
+        self._has_begun = True
         self._ended = frozenset()
 
     def begun_at(self, place: Place) -> Begun:
@@ -262,7 +273,7 @@ class MixedPlan(Resumable):
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """Returns the state at which the next pass begins."""
-        states = {name: plan.state(0, plan.position.next) for name, plan in self._plans.items()}
+        states = {name: plan.state(0, self._next(plan)) for name, plan in self._plans.items()}
         return self._state_of(epoch, step, states)
 
     def _state_of(
@@ -298,7 +309,7 @@ class MixedPlan(Resumable):
         """Returns where the passes of the sources begin after a pass."""
         _, counts = self._counts(begun, length)
         return tuple(
-            ((place[0] // plan.epochs + 1) * plan.epochs, 0) if count else place
+            plan.pass_after(place) if count or plan.position.has_read(place) else place
             for plan, place, count in zip(self._sources, begun.places, counts, strict=True)
         )
 
@@ -336,6 +347,7 @@ class MixedPlan(Resumable):
         )
         self.position.forget()
         self._begun.clear()
+        self._has_begun = False
 
 
 class MixedFeed(Feed):

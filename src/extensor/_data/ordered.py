@@ -187,7 +187,7 @@ class OrderedPass(ReadAhead):
         Each comes with the number of its first record in the epoch.
         """
         size, left = self._plan.batch_size, step
-        for number in range(epoch, self._feed.end(epoch)):
+        for number in range(epoch, self._feed.plan.pass_after((epoch, step))[0]):
             first = steps = 0
             for table in self._cut(self._records(number)):
                 count = -(-table.num_rows // size)

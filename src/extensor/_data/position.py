@@ -107,6 +107,14 @@ class Position:
         """The passes whose last batch was not read, or whose iterators exist."""
         return [each for each in self._passes if each.is_open or not each.is_finished]
 
+    def has_read(self, place: Place) -> bool:
+        """Returns whether a pass that begins at a place is the rest of one, or may be.
+
+        Args:
+            place: A place, as `next`.
+        """
+        return place[1] > 0 or any(run.last_epoch >= place[0] for run in self.earlier_runs)
+
     def add(self, begun: StartedPass) -> None:
         """Counts a pass that begins."""
         begun.position = self
@@ -194,9 +202,13 @@ class Resumable(abc.ABC):
             DTypeError, FormatError, StructureError: If they are no states, or of other datasets.
         """
 
+    def pass_after(self, place: Place) -> Place:
+        """Returns where the pass begins that comes after the one of a place."""
+        return (place[0] // self.epochs + 1) * self.epochs, 0
+
     def skip_pass(self) -> None:
         """Lets the next pass be the one after it."""
-        self.position.next = (self.position.next[0] // self.epochs + 1) * self.epochs, 0
+        self.position.next = self.pass_after(self.position.next)
 
 
 class Positioned(Resumable):
