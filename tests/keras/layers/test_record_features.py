@@ -193,6 +193,23 @@ def test_chosen_layers_for_chosen_fields():
 
 
 @pytest.mark.whole("traces many functions")
+@pytest.mark.parametrize("mode", ["multi_hot", "count", "tf_idf"])
+def test_layers_that_count_categories_count_those_of_each_record(mode):
+    words, lists = ["a", "b", "a"], [["b", "c"], [], ["a"]]
+    records = xt.DenseStructuredTensor([3], {"word": words, "list": tf.ragged.constant(lists)})
+    lookups = [keras.layers.StringLookup(output_mode=mode) for _ in range(3)]
+    features = xt.keras.layers.RecordFeatures(dict(zip(["word", "list"], lookups, strict=False)))
+    features.adapt(records)
+    found = features(records).numpy()
+    lookups[2].adapt(words)
+    expected = np.array(lookups[2](tf.constant(words)[:, tf.newaxis]))
+    np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=1e-6)
+    of_items = np.array(features.layers["list"](tf.constant([["b"], ["c"], ["a"]])))
+    means = [of_items[:2].mean(0), np.zeros_like(of_items[0]), of_items[2]]
+    np.testing.assert_allclose(found[:, expected.shape[1] :], means, rtol=1e-6)
+
+
+@pytest.mark.whole("traces many functions")
 def test_the_configuration_has_all_that_was_learned():
     features = adapted()
     expected = features(samples.records())

@@ -84,6 +84,16 @@ def chosen_items(layer: Any, batch: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     return tf.boolean_mask(batch, valid)
 
 
+def one_a_row(layer: Any, items: tf.Tensor) -> tf.Tensor:
+    """Returns single items as rows, if the layer counts the categories of a row.
+
+    Of a vector, Keras would count the categories of the whole batch together.
+    """
+    counts = getattr(layer, "output_mode", "int") in ("multi_hot", "count", "tf_idf")
+    splits = isinstance(layer, keras.layers.TextVectorization)  # a string is a row for it
+    return items[:, tf.newaxis] if counts and not splits and items.shape.rank == 1 else items
+
+
 @dataclass(eq=False)
 class NumberStatistics(FieldStatistics):
     """The count, mean and sum of squared differences of numbers, for `Normalization`."""
@@ -230,7 +240,7 @@ class OwnStatistics(FieldStatistics):
     """The class of the layer, for the error."""
 
     def of_batch(self, layer: Any, batch: tf.Tensor, valid: tf.Tensor) -> Any:
-        return chosen_items(layer, batch, valid)
+        return one_a_row(layer, chosen_items(layer, batch, valid))
 
     def add(self, layer: Any, found: Any) -> None:
         if found.shape[0]:

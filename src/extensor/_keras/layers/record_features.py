@@ -23,6 +23,7 @@ from extensor._keras.layers.adapted_layer import (
 from extensor._keras.layers.combine import combine, summable
 from extensor._keras.layers.crosses import Cross, crosses_of
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
+from extensor._keras.layers.field_statistics import one_a_row
 from extensor._keras.layers.lists import ListItems, in_flat, without_masks
 from extensor._keras.layers.unions import field_at, variant_specs
 from extensor._keras.open_spec import any_batch_size
@@ -379,7 +380,7 @@ class RecordFeatures(Layer):
     def _apply(self, flat: tf.Tensor, path: str) -> tf.Tensor:
         layer = self.layers[path]
         if not isinstance(layer, keras.layers.Normalization):
-            found = layer(flat)
+            found = layer(one_a_row(layer, flat))
             if looks_up(layer) or flat.dtype == tf.string:
                 return mark_apart(found)
             is_scaled = isinstance(layer, keras.layers.Rescaling)
