@@ -149,6 +149,55 @@ def test_tables_are_created_appended_and_replaced(connection):
     assert sorted(tables) == [("main", "new"), ("store", "it")], "an error left a table"
 
 
+@pytest.mark.parametrize(
+    "array, column, wanted",
+    [
+        (pa.array([1.5]), "integer", None),
+        (pa.array([2.0]), "integer", 2),
+        (pa.array([2**53 + 1]), "double", None),
+        (pa.array([decimal.Decimal("1.25")], pa.decimal128(5, 2)), "decimal(5, 1)", None),
+        (pa.array([1], pa.timestamp("ns")), "timestamp", None),
+        (pa.array([3], pa.timestamp("s")), "date", None),
+        (pa.array([3], pa.timestamp("s")), "timestamp", datetime.datetime(1970, 1, 1, 0, 0, 3)),
+        (pa.array([3], pa.timestamp("s")), "timestamptz", None),
+        (pa.array([[1.5]]), "integer[]", None),
+        (pa.array([{"x": 1.5}]), "struct(x integer)", None),
+        (pa.array([0.5], pa.float16()), "float", 0.5),
+        (pa.array([1], pa.duration("s")), "interval", datetime.timedelta(seconds=1)),
+        (pa.array(["7"]), "integer", 7),
+    ],
+)
+def test_a_column_that_does_not_hold_a_number_is_an_error_of_append(
+    connection, array, column, wanted
+):
+    connection.execute(f'create table it("V" {column})')
+    rows = xt.from_arrow(pa.table({"v": array}))
+    if wanted is not None:
+        xt.write_database(rows, "it", connection, if_exists="append")
+        assert connection.sql("from it").fetchall() == [(wanted,)]
+        return
+    with pytest.raises(errors.DTypeError, match="v: expected "):
+        xt.write_database(rows, "it", connection, if_exists="append")
+    assert connection.sql("from it").fetchall() == []
+
+
+@pytest.mark.parametrize("names", [["a", "A"], [""]])
+def test_names_that_duckdb_would_change_are_refused(connection, names):
+    rows = xt.from_arrow(pa.table({name: [1] for name in names}))
+    with pytest.raises(errors.StructureError, match="names of fields"):
+        xt.write_database(rows, "it", connection)
+
+
+def test_an_error_of_the_batches_is_raised_as_it_is(connection):
+    def batches():
+        yield xt.struct.constant([{"x": 1}])
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        xt.write_database(batches(), "it", connection)
+    assert connection.sql("select * from duckdb_tables()").fetchall() == []
+
+
 def test_a_uri_opens_and_closes_a_file(tmp_path):
     uri = f"duckdb:{tmp_path / 'it.db'}"
     rows = xt.struct.constant([{"x": 1}])

@@ -16,6 +16,7 @@ from extensor._arrow.batches import (
     with_one_schema,
     with_progress,
 )
+from extensor._arrow.cast import cast_column
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import needed
@@ -154,10 +155,10 @@ def write_database(
     Raises:
         DatabaseError: If the database refuses the records, has no type for a field, or fails (also
             an OSError).
-        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
-            TypeError).
-        StructureError: If there is no batch, or batches have different schemas (also a
-            ValueError).
+        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or a column
+            of a table of DuckDB does not hold a number or a time exactly (also a TypeError).
+        StructureError: If there is no batch, batches have different schemas, or DuckDB does not
+            take the names of the fields (also a ValueError).
 
     >>> import extensor as xt
     >>> import duckdb
@@ -178,12 +179,17 @@ def write_database(
         _connection(connection) as opened,
         _named(f"table {Path(*names)}"),
     ):
-        raised: list[ExtensorError] = []  # errors of ours, of which Arrow makes a text
+        raised: list[BaseException] = []  # errors of batches, of which Arrow makes a text
         batches = with_progress(batches_of(records, "write_database"), advance)
         found = (to_plain_arrow(batch, schema) for batch in batches)
         arrow, checked = with_one_schema(found, "write_database", "table")
+        write = _write_adbc
+        if _is_duckdb(opened):
+            write = _write_duckdb
+            _expect_names(arrow)
+            if if_exists == "append":
+                arrow, checked = _as_in_table(arrow, checked, _table(names), opened)
         reader = pa.RecordBatchReader.from_batches(arrow, _keeping_errors(checked, raised))
-        write = _write_duckdb if _is_duckdb(opened) else _write_adbc
         try:
             write(reader, names, opened, if_exists)
         except Exception:
@@ -260,7 +266,7 @@ def _read_adbc(
         if arrays:
             query = _with_dimensions(query, arrays)
         cursor.execute(query, params)
-        if cursor.description is None:
+        if not cursor.description:
             raise _no_rows()
         reader = cursor.fetch_record_batch()
         count = len(reader.schema) - len(arrays)
@@ -320,14 +326,98 @@ def _resize(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[
 
 
 def _keeping_errors(
-    batches: Iterator[pa.RecordBatch], raised: list[ExtensorError]
+    batches: Iterator[pa.RecordBatch], raised: list[BaseException]
 ) -> Iterator[pa.RecordBatch]:
     """Yields batches; an error that they raise is added to a list."""
     try:
         yield from batches
-    except ExtensorError as error:
+    except BaseException as error:
         raised.append(error)
         raise
+
+
+def _expect_names(schema: pa.Schema) -> None:
+    """Raises StructureError if DuckDB would give a column another name."""
+    seen: dict[bytes, str] = {}
+    for name in schema.names:
+        other = seen.setdefault(_folded(name), name)
+        if not name or other != name:
+            expected = "names of fields that are not empty, and differ in more than their case"
+            received = f"{other} and {name}" if name else "an empty name"
+            raise StructureError(Path(name), expected, received, "Rename the field.")
+
+
+def _folded(name: str) -> bytes:
+    """Returns a name for comparison as DuckDB compares names: without the case of ASCII."""
+    return name.encode().lower()
+
+
+def _as_in_table(
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    table: str,
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Returns a schema and its batches with numbers and times as the columns of a table have them.
+
+    DuckDB itself rounds what a column does not hold. The table is created if it does not exist.
+
+    Raises:
+        DTypeError: Later, if a number or time does not convert without loss (also a TypeError).
+    """
+    with _registered(schema.empty_table(), connection):
+        connection.execute(f"create table if not exists {table} as from {_VIEW}")
+    there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
+    columns = {_folded(field.name): field.type for field in there}
+    fields = [f.with_type(_type_in(columns.get(_folded(f.name)), f.type)) for f in schema]
+    made = pa.schema(fields)
+    fix = "Give schema= with types that the table holds, or change the table."
+
+    def converted(batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            array if array.type == field.type
+            else cast_column(array, field.type, Path(field.name), fix)
+            for array, field in zip(batch.columns, fields, strict=True)
+        ]  # fmt: skip
+        return pa.RecordBatch.from_arrays(arrays, schema=made)
+
+    return made, (batch if made == schema else converted(batch) for batch in batches)
+
+
+def _type_in(want: pa.DataType | None, have: pa.DataType) -> pa.DataType:
+    """Returns the type of a column for numbers and times, also in lists; else the type itself."""
+    if want is None:
+        return have
+    if any(is_kind(want) and is_kind(have) for is_kind in (_is_number, _is_time)):
+        return want
+    if pa.types.is_struct(want) and pa.types.is_struct(have):
+        wanted = {field.name: field.type for field in want}
+        return pa.struct([f.with_type(_type_in(wanted.get(f.name), f.type)) for f in have])
+    if pa.types.is_list(want) and pa.types.is_list(have):
+        item = have.value_field
+        return pa.list_(item.with_type(_type_in(want.value_type, item.type)))
+    return have
+
+
+def _is_number(arrow: pa.DataType) -> bool:
+    t = pa.types
+    return t.is_integer(arrow) or t.is_floating(arrow) or t.is_decimal(arrow)
+
+
+def _is_time(arrow: pa.DataType) -> bool:
+    return pa.types.is_timestamp(arrow) or pa.types.is_date(arrow) or pa.types.is_time(arrow)
+
+
+@contextlib.contextmanager
+def _registered(
+    source: pa.RecordBatchReader | pa.Table, connection: duckdb.DuckDBPyConnection
+) -> Generator[None]:
+    """Gives Arrow data the name `_VIEW` in a connection."""
+    connection.register(_VIEW, source)
+    try:
+        yield
+    finally:
+        connection.unregister(_VIEW)
 
 
 def _write_duckdb(
@@ -336,20 +426,15 @@ def _write_duckdb(
     connection: duckdb.DuckDBPyConnection,
     if_exists: str,
 ) -> None:
-    table = ".".join(map(_quote, names))
+    table = _table(names)
     # One statement, which is a transaction of its own unless one is open.
     start = {
         "fail": f"create table {table} as",
         "replace": f"create or replace table {table} as",
         "append": f"insert into {table} by name",
     }[if_exists]
-    connection.register(_VIEW, reader)
-    try:
-        if if_exists == "append":
-            connection.execute(f"create table if not exists {table} as from {_VIEW} limit 0")
+    with _registered(reader, connection):
         connection.execute(f"{start} select * from {_VIEW}")
-    finally:
-        connection.unregister(_VIEW)
 
 
 def _write_adbc(
@@ -434,6 +519,10 @@ def _named(path: str) -> Generator[None]:
 def _no_rows() -> StructureError:
     fix = "Run it with the connection itself."
     return StructureError("query", "a query that returns rows", "a statement without a result", fix)
+
+
+def _table(names: tuple[str, ...]) -> str:
+    return ".".join(map(_quote, names))
 
 
 def _quote(name: str) -> str:
