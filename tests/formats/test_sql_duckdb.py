@@ -162,7 +162,6 @@ def test_tables_are_created_appended_and_replaced(connection):
         (pa.array([3], pa.timestamp("s")), "timestamptz", None),
         (pa.array([[1.5]]), "integer[]", None),
         (pa.array([{"x": 1.5}]), "struct(x integer)", None),
-        (pa.array([0.5], pa.float16()), "float", 0.5),
         (pa.array([1], pa.duration("s")), "interval", datetime.timedelta(seconds=1)),
         (pa.array(["7"]), "integer", 7),
     ],
