@@ -150,6 +150,25 @@ def test_arrays_of_numpy_ma_are_converted_with_the_inverted_mask():
     assert ROWS.to_numpy().tolist() == [[1.0, 2.0], [None, None]]
 
 
+def test_an_operation_does_not_lose_the_mask_of_an_array_of_numpy_ma():
+    array = np.ma.array([1.0, 2.0], mask=[True, False])
+    x, y = MaskedTensor([1.0, 2.0]), xt.types.LabeledTensor([1.0, 2.0], ["word"])
+    for call in (
+        lambda: x * array,
+        lambda: tf.add(x=array, y=x),
+        lambda: tf.where([True, False], x, array),
+        lambda: tf.concat([x, array], 0),
+        lambda: y * array[0],
+        lambda: np.ma.array(2.0, mask=True) * y,
+    ):
+        with pytest.raises(xt.errors.DTypeError, match="expected an array without a mask"):
+            call()
+    tf.add(array, 1.0)  # TensorFlow alone converts it as before
+    with pytest.raises(xt.errors.DTypeError):
+        x * array
+    assert (x * np.ma.array([3.0, 2.0])).to_py() == [3.0, 4.0]
+
+
 def test_it_is_copied_pickled_and_replaced():
     for value in (DENSE, LISTS, RECORDS):
         assert copy.deepcopy(value).to_py() == value.to_py()

@@ -1,5 +1,7 @@
 """TensorFlow's operations on MaskedTensors equal those of numpy.ma."""
 
+import base64
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -199,8 +201,41 @@ def test_integers_are_divided_where_both_are_valid(both):
     same(masked(a) & masked(b), a & b)
     same(masked(a) | masked(b), a | b)
     same(~masked(a), ~a)
+    # An array as one side: it may have zeros where the other side is null.
+    divisor = np.where(ma.getmaskarray(a), 0, 2)
+    same(masked(a) // divisor, a // 2)
+    same(masked(a) % divisor, a % 2)
     b = ma.masked_less(b, 0)
     same(masked(a) ** masked(b), ma.array(a.data ** np.where(b.mask, 0, b.data), mask=(a + b).mask))
+
+
+TEXTS = {
+    "numbers": (tf.strings.to_number, [b"1", b"", b"-2.5"], float),
+    "base64": (
+        tf.io.decode_base64, [b"YWI=", b"!!", b"YWM="], base64.b64decode
+    ),
+    "from": (lambda x: tf.strings.substr(x, 2, 1), [b"salt", b"", b"oil"], lambda text: text[2:3]),
+    "from the end": (
+        lambda x: tf.strings.substr(x, -2, 1), [b"salt", b"", b"oil"], lambda text: text[-2:-1]
+    ),
+    "from each": (
+        lambda x: tf.strings.substr(x, [1, 1, 1], [1, 1, 1]),
+        [b"salt", b"", b"oil"],
+        lambda text: text[1:2],
+    ),
+    "unicode": (
+        lambda x: tf.strings.unicode_transcode(x, "UTF-8", "UTF-16-BE", errors="strict"),
+        [b"salt", b"\xff", b"oil"],
+        lambda text: text.decode().encode("utf-16-be"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_null_text_is_not_read(name):
+    function, texts, expected = TEXTS[name]
+    found = function(MaskedTensor(texts, [True, False, True]))
+    assert found.to_py() == [expected(texts[0]), None, expected(texts[2])]
 
 
 @given(both=pairs())

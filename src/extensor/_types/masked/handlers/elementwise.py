@@ -42,10 +42,17 @@ _FAIL_ON_INTEGERS = frozenset(
 # 0.5 is in the domain of all operations but these.
 _SAFE = 0.5
 _SAFE_ELSEWHERE = {tf.acosh: 2, tf.math.zeta: 2, tf.math.polygamma: 2}
+# These fail if a text is not what they read.
+_SAFE_TEXT = {tf.strings.to_number: "0", tf.io.decode_base64: "", tf.strings.unicode_transcode: ""}
 
 
-def _safe_number(op: Op, dtype: tf.DType) -> float | None:
-    """Returns the number that replaces operands that are not valid; None for no replacement."""
+def _safe_item(op: Op, dtype: tf.DType, args: Sequence[Any] = ()) -> float | str | None:
+    """Returns what replaces operands that are not valid; None for no replacement."""
+    if dtype == tf.string:
+        if op is not tf.strings.substr:
+            return _SAFE_TEXT.get(op)
+        positions = item.static_value(args[0])
+        return None if positions is None else " " * int(np.max(np.abs(positions), initial=0))
     if dtype.is_floating or dtype.is_complex:
         if op in _HARMLESS or is_comparison_op(op) or is_logical_op(op):
             return None
@@ -62,7 +69,7 @@ def unary(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
         return MaskedTensor.combined(op(x.values, *args), x.mask)
     if not item.is_tensor(x.values):
         return NotImplemented
-    values, safe = x.values, _safe_number(op, x.dtype)
+    values, safe = x.values, _safe_item(op, x.dtype, args)
     if safe is not None:
         values = item.fill(x.mask, values, safe)
     return MaskedTensor._of_parts(op(values, *args), x.mask)
@@ -101,7 +108,7 @@ def binary(op: Op, x: Operand, y: Operand, *args: object) -> MaskedTensor:
         mask, fits = _ragged_mask(operands), True
     else:
         mask, fits = _combine_masks(operands, x, y)
-    safe = None if _is_scaling(op, x, y) else _safe_number(op, operands[0].dtype)
+    safe = None if _is_scaling(op, x, y) else _safe_item(op, operands[0].dtype)
     a, b = (_safe_values(operand, operands, mask, safe) for operand in (x, y))
     values = op(a, b, *args)
     return MaskedTensor._of_parts(values, mask if fits else item.broadcast_mask(mask, values))
@@ -178,7 +185,7 @@ def _keeps_shape(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
 
 
 def _safe_values(
-    operand: Operand, operands: list[Any], mask: Mask, safe: float | None
+    operand: Operand, operands: list[Any], mask: Mask, safe: float | str | None
 ) -> TensorLike | tf.RaggedTensor:
     """Returns the values of an operand, with `safe` where the result is not valid."""
     is_masked = isinstance(operand, MaskedTensor)
@@ -188,9 +195,12 @@ def _safe_values(
     if isinstance(values, tf.RaggedTensor):
         return item.fill(mask, values, safe)
     if not is_masked:
-        # Numbers and arrays have no gradient.
-        if not isinstance(operand, (tf.Tensor, tf.Variable)) or operand.shape.rank == 0:
+        # Arrays have no gradient, but integers may be divisors.
+        dtype = operands[0].dtype
+        is_tensor = isinstance(operand, (tf.Tensor, tf.Variable))
+        if _shape(operand).rank == 0 or not (is_tensor or dtype.is_integer):
             return operand
+        values = tf.convert_to_tensor(operand, dtype_hint=dtype)
         operand = operands[0]
     return tf.where(item.expand_mask(operand.values, mask), values, tf.cast(safe, values.dtype))
 
