@@ -41,6 +41,7 @@ def test_a_cross_is_that_of_hashed_crossing(paths):
     wanted = keras.layers.HashedCrossing(16, output_mode="one_hot")(ids)
     for call in (features, tf.function(features)):
         np.testing.assert_array_equal(call(orders())[:, -16:], wanted)
+        assert call(orders()[:0]).shape == [0, *call(orders()).shape[1:]]
 
 
 @pytest.mark.whole("adapts two of them")

@@ -70,6 +70,12 @@ def test_no_list_is_without_a_step_for_cudnn(name):
     assert all(state[1].numpy().tolist() == [0.0] * 4 for state in states)
 
 
+def test_the_first_call_may_have_one_list():
+    layer = xt.keras.layers.ListRNN(keras.layers.GRU(4))
+    value = vectors([3])
+    np.testing.assert_allclose(layer(value), layer.layer(value.to_tensor()), rtol=1e-5)
+
+
 def test_numbers_are_vectors_of_size_one():
     numbers = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
     layer = xt.keras.layers.ListRNN(keras.layers.GRU(2))

@@ -81,10 +81,21 @@ class Cross:
             columns.append(column)
             for mask in masks:
                 valid = mask if valid is None else valid & mask
-        bins = mark_apart(self._layer([tf.ensure_shape(column, shape) for column in columns]))
+        bins = mark_apart(self._hashed([tf.ensure_shape(column, shape) for column in columns]))
         if valid is None:
             return bins
         return MaskedTensor._of_parts(tf.where(valid, bins, tf.zeros([], bins.dtype)), valid)
+
+    def _hashed(self, columns: list[tf.Tensor]) -> tf.Tensor:
+        """Returns the number of the bin for each row of columns."""
+        count = tf.size(columns[0])
+        # Without a row, the crosses of TensorFlow have no columns, and the layer of Keras fails.
+        missing = [tf.cast(tf.equal(count, 0), tf.int32)]
+        longer = [
+            tf.concat([column, tf.fill(missing, tf.zeros([], column.dtype))], 0)
+            for column in columns
+        ]
+        return tf.ensure_shape(self._layer(longer)[:count], columns[0].shape)
 
 
 def crosses_of(crosses: Iterable[Any], crossing_dim: int) -> tuple[Cross, ...]:

@@ -260,8 +260,9 @@ class ListItems:
         longest = tf.maximum(ragged.bounding_shape(axis=1), 1)
         inner = self.items.shape[1:]
         values = ragged.to_tensor(shape=tf.stack([-1, longest, *[-1] * inner.rank]))
-        values.set_shape([None, None, *inner])
-        return values, tf.sequence_mask(ragged.row_lengths(), longest)
+        mask = tf.sequence_mask(ragged.row_lengths(), longest)
+        values.set_shape([mask.shape[0], None, *inner])
+        return values, mask
 
     def ragged(self, items: Value) -> tf.RaggedTensor:
         """Returns items, one for each item of the lists, as a ragged tensor of all lists."""
