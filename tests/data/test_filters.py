@@ -164,3 +164,35 @@ def test_a_column_that_the_first_file_does_not_have_is_null_in_a_condition(tmp_p
 def test_a_number_that_no_type_holds_is_an_error_of_the_condition(folder):
     with pytest.raises(DTypeError, match=r"filters: expected a list of conditions .*'<', 1180591"):
         xt.read_parquet(folder, filters=[("n", "<", 2**70)])
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ([("h", "=", 5)], [1]),
+        ([("h", ">", 2**63), ("n", ">", 1)], [2]),
+        ([("h", "in", [5, 2**64 - 1])], [1, 2]),
+        ([("h", "not in", {7})], [1, 2]),
+        ([("s.h", "<", 6)], [1]),
+        (pc.field("h").isin([5]), [1]),
+    ],
+)
+def test_large_numbers_without_a_sign_are_compared(tmp_path, condition, expected):
+    """pyarrow takes ints of Python for int64, and fails where the column has larger numbers."""
+    numbers_of = pa.array([5, 2**64 - 1, 7], pa.uint64())
+    table = pa.table(
+        {"n": [1, 2, 3], "h": numbers_of, "s": pa.StructArray.from_arrays([numbers_of], ["h"])}
+    )
+    pq.write_table(table, tmp_path / "0.parquet")
+    found = xt.read_parquet(tmp_path, ["n"], filters=condition)["n"].numpy().tolist()
+    assert found == numbers(xt.data.parquet(tmp_path, 2, ["n"], filters=condition)) == expected
+
+
+@pytest.mark.parametrize(
+    "condition", [pc.field("h") == 5, pc.divide(pc.field("h"), pa.scalar(0, pa.uint64())) == 1]
+)
+def test_a_condition_that_the_records_do_not_fit_is_no_error_of_the_file(tmp_path, condition):
+    pq.write_table(pa.table({"h": pa.array([2**64 - 1], pa.uint64())}), tmp_path / "0.parquet")
+    for read in (xt.read_parquet, lambda path, **words: xt.data.parquet(path, 4, **words)):
+        with pytest.raises(DTypeError, match=r"filters: .*(not in range|divide by zero)"):
+            read(tmp_path, filters=condition)

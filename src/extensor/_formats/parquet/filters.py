@@ -42,13 +42,24 @@ def filter_expression(
         text = (str(error).splitlines() or ["empty"])[0]
         if "FieldRef" in text:
             raise _no_column(text, schema) from error
-        expected = "a list of conditions (path, operator, value) that fit the columns"
-        fix = (
-            'Write filters=[("est_time", "<", 30)], with one of = == != < <= > >= in, not in; or '
-            "give a pyarrow.compute.Expression."
-        )
-        raise DTypeError("filters", expected, f"{str(filters)[:100]} ({text})", fix) from error
+        raise wrong_filters(filters, error) from error
     return expression
+
+
+def wrong_filters(filters: object, error: Exception) -> DTypeError:
+    """Returns the error of conditions that pyarrow cannot evaluate.
+
+    Args:
+        filters: The conditions.
+        error: The error of pyarrow.
+    """
+    text = (str(error).splitlines() or ["empty"])[0]
+    expected = "a list of conditions (path, operator, value) that fit the columns"
+    fix = (
+        'Write filters=[("est_time", "<", 30)], with one of = == != < <= > >= in, not in; or give '
+        "a pyarrow.compute.Expression whose values have the types of the columns."
+    )
+    return DTypeError("filters", expected, f"{str(filters)[:100]} ({text})", fix)
 
 
 def _of_columns(filters: Any, schema: pa.Schema) -> Any:
@@ -60,15 +71,30 @@ def _of_columns(filters: Any, schema: pa.Schema) -> Any:
     given = list(filters)
     conjunctions = [given] if given and isinstance(given[0], tuple) else given
     return [
-        [(_column(name, schema), operator, value) for name, operator, value in conditions]
+        [_condition(name, operator, value, schema) for name, operator, value in conditions]
         for conditions in conjunctions
     ]
 
 
-def _column(name: PathLike, schema: pa.Schema) -> str | tuple[str, ...]:
-    """Returns the name of a column, or the names of a field inside of a column."""
+def _condition(
+    name: PathLike, operator: str, value: Any, schema: pa.Schema
+) -> tuple[str | tuple[str, ...], str, Any]:
+    """Returns a condition with the column as pyarrow names it, and a value of its type."""
+    column, arrow = _column(name, schema)
+    # pyarrow takes ints for int64, and then the numbers of the column too.
+    if pa.types.is_uint64(arrow):
+        several = isinstance(value, (list, tuple, set, frozenset))
+        own: list[Any] = list(value) if several else [value]  # pyright: ignore[reportUnknownArgumentType]
+        if own and all(isinstance(n, (int, np.integer)) and 0 <= n < 1 << 64 for n in own):
+            typed = pa.array([int(n) for n in own], arrow)
+            return column, operator, typed if several else typed[0]
+    return column, operator, value
+
+
+def _column(name: PathLike, schema: pa.Schema) -> tuple[str | tuple[str, ...], pa.DataType]:
+    """Returns the name of a column, or the names of a field inside of a column, and its type."""
     if isinstance(name, str) and name in schema.names:
-        return name
+        return name, schema.field(schema.names.index(name)).type
     names = Path.of(name).names
     arrow: pa.DataType = pa.struct(list(schema))
     for part in names:
@@ -78,7 +104,7 @@ def _column(name: PathLike, schema: pa.Schema) -> str | tuple[str, ...]:
         arrow = arrow.field(index).type
     if not names:
         raise _no_column("an empty path", schema)
-    return names
+    return names, arrow
 
 
 def filter_table(table: pa.Table, mask: pa.ChunkedArray) -> pa.Table:

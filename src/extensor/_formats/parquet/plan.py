@@ -249,7 +249,10 @@ class ParquetPlan:
     ) -> tuple[RowGroup, ...]:
         with readable(file.file.path):
             fragment = self.fragment(file, groups)
-            kept = fragment.subset(filter=condition, schema=without_unions(self.whole_schema))
+            try:
+                kept = fragment.subset(filter=condition, schema=without_unions(self.whole_schema))
+            except pa.ArrowInvalid:  # the statistics do not fit, which the records may do
+                return groups
             numbers = {group.id for group in kept.row_groups}
         return tuple(group for group in groups if group.number in numbers)
 

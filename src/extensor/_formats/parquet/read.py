@@ -17,7 +17,7 @@ from extensor._files.files import FilePath, fetched_ahead
 from extensor._files.part_cache import Cache
 from extensor._files.ranges import Range
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
-from extensor._formats.parquet.filters import filter_table
+from extensor._formats.parquet.filters import filter_table, wrong_filters
 from extensor._formats.parquet.opened import (
     check_count,
     open_row_groups,
@@ -270,13 +270,18 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
     """Returns which records of row groups fulfil the filter, by reading only its columns."""
     import pyarrow.dataset as ds
 
+    def scanner(columns: Any = None) -> ds.Scanner:
+        fragment = plan.fragment(file, groups)
+        schema = without_unions(plan.whole_schema)
+        return ds.Scanner.from_fragment(fragment, schema=schema, columns=columns)
+
     with readable(file.file.path):
-        scanner = ds.Scanner.from_fragment(
-            plan.fragment(file, groups),
-            schema=without_unions(plan.whole_schema),
-            columns={"": plan.filter},
-        )
-        mask = scanner.to_table().column(0)
+        try:
+            mask = scanner({"": plan.filter}).to_table().column(0)
+        except pa.ArrowInvalid as error:
+            for _ in scanner().to_batches():
+                pass  # raises if it is the file that is wrong
+            raise wrong_filters(plan.filter, error) from error
     check_count(file.file.path, sum(group.num_rows for group in groups), len(mask))
     return mask
 
