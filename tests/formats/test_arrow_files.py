@@ -278,3 +278,60 @@ def test_real_data_comes_back(tmp_path):
     again = xt.read_arrow(tmp_path / "cities.arrow")
     assert again.to_py() == records.to_py()
     assert xt.spec_of(again) == xt.spec_of(records)
+
+
+def test_parts_have_their_columns_in_any_order(tmp_path):
+    """As Parquet files; pyarrow's datasets and concat_tables find columns by name too."""
+    parts = [pa.table({"a": [1, 2], "b": ["x", None]}), pa.table({"b": ["z"], "a": [3]})]
+    expected = pa.concat_tables(parts, promote_options="default").to_pylist()
+    for i, part in enumerate(parts):
+        feather.write_feather(part, tmp_path / f"{i}.arrow")
+    assert xt.read_arrow(parts, nulls="mask").to_py() == expected
+    assert xt.read_arrow(tmp_path, nulls="mask").to_py() == expected
+    stream = xt.data.arrow(tmp_path, 2, nulls="mask")
+    assert [row for batch in stream for row in batch.to_py()] == expected
+
+
+def test_a_nullable_column_that_a_part_lacks_is_null_there(tmp_path):
+    """read_arrow raised an error, other than the stream and read_parquet."""
+    union = pa.dense_union([pa.field("i", pa.int64()), pa.field("s", pa.string())])
+    values = pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()),
+        pa.array([0, 0], pa.int32()),
+        [pa.array([1]), pa.array(["x"])],
+        ["i", "s"],
+    )
+    schema = pa.schema({"u": union, "b": pa.string(), "n": pa.int64()})
+    parts = [pa.table({"b": ["p"], "n": [1]}), pa.table({"u": values, "n": [2, 3]})]
+    expected = pa.concat_tables([parts[0], parts[1].drop(["u"])], promote_options="default")
+    for i, part in enumerate(parts):
+        feather.write_feather(part, tmp_path / f"{i}.arrow", compression="uncompressed")
+    stream = xt.data.arrow(tmp_path, 1, schema=schema, nulls="mask")
+    for found in (
+        xt.read_arrow(parts, schema=schema, nulls="mask").to_py(),
+        xt.read_arrow(tmp_path, schema=schema, nulls="mask").to_py(),
+        [row for batch in stream for row in batch.to_py()],
+    ):
+        assert [row.pop("u") for row in found] == [None, 1, "x"]
+        assert found == expected.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "read", [xt.read_arrow, lambda *args, **words: xt.data.arrow(*args, 1, **words)]
+)
+def test_a_column_that_no_part_has_is_an_error_that_names_it(tmp_path, read):
+    """A stream had nulls in place of a column whose name is misspelt."""
+    feather.write_feather(pa.table({"price": [1.5]}), tmp_path / "0.arrow")
+    schema = pa.schema({"prise": pa.float64()})
+    with pytest.raises(xt.errors.FieldError, match=r"prise: expected .* got the columns price"):
+        read(tmp_path, schema=schema, nulls="mask")
+
+
+def test_parts_with_two_columns_of_one_name_are_an_error_that_names_them(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    for read in (xt.read_arrow, lambda parts: xt.data.arrow(parts, 1)):
+        for i in range(2):
+            with pa.ipc.new_file(str(tmp_path / f"{i}.arrow"), table.schema) as writer:
+                writer.write_table(table)
+        with pytest.raises(xt.errors.StructureError, match=r"0.arrow: expected one column of each"):
+            read(tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -170,6 +170,28 @@ class WantedTable:
         columns = [_cast(table, field, validate, not self.has_times_of_numpy) for field in schema]
         # `columns` may be empty, so the number of records is given.
         return pa.Table.from_arrays(columns, schema=schema) if columns else table.select([])
+
+    def with_missing(self, table: pa.Table) -> pa.Table:
+        """Returns a table with the columns of `schema=` that it lacks and that may be null."""
+        for field in self.schema or ():
+            if field.nullable and field.name not in table.schema.names:
+                table = table.append_column(field, nulls_of(field.type, table.num_rows))
+        return table
+
+    def expect_columns(self, names: Collection[str]) -> None:
+        """Raises for a column of `schema=` that no part of the source has.
+
+        Args:
+            names: The names of the columns of all parts.
+
+        Raises:
+            FieldError: If there is one (also a KeyError).
+        """
+        for field in self.schema or ():
+            if field.name not in names:
+                expected = "one column of this name"
+                received = f"the columns {', '.join(list(names)[:20])}"
+                raise FieldError(Path(field.name), expected, received, "Correct schema=.")
 
     def records(self, table: pa.Table) -> StructuredTensor:
         """Returns the wanted records of a table.

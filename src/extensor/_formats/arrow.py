@@ -71,7 +71,8 @@ def read_arrow(
         columns: Paths of the fields to read, such as `["title", "steps.minutes"]`. Of files, other
             columns are not read. Default: all.
         schema: The spec of a StructuredTensor, or a pyarrow Schema, to which the columns are cast
-            without loss. Default: the schema of the source.
+            without loss. A nullable column that one of several parts does not have is null there.
+            Default: the schema of the parts, which must agree; their columns have any order.
         nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
             `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
             `xt.from_arrow`.
@@ -104,28 +105,55 @@ def read_arrow(
     """
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     parts: list[tuple[str, pa.Table]] = []
+    names: dict[str, None] = {}  # of the columns of all parts, in order
     with reading_as(reading_of(read_ahead, cache)):
         for name, table in _tables(source, wanted):
             with readable(name):
                 leaf_paths(table.schema)  # raises for a name that is not UTF-8
-                parts.append((name, wanted.table(table, validate=True)))
+                names.update(dict.fromkeys(table.schema.names))
+                parts.append((name, wanted.table(wanted.with_missing(table), validate=True)))
     if not parts:
         fix = "Without a batch, there is no schema."
         raise StructureError("read_arrow", "at least one batch of records", "0 batches", fix)
+    wanted.expect_columns(names)
     return wanted.records(_join(parts))
 
 
 def _join(parts: list[tuple[str, pa.Table]]) -> pa.Table:
-    first, whole = parts[0]
-    for name, table in parts[1:]:
-        if table.schema.names != whole.schema.names or table.schema.types != whole.schema.types:
-            expected = f"the columns of {first}: {schema_text(whole.schema)}"
-            fix = "Give schema= or columns=."
-            raise StructureError(name, expected, schema_text(table.schema), fix)
-    if len(parts) == 1:
+    (_, whole), *others = parts
+    if not others:
         return whole
     # By the flags of all parts: a field is nullable if it is in one of them.
+    common_schema([(name, table.schema) for name, table in parts])
     return pa.concat_tables([table for _, table in parts], promote_options="default")
+
+
+def common_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+    """Returns the schema of all parts, whose columns may have any order.
+
+    A field is nullable if it is so in one of them.
+
+    Args:
+        schemas: The name and the schema of each part.
+
+    Raises:
+        StructureError: If they have different columns, or two of one name (also a ValueError).
+    """
+    first, common = schemas[0]
+    types = {field.name: field.type for field in common}
+    if len(types) < len(common):
+        expected, fix = "one column of each name", "Rename the columns in the source."
+        raise StructureError(first, expected, schema_text(common), fix)
+    for name, schema in schemas[1:]:
+        own = {field.name: field.type for field in schema}
+        if len(schema) != len(common) or own != types:
+            expected = f"the columns of {first}: {schema_text(common)}"
+            fix = "Give columns= of what is equal in all of them, or schema=."
+            raise StructureError(name, expected, schema_text(schema), fix)
+        if schema.names != common.names:
+            schema = pa.schema([schema.field(each) for each in common.names])
+        common = pa.unify_schemas([common, schema])
+    return common
 
 
 def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:

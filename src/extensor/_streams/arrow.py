@@ -16,6 +16,7 @@ from extensor._files.store import CONNECTIONS
 from extensor._formats.arrow import (
     SUFFIXES,
     batches_in,
+    common_schema,
     readable,
     reader_of,
     reader_of_wanted,
@@ -23,7 +24,6 @@ from extensor._formats.arrow import (
 )
 from extensor._streams.arrow_blocks import FileBlocks, file_blocks
 from extensor._streams.source import Group, Source, with_columns_of
-from extensor.errors import StructureError
 
 
 class ArrowSource(Source):
@@ -41,17 +41,20 @@ class ArrowSource(Source):
     ) -> None:
         super().__init__(files_at(paths, SUFFIXES))
         self._rest: dict[str, Sequence[Range]] = {}  # of files in stores
-        schemas: list[pa.Schema] = []
+        schemas: list[tuple[str, pa.Schema]] = []
         self.groups = []
         for file, (found, groups, stored) in zip(
             self.files, _opened(self.files, is_counted), strict=True
         ):
-            schemas.append(found if wanted.schema is not None else wanted.pruned(found))
+            schemas.append(
+                (file.path, found if wanted.schema is not None else wanted.pruned(found))
+            )
             self.groups += groups
             if stored is not None:
                 self._rest[file.path] = stored.rest
+        wanted.expect_columns({name: None for _, schema in schemas for name in schema.names})
         given = wanted.schema
-        self.schema = given if given is not None else _common(self.files, schemas)
+        self.schema = given if given is not None else common_schema(schemas)
 
     def batches(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of a file; see `Source`."""
@@ -140,15 +143,3 @@ def _shortest(schema: pa.Schema) -> list[int] | None:
         field.type.bit_width if pa.types.is_primitive(field.type) else 1 << 10 for field in schema
     ]
     return [widths.index(min(widths))] if widths else None
-
-
-def _common(files: Sequence[File], schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Returns the schema of all files; a field is nullable if it is in one of them."""
-    first = schema = schemas[0]
-    for file, found in zip(files, schemas, strict=True):
-        if found.names != first.names or found.types != first.types:
-            expected = f"the columns of {files[0].path}: {', '.join(map(str, first))}"
-            fix = "Give schema=, in which added columns are nullable."
-            raise StructureError(file.path, expected, ", ".join(map(str, found)), fix)
-        schema = pa.unify_schemas([schema, found])
-    return schema

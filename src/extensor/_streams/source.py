@@ -301,9 +301,6 @@ def with_columns_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     if batch.schema.equals(schema):
         return batch
-    table = pa.Table.from_batches([batch])
-    for field in schema:
-        if field.nullable and field.name not in table.schema.names:
-            table = table.append_column(field, pa.nulls(batch.num_rows, field.type))
-    table = WantedTable(schema=schema).table(table)
+    wanted = WantedTable(schema=schema)
+    table = wanted.table(wanted.with_missing(pa.Table.from_batches([batch])))
     return (table.combine_chunks().to_batches() or [empty_batch(schema)])[0]

@@ -212,6 +212,7 @@ class ParquetPlan:
             StructureError: If the files differ in the columns that are asked for.
         """
         if self.wanted.schema is not None:
+            self.wanted.expect_columns(self.whole_schema.names)
             self._check_schema(self.wanted.schema, files)
             return self.wanted.schema
         first = schema = self.wanted.pruned(self._with_partition(files[0].schema))
@@ -229,14 +230,9 @@ class ParquetPlan:
         return schema
 
     def _check_schema(self, schema: pa.Schema, files: list[PlannedFile]) -> None:
-        """Raises for a column of `schema=` that no file has, or that must not be null."""
-        names = frozenset(self.whole_schema.names)
+        """Raises for a column of `schema=` that must not be null, and that a file lacks."""
         of_files = [frozenset(self._with_partition(file.schema).names) for file in files]
         for field in schema:
-            if field.name not in names:
-                expected = "one column of this name"
-                received = f"the columns {', '.join(self.whole_schema.names[:20])}"
-                raise FieldError(Path(field.name), expected, received, "Correct schema=.")
             for file, stored in () if field.nullable else zip(files, of_files, strict=True):
                 if field.name not in stored:
                     expected = "a column in every file, as schema= has no nulls in it"
