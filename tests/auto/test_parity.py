@@ -489,11 +489,15 @@ def test_static_arguments_are_compared_with_their_types(lib):
     assert len(set(specs)) == 3
 
 
-@differs("an array stays an array, and a number known when the graph is built keeps its dtype")
+@differs(
+    "arrays and scalars of NumPy stay, and a number known when the graph is built keeps its dtype"
+)
 def test_arrays_stay_arrays(lib):
     result = carried(holder(lib)(tf.constant(1.0), np.array([[1, 2]], np.int16)))
     assert result.other.dtype == np.int16
     assert result.other.tolist() == [[1, 2]]
+    for number in (np.int64(3), np.float32(0.1)):
+        assert type(carried(holder(lib)(tf.constant(1.0), number)).other) is type(number)
 
 
 @differs("the constructor gets a static container as a copy, and every mapping as a dict")

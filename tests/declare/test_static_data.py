@@ -1,6 +1,7 @@
 """Static data: frozen, compared by content, and written into SavedModels."""
 
 import copy
+import datetime
 import enum
 import math
 import pickle
@@ -79,6 +80,17 @@ def test_numpy_scalars_become_python_ones():
         frozen = freeze(scalar, "x")
         assert type(frozen) in (int, float, bool, str, bytes)
         assert frozen == scalar
+    assert freeze(np.datetime64("2020-01-01", "s"), "x") == datetime.datetime(2020, 1, 1)
+
+
+def test_times_of_numpy_that_python_does_not_have_keep_their_unit():
+    times = [np.datetime64("2020-01-01", "ns"), np.timedelta64(5, "ns"), np.timedelta64(5, "Y")]
+    for time in times:
+        frozen = freeze(time, "x")
+        assert frozen.dtype == time.dtype
+        assert frozen[()] == time
+    assert len({key(freeze(time, "x")) for time in times}) == 3
+    assert np.isnat(freeze(np.datetime64("NaT", "s"), "x"))
 
 
 def test_mappings_are_compared_without_their_order():

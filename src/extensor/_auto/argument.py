@@ -64,6 +64,8 @@ def part_of_argument(value: Nest, path: str, is_part: bool = False) -> Part:
             inner(value.args, ".args"),
             inner(value.keywords, ".keywords"),
         )
+    if isinstance(value, np.generic):  # an array of rank 0, which keeps its dtype
+        value = np.asarray(value)
     # NumPy arrays also have a registered conversion in TensorFlow, but here they are static data.
     spec = None if isinstance(value, np.ndarray) else converted_spec(value)
     if spec is not None:

@@ -117,6 +117,8 @@ def freeze(
 ) -> Part:
     """Returns an immutable copy: lists become tuples, dicts FrozenDicts, arrays read-only copies.
 
+    NumPy scalars become Python's, but times of units that Python does not have arrays of rank 0.
+
     Args:
         value: Static data.
         path: The path of the value, for errors.
@@ -129,7 +131,9 @@ def freeze(
     if keep(value):
         return value
     if isinstance(value, np.generic) and not value.dtype.hasobject:
-        value = value.item()
+        # Python has no nanoseconds and no years: NumPy makes an int of them, without the unit.
+        is_time = value.dtype.kind in "mM" and isinstance(value.item(), (int, type(None)))
+        value = np.asarray(value) if is_time else value.item()
     if isinstance(value, np.ndarray):
         return _frozen_array(value, path)
     if isinstance(value, (Mapping, list, tuple)):
