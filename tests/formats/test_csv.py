@@ -139,6 +139,7 @@ VALUES = {
     pa.decimal128(38, 9): [Decimal("12345678901234567890.123456789"), None, Decimal()],
     pa.decimal256(50, 3): [Decimal("1.500"), None, Decimal("-7.000")],
     pa.uuid(): [bytes(16), None, b"a" * 16],
+    pa.bool8(): [1, None, 0],
 }  # fmt: skip
 READ = {
     "read_csv": lambda path, schema: xt.read_csv(path, schema=schema).to_py(),

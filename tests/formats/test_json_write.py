@@ -238,6 +238,16 @@ def test_nulls_in_maps_of_maps_are_written():
     assert texts == ['{"a":{"b":null,"c":null}}', "{}", '{"d":{"e":null},"f":{}}']
 
 
+def test_bools_of_one_byte_are_bools(tmp_path):
+    bools = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None], pa.int8()))
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 3], pa.int32()), bools)
+    records = xt.from_arrow(pa.table({"x": bools, "all": lists}), nulls="mask")
+    path = tmp_path / "it.json"
+    xt.write_json(records, path)
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    assert str(written) == str(records.to_py())  # True is no 1
+
+
 def test_uuids_are_text_also_in_maps_with_nulls(tmp_path):
     ids = [uuid.UUID(int=i) for i in (1, 2**127)]
     column = pa.array([ids[0].bytes, None, ids[1].bytes], pa.uuid())

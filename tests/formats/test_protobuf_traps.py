@@ -505,6 +505,8 @@ def test_to_proto_refuses_what_the_type_does_not_hold(recipe):
         xt.to_proto(xt.struct.constant([{"best": [{"minutes": 5}, {"minutes": 6}]}]), recipe)
     with pytest.raises(xt.errors.FormatError, match=r"title: .*UTF-8"):
         xt.to_proto(xt.struct.constant([{"title": b"\xff"}]), recipe)
+    with pytest.raises(xt.errors.DTypeError, match=r"got a message of type t\.Recipe in record 1"):
+        xt.from_proto([b"", recipe()], recipe.DESCRIPTOR.fields_by_name["best"].message_type)
     with pytest.raises(xt.errors.DTypeError, match="StructuredTensor"):
         xt.to_proto({"title": "tea"}, recipe)
     one = xt.to_proto(xt.struct.constant({"title": "tea"}), recipe)

@@ -150,7 +150,7 @@ def test_tables_are_created_appended_and_replaced(connection):
 
 
 @pytest.mark.parametrize(
-    "array, column, wanted",
+    ("array", "column", "wanted"),
     [
         (pa.array([1.5]), "integer", None),
         (pa.array([2.0]), "integer", 2),

@@ -92,6 +92,72 @@ def test_documents_of_firestore_are_plain_data_with_the_types_that_it_loses():
     assert with_fields_of(plain, pa.struct({"b": pa.list_(pa.int64())})) == {"b": [1, 2]}
 
 
+class Stored:
+    """A query of the documents that were written, as the client decodes them."""
+
+    def __init__(self, writes, client):
+        self.writes, self.client = writes, client
+
+    def stream(self, **_):
+        from google.cloud.firestore_v1 import _helpers
+
+        for write in self.writes:
+            fields = _helpers.decode_dict(write.update.fields, self.client)
+            reference = self.client.document(write.update.name.split("/documents/")[1])
+            yield SimpleNamespace(reference=reference, read_time=None, to_dict=lambda f=fields: f)
+
+
+@pytest.fixture
+def firestore(monkeypatch):
+    """A collection whose writes are kept, and the query of its documents."""
+    module = pytest.importorskip("google.cloud.firestore", reason="it is not installed")
+    credentials = pytest.importorskip("google.auth.credentials")
+    client = module.Client(project="p", credentials=credentials.AnonymousCredentials())
+    writes = []
+    commit = lambda self, **_: writes.extend(self._write_pbs)  # noqa: E731
+    monkeypatch.setattr(module.WriteBatch, "commit", commit)
+    return client.collection("c"), Stored(writes, client)
+
+
+def test_times_of_firestore_are_microseconds_of_any_year(firestore):
+    collection, query = firestore
+    utc = datetime.UTC
+    times = [
+        datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, utc),
+        datetime.datetime(2024, 1, 1, 0, 0, 0, 123456, utc),
+    ]
+    column = pa.array(times, pa.timestamp("us", "UTC"))
+    xt.write_firestore(xt.from_arrow(pa.table({"at": column})), collection)
+    assert xt.to_arrow(xt.read_firestore(query))["at"].equals(column)
+
+
+def test_times_of_googles_clients_keep_their_nanoseconds():
+    helpers = pytest.importorskip("google.api_core.datetime_helpers")
+    for text in ("1969-12-31T23:59:59.123456789Z", "2024-01-01T00:00:00.000000001Z"):
+        value = helpers.DatetimeWithNanoseconds.from_rfc3339(text)
+        made = xt.to_arrow(xt.struct.constant([{"at": value}]))["at"]
+        assert made.equals(pa.array([text]).cast(pa.timestamp("ns", "UTC")))
+
+
+def test_bools_of_one_byte_are_bools_in_firestore(firestore):
+    collection, query = firestore
+    bools = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
+    xt.write_firestore(xt.from_arrow(pa.table({"x": bools})), collection)
+    assert xt.to_arrow(xt.read_firestore(query))["x"].equals(pa.array([True, False]))
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "error", "message"),
+    [
+        ("at", pa.array([2**62], pa.timestamp("us")), errors.DTypeError, "at: .*years 1 to 9999"),
+        ("", pa.array([1]), errors.FieldError, "names of fields that are not empty"),
+    ],
+)
+def test_what_firestore_does_not_take_is_named(firestore, name, array, error, message):
+    with pytest.raises(error, match=message):
+        xt.write_firestore(xt.from_arrow(pa.table({name: array})), firestore[0])
+
+
 def test_streams_of_servers_check_their_arguments_before_they_connect():
     pytest.importorskip("google.cloud.spanner", reason="google-cloud-spanner is missing")
     with pytest.raises(errors.StructureError, match="batch_size"):

@@ -181,6 +181,12 @@ class RunEndEncodedType(EncodedType):
         return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=self.arrow)
 
 
+def storage_of(array: pa.ExtensionArray) -> pa.Array:
+    """Returns the values of an extension array as a plain array; those of bool8 are bools."""
+    is_bool = isinstance(array.type, pa.Bool8Type)
+    return array.storage.cast(pa.bool_()) if is_bool else array.storage
+
+
 def decode(array: pa.Array) -> pa.Array:
     """Returns the values of a dictionary array or of runs, one for each element.
 

@@ -101,6 +101,8 @@ def parsed_type(field: pa.Field) -> pa.DataType:
         return pa.float32()
     if t.is_decimal32(arrow) or t.is_decimal64(arrow):
         return pa.decimal128(arrow.precision, arrow.scale)
+    if isinstance(arrow, pa.Bool8Type):
+        return pa.bool_()
     is_text = t.is_dictionary(arrow) or t.is_string_view(arrow) or t.is_decimal256(arrow)
     if is_text or isinstance(arrow, pa.BaseExtensionType):
         return pa.string()

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_encoded, is_string
 from extensor._arrow.batches import batches_of, num_records_of
-from extensor._arrow.encoded_types import decode
+from extensor._arrow.encoded_types import decode, storage_of
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
 from extensor._dependency import needed
@@ -134,7 +134,10 @@ def _values(array: pa.Array, client: Client, path: Path) -> list[Any]:
     if kind is not None:
         return _with_class(kind, array.storage.to_pylist(), client)
     if isinstance(arrow, pa.BaseExtensionType):
-        return _values(array.storage, client, path)
+        return _values(storage_of(array), client, path)
+    if not path.names[-1]:
+        expected = "names of fields that are not empty, as Firestore needs"
+        raise FieldError(path, expected, "an empty name", "Rename the field.")
     t = pa.types
     if t.is_struct(arrow):
         columns = [_values(array.field(i), client, path / f.name) for i, f in enumerate(arrow)]
@@ -185,8 +188,11 @@ def _leaves(array: pa.Array, path: Path) -> list[Any]:
         try:
             array = array.cast(pa.timestamp("us")) if t.is_date(arrow) else array
             return array.cast(wide).to_pylist()
-        except pa.ArrowInvalid as error:
-            expected = "timestamps in whole microseconds, and numbers that int64 holds"
+        except (pa.ArrowInvalid, OverflowError) as error:
+            expected = (
+                "timestamps in whole microseconds of the years 1 to 9999, and numbers that int64 "
+                "holds"
+            )
             received = f"Arrow type {arrow} ({str(error).splitlines()[0]})"
             raise DTypeError(path, expected, received, "Round the values first.") from error
     plain = (t.is_integer, t.is_floating, t.is_boolean, t.is_fixed_size_binary, t.is_null)

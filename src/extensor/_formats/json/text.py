@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list, is_text
-from extensor._arrow.encoded_types import decode
+from extensor._arrow.encoded_types import decode, storage_of
 from extensor._arrow.selection import take_places
 from extensor._formats.json.floats import closed_lists, float_texts
 from extensor._formats.json.types import is_bytes
@@ -132,7 +132,7 @@ def _decoded(array: pa.Array) -> pa.Array:
     while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
         if isinstance(array.type, pa.UuidType):
             return pa.array([x if x is None else str(x) for x in array.to_pylist()], pa.string())
-        array = decode(array) if is_encoded(array.type) else array.storage
+        array = decode(array) if is_encoded(array.type) else storage_of(array)
     return array
 
 

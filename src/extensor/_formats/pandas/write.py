@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, is_list, is_view
-from extensor._arrow.encoded_types import decode
+from extensor._arrow.encoded_types import decode, storage_of
 from extensor._arrow.selection import take_places
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
@@ -230,7 +230,7 @@ class _FrameWriter:
     def _extension(self, array: pa.Array) -> Column:
         """Returns values of an extension type as its author and pandas have them, or as stored."""
         if isinstance(array.type, pa.Bool8Type):
-            return self._default_values(array.storage.cast(pa.bool_()))
+            return self._default_values(storage_of(array))
         if not isinstance(array.type, pa.FixedShapeTensorType):
             try:
                 array.type.to_pandas_dtype()

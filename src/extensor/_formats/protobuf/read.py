@@ -220,7 +220,7 @@ class _Reader:
                 fix = "Call from_proto outside of the graph."
                 raise UnsupportedTypeError("from_proto: format", expected, received, fix)
             return self._read_in_graph(serialized)
-        messages, is_one = _messages(serialized, form != "binary")
+        messages, is_one = _messages(serialized, None if form != "binary" else self.descriptor)
         if form != "binary":
             messages = parsed(messages, self.descriptor, form)
         records = self._records_or_first_bad(messages)
@@ -321,43 +321,47 @@ def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:
     return found or "error"
 
 
-def _messages(serialized: Any, are_texts: bool) -> tuple[list[bytes], bool]:
+def _messages(serialized: Any, binary: Descriptor | None) -> tuple[list[bytes], bool]:
     """Returns serialized messages as a list, and whether there is only one.
 
     Args:
         serialized: The messages.
-        are_texts: Whether they may be strings.
+        binary: The message type of binary messages; None for texts, which may be strings.
     """
     if isinstance(serialized, (str, bytes, bytearray, memoryview)) or _is_message(serialized):
-        return _checked([serialized], are_texts), True
+        return _checked([serialized], binary), True
     if isinstance(serialized, (pa.Array, pa.ChunkedArray)):
         given = serialized.to_pylist()
     elif hasattr(serialized, "numpy"):
         array = np.asarray(serialized.numpy(), object)
         if not array.ndim:
-            return _checked([array.item()], are_texts), True
+            return _checked([array.item()], binary), True
         given = array.tolist()
     elif not isinstance(serialized, Iterable):
         raise _no_messages(type(serialized).__name__)
     else:
         given = list(serialized)
-    return _checked(given, are_texts), False
+    return _checked(given, binary), False
 
 
 def _is_message(value: object) -> bool:
     return hasattr(value, "SerializePartialToString")
 
 
-def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
+def _checked(given: list[Any], binary: Descriptor | None) -> list[bytes]:
     if {bytes}.issuperset(map(type, given)):
         return given
     messages: list[bytes] = []
     for i, message in enumerate(given):
         if isinstance(message, (bytes, bytearray, memoryview)):
             messages.append(bytes(message))
-        elif are_texts and isinstance(message, str):
+        elif binary is None and isinstance(message, str):
             messages.append(message.encode())
-        elif _is_message(message) and not are_texts:
+        elif binary is not None and _is_message(message):
+            if message.DESCRIPTOR.full_name != binary.full_name:
+                raise _no_messages(
+                    f"a message of type {message.DESCRIPTOR.full_name} in record {i}"
+                )
             messages.append(message.SerializePartialToString())
         elif message is None:
             expected = "bytes for each record"

@@ -337,5 +337,5 @@ def _masked(path: Path, value: Any) -> DTypeError:
 def _wrong_form(path: Path, expected: str, value: Any) -> DTypeError:
     shown = getattr(value, "dtype", None)
     received = type(value).__name__ + (f" of {shown.name}" if shown is not None else "")
-    fix = "Convert the field, or choose others with records.select."
+    fix = "Convert the field, or choose others with records.with_only."
     return DTypeError(path, expected, received, fix)

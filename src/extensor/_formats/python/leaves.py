@@ -129,23 +129,26 @@ def _expect_times_without_zone(values: Sequence[object], place: Place) -> None:
 
 
 def _with_nanoseconds(values: Sequence[Any], array: pa.Array) -> pa.Array:
-    """Returns times of pandas, of which Arrow made an array of microseconds, with all digits."""
+    """Returns times, of which Arrow made an array of microseconds, with all their digits.
+
+    Of the classes of times, those of pandas and of Google's clients have nanoseconds: the latter
+    count the microseconds as nanoseconds too.
+    """
     arrow = array.type
-    if not pa.types.is_timestamp(arrow) and not pa.types.is_duration(arrow):
-        return array
-    # Of the classes of times, those of pandas have nanoseconds.
-    classes = set(map(type, values))
-    has_them = any(hasattr(c, "nanosecond") or hasattr(c, "nanoseconds") for c in classes)
-    if (
-        not has_them
-        or arrow.unit == "ns"
-        or not any(
-            getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0) for value in values
-        )
-    ):
-        return array
     is_timestamp = pa.types.is_timestamp(arrow)
-    return pa.array(values, pa.timestamp("ns", arrow.tz) if is_timestamp else pa.duration("ns"))
+    if (not is_timestamp and not pa.types.is_duration(arrow)) or arrow.unit == "ns":
+        return array
+    name = "nanosecond" if is_timestamp else "nanoseconds"
+    if not any(hasattr(cls, name) for cls in set(map(type, values))):
+        return array
+    found = [getattr(value, name, 0) for value in values]
+    rest = [int(each) % 1000 if each == each else 0 for each in found]  # a NaT has a NaN
+    if not any(rest):
+        return array
+    made = pa.timestamp("ns", arrow.tz) if is_timestamp else pa.duration("ns")
+    numbers: list[int | None] = array.cast(pa.int64()).to_pylist()
+    numbers = [n if n is None else n * 1000 + each for n, each in zip(numbers, rest, strict=True)]
+    return pa.array(numbers, pa.int64()).view(made)
 
 
 def _decimal(value: object) -> object:
