@@ -173,6 +173,15 @@ def test_half_precision():
     assert bag.trainable_weights[0].dtype == "float32"
 
 
+@pytest.mark.parametrize("combiner", ["sum", "mean"])
+def test_a_quantized_bag_gives_about_the_same(combiner):
+    bag = xt.keras.layers.EmbeddingBag(8, input_dim=4, combiner=combiner)
+    lists = tf.ragged.constant([[1, 3, 3], [], [0]])
+    before = bag(lists).numpy()
+    bag.embedding.quantize("int8")
+    np.testing.assert_allclose(bag(lists), before, atol=0.01 * np.abs(before).max())
+
+
 @pytest.mark.parametrize("options", [{}, {"num_bins": 3, "input_dim": 3}])
 def test_one_source_of_ids_is_required(options):
     with pytest.raises(errors.ArgumentError, match="one of vocabulary, num_bins and input_dim"):

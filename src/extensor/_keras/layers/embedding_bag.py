@@ -103,6 +103,8 @@ class EmbeddingBag(ListLayer):
         lists = ListItems.of_field(inputs, self.name, mask)
         ids = self._ids(lists.items)
         is_plain = self.score is None and self.combiner != "max" and ids.shape.rank == 1
+        # The numbers of a table after `quantize` have a scale, which the layer knows.
+        is_plain = is_plain and self.embedding.quantization_mode is None
         if is_plain and not lists.is_static:
             if not self.embedding.built:
                 self.embedding.build(())
