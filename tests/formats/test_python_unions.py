@@ -73,12 +73,16 @@ def test_variants_are_named_after_the_kinds_of_their_values(rows, names):
     [
         *((1, "int"), (1.5, "float"), (2j, "complex"), ("a", "string"), (True, "bool")),
         *(([1], "list"), ([[1]], "list2"), ({"x": 1}, "record"), ([{"x": 1}], "list")),
+        *((datetime.date(2020, 1, 1), "date"), (decimal.Decimal("1.5"), "decimal")),
+        *((datetime.timedelta(1), "duration"), (uuid.UUID(int=5), "uuid")),
     ],
 )
 def test_values_of_one_kind_are_a_union_of_one_variant(value, name):
     assert UnionTensor.from_values([value, value]).names == (name,)
     assert UnionTensor.from_values([None, value]).names == (name, "null")
     assert UnionTensor.from_values([None]).names == ("null",)
+    if value is not True:  # as beside a value of another kind
+        assert UnionTensor.from_values([value, True]).names == (name, "bool")
 
 
 def test_lists_with_items_of_several_depths_are_lists_of_unions():
