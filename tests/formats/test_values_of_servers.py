@@ -5,6 +5,7 @@ import decimal
 import uuid
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from google.protobuf import struct_pb2
@@ -69,6 +70,38 @@ def test_a_value_of_spanner_out_of_range_is_named():
     rows = [[message("2024-01-01T00:00:00Z")], [message("9999-01-01T00:00:00Z")]]
     with pytest.raises(errors.DTypeError, match=r"at: .*9999-01-01.*schema="):
         table_of(rows, [kind], types.schema_of([kind]))
+
+
+class Snapshot:
+    """A snapshot that encodes parameters as the client does, and answers with no rows."""
+
+    _multi_use = True
+    metadata = ()
+
+    def __init__(self):
+        self.fields = [field("a", types.INT64)]
+
+    def __iter__(self):
+        return iter(())
+
+    def execute_sql(self, params, param_types, **_):
+        from google.cloud.spanner_v1._helpers import _make_value_pb
+
+        self.params = {name: _make_value_pb(value) for name, value in params.items()}
+        self.types = {name: kind.code for name, kind in param_types.items()}
+        return self
+
+
+def test_parameters_of_spanner_may_be_of_numpy():
+    pytest.importorskip("google.cloud.spanner", reason="google-cloud-spanner is missing")
+    snapshot = Snapshot()
+    params = {"i": np.int64(5), "f": np.float32(0.5), "b": np.True_, "x": np.array([1, 2])}
+    xt.read_spanner(snapshot, "select 1", params)
+    numpys = snapshot.params, snapshot.types
+    xt.read_spanner(snapshot, "select 1", {"i": 5, "f": 0.5, "b": True, "x": [1, 2]})
+    assert numpys == (snapshot.params, snapshot.types)
+    with pytest.raises(errors.QueryError, match=r"read_spanner: .*params=.* scale 11"):
+        xt.read_spanner(snapshot, "select 1", {"p": decimal.Decimal("1.12345678901")})
 
 
 def test_columns_of_spanner_without_a_name_or_a_type_are_named():

@@ -8,10 +8,11 @@ import datetime
 import decimal
 import itertools
 import uuid
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
@@ -150,7 +151,7 @@ class _Query:
         wanted: WantedTable,
         timeout: float,
     ) -> None:
-        params = params or {}
+        params = {name: _plain(value) for name, value in (params or {}).items()}
         found = {name: _type_of(value) for name, value in params.items()}
         given = {name: kind for name, kind in found.items() if kind is not None}
         self._function = function
@@ -174,7 +175,7 @@ class _Query:
                 source = opened.enter_context(source.snapshot())
             # The errors are converted before the snapshot ends, which asks the server after some.
             opened.enter_context(named_errors(self._function))
-            yield from self._tables(source.execute_sql(lazy_decode=True, **self._arguments))
+            yield from self._tables(self._begun(source.execute_sql, lazy_decode=True))
 
     def partitions(self, snapshot: Any) -> list[pa.Table]:
         """Returns the rows of each partition of the query in a BatchSnapshot."""
@@ -184,13 +185,22 @@ class _Query:
             return pa.concat_tables(self._tables(results))
 
         with named_errors(self._function), ThreadPoolExecutor(_THREADS) as threads:
-            batches = list(snapshot.generate_query_batches(**self._arguments))
+            batches = self._begun(lambda **k: list(snapshot.generate_query_batches(**k)))
             reads = [threads.submit(read, batch) for batch in batches]
             try:
                 return [each.result() for each in reads]
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)
                 raise
+
+    def _begun(self, execute: Callable[..., Any], **options: Any) -> Any:
+        """Returns what a method of the client returns for the query."""
+        try:
+            return execute(**self._arguments, **options)
+        except ValueError as error:  # of a parameter, or of a snapshot that was read already
+            expected = "a source, and values in params=, that the client of Spanner takes"
+            fix = "Give Python values; a Snapshot for one read is read once."
+            raise QueryError(self._function, expected, str(error)[:200], fix) from error
 
     def _tables(self, results: StreamedResultSet) -> Iterator[pa.Table]:
         """Yields the rows of a result in parts, at least one."""
@@ -235,6 +245,11 @@ def _type_of(value: object) -> Type | None:
         return None if items is None else Type(code=types.ARRAY, array_element_type=items)
     code = next((code for cls, code in _PARAMETERS if isinstance(value, cls)), None)
     return None if code is None else Type(code=code)
+
+
+def _plain(value: Any) -> Any:
+    """Returns the value of a parameter without NumPy's types, which the client does not take."""
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
 
 def _encode(value: Any) -> Any:
