@@ -1,5 +1,8 @@
 """Array operations and positions on records with nulls of every kind, against plain Python."""
 
+import itertools
+
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -86,6 +89,69 @@ def test_operations_are_those_of_plain_python(name, records, results_in_a_graph)
     assert records.to_py() == PLAIN
     assert operation(records).to_py() == expected(PLAIN)
     assert results_in_a_graph[name].to_py() == expected(PLAIN)
+
+
+# Two rows of a field, without nulls, and with nulls at one level or at two.
+ROWS = {
+    "lists": (
+        pa.list_(pa.int32()),
+        [[[1], []], [[1], None], [[None, 1], []], [[None], None]],
+    ),
+    "records": (
+        pa.struct([("u", pa.float64()), ("v", pa.list_(pa.int64()))]),
+        [
+            [{"u": 1.5, "v": [1]}, {"u": 2.5, "v": []}],
+            [None, {"u": 1.5, "v": [1, 2]}],
+            [{"u": None, "v": []}, {"u": 1.5, "v": [2]}],
+            [None, {"u": None, "v": [1]}],
+        ],
+    ),
+    "lists of records": (
+        pa.list_(pa.struct([("p", pa.int64())])),
+        [[[{"p": 1}], []], [None, [{"p": 1}]], [[{"p": None}], []], [[None, {"p": 1}], None]],
+    ),
+}
+JOINS = {
+    "concat": (lambda a, b: tf.concat([a, b], 0), lambda a, b: a + b),
+    "concat, axis 1": (lambda a, b: tf.concat([a[None], b[None]], 1), lambda a, b: [a + b]),
+    "stack": (lambda a, b: tf.stack([a, b]), lambda a, b: [a, b]),
+    "stack, axis 1": (
+        lambda a, b: tf.stack([a, b], 1), lambda a, b: [[a[0], b[0]], [a[1], b[1]]]
+    ),
+    "where": (lambda a, b: tf.where([True, False], a, b), lambda a, b: [a[0], b[1]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_records_with_nulls_at_other_levels_are_joined(kind):
+    arrow, levels = ROWS[kind]
+    plain = [[{"x": x} for x in rows] for rows in levels]
+    pairs = list(itertools.permutations(range(len(levels)), 2))
+    values = [
+        xt.from_arrow(pa.table({"x": pa.array(rows, arrow)}), nulls="auto") for rows in levels
+    ]
+
+    def joined(values, pairs):
+        return [op(values[i], values[j]) for i, j in pairs for op, _ in JOINS.values()]
+
+    traced = tf.function(joined, autograph=False)
+    for function, some in ((joined, pairs), (traced, pairs[::4])):
+        found = [records.to_py() for records in function(values, some)]
+        assert found == [op(plain[i], plain[j]) for i, j in some for _, op in JOINS.values()]
+
+
+def test_fields_with_nulls_at_other_levels_are_concatenated():
+    arrow, levels = ROWS["lists"]
+    fields = [
+        xt.from_arrow(pa.table({"x": pa.array(rows, arrow)}), nulls="auto")["x"] for rows in levels
+    ]
+    for (one, rows), (other, others) in itertools.product(
+        zip(fields, levels, strict=True), repeat=2
+    ):
+        found = tf.concat([one, other], 0)
+        assert xt.DenseStructuredTensor([4], {"x": found}).to_py() == [
+            {"x": x} for x in rows + others
+        ]
 
 
 def test_unstack_gives_each_record(records):

@@ -310,10 +310,18 @@ def concat_rows(values: list[_Value]) -> _Value:
     """
     if all(isinstance(value, _TENSORS) for value in values):
         return tf.concat(values, 0)
-    specs = [rows_spec(tf.type_spec_from_value(value), "tf.concat") for value in values]
-    spec = _common_spec(specs, "tf.concat")
+    spec = common_rows_spec(values, "tf.concat")
     columns = zip(*(box(spec, cast_value(spec, value), 1) for value in values), strict=True)
     return unbox(spec, [_concatenated_boxes(column) for column in columns])
+
+
+def common_rows_spec(values: Sequence[Any], path: str) -> tf.TypeSpec:
+    """Returns the spec to which values cast, with an unknown size of the first dimension.
+
+    Raises:
+        DTypeError: If the values do not cast to one type (also a TypeError).
+    """
+    return _common_spec([rows_spec(tf.type_spec_from_value(v), path) for v in values], path)
 
 
 _TENSORS = (tf.Tensor, tf.Variable, tf.RaggedTensor)

@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.rows import concat_rows
+from extensor._authoring.rows import common_rows_spec, concat_rows
 from extensor._dispatch.call import follows_protocol
 from extensor._dispatch.handlers import implements
 from extensor._path import Path
+from extensor._protocol.casting import cast_value
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
 from extensor._struct.arrow_types import are_equal, meaning_beside
@@ -206,9 +207,8 @@ def _join_fields(
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
             return type(parts[0])._of_parts(of_field(inner, at), of_field(masks, at))
-        if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)) and (
-            not all(map(is_masked, parts))
-        ):  # fmt: skip
+        is_plain = isinstance(parts[0], StructuredTensor) or any(map(is_masked, parts))
+        if not is_plain and any(map(_moves_itself, parts)):
             return op(parts)
         pairs = zip(parts, values, strict=True)
         flats = [_flat(part, first_sizes(value, outer)) for part, value in pairs]
@@ -238,6 +238,9 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
     first = values[0]
     if len(values) == 1:
         return first
+    if any(map(is_masked, values)) and not all(map(is_masked, values)):
+        spec = common_rows_spec(values, name)
+        return concat_values([cast_value(spec, value) for value in values], name)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
         return _concat_ragged(values, name)
     if isinstance(first, DenseStructuredTensor):

@@ -90,10 +90,9 @@ def ragged_stack(
 def _expect_one_size(values: list[Any], at: Path) -> None:
     """Raises StructureError if fields have other known sizes than those of the first value."""
     first: Any = values[0]
-    if all(map(is_masked, values)):
-        _expect_one_size([value.values for value in values], at)
-        values = [value.mask for value in values]
-    elif all(map(is_union, values)):
+    if all(map(is_masked, values)):  # a mask has the sizes of its values
+        return _expect_one_size([value.values for value in values], at)
+    if all(map(is_union, values)):
         values = [value.codes for value in values]
     elif not all(isinstance(value, (tf.Tensor, DenseStructuredTensor)) for value in values):
         return

@@ -67,7 +67,7 @@ class MaskedSpec:
         if isinstance(value, np.ma.MaskedArray):
             value = {"values": np.ma.getdata(value), "mask": ~np.ma.getmaskarray(value)}
         is_parts = isinstance(value, Mapping) and {"values", "mask"} == set(cast("Any", value))
-        if (
+        if not self._masks_lists_of(value) and (
             is_parts
             or isinstance(value, (tf.TypeSpec, self.value_type))
             or (
@@ -89,13 +89,25 @@ class MaskedSpec:
         values = cast_value(self.values, value, path, **request)
         return self.value_type._of_parts(values, item.all_valid(values, self.mask.shape.rank))
 
+    def _masks_lists_of(self, other: Any) -> bool:
+        """Returns whether a MaskedTensor, or its spec, has nulls only in lists of this one."""
+        if not isinstance(other, (type(self), self.value_type)):
+            return False
+        own, inner = self.mask.shape.rank, other.mask.shape.rank
+        return own is not None and inner is not None and own < inner
+
     def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns the spec to which values of both specs cast: a MaskedSpec, or None."""
         if isinstance(spec, type(self)):
-            return cast("Any", super()).castable_type(spec)
-        values: Any = supertype(self.values, spec)
-        if values is None and not isinstance(self.values, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            if spec._masks_lists_of(self):
+                return spec.castable_type(self)
+            if not self._masks_lists_of(spec):
+                return cast("Any", super()).castable_type(spec)
             values = castable_type(self.values, spec)
+        else:
+            values = supertype(self.values, spec)
+            if values is None and not isinstance(self.values, (tf.TensorSpec, tf.RaggedTensorSpec)):
+                values = castable_type(self.values, spec)
         if values is None:
             return None
         mask = self.mask

@@ -11,7 +11,16 @@ import tensorflow as tf
 from extensor._types.masked import item
 from extensor._types.masked.check import Mask, Values
 from extensor._types.masked.value import Axes, MaskedTensor, Op, Operand
-from extensor.authoring import batch_item, concat_rows, cut_rows, lossless, stack_rows, take_rows
+from extensor.authoring import (
+    batch_item,
+    cast_value,
+    castable_type,
+    concat_rows,
+    cut_rows,
+    lossless,
+    stack_rows,
+    take_rows,
+)
 from extensor.dispatch import implements, named_arguments
 from extensor.errors import DTypeError
 from extensor.typing import DTypeLike, TensorLike
@@ -245,6 +254,14 @@ def join(op: Op, values: object, axis: Axes = 0, *_: object) -> MaskedTensor:
     """Returns values concatenated, or stacked along a new dimension; all plain values are valid."""
     if not isinstance(values, (list, tuple)):
         return values if op is tf.concat and isinstance(values, MaskedTensor) else NotImplemented
+    masked = [value for value in values if isinstance(value, MaskedTensor)]
+    if len(set(map(_mask_ranks, masked))) > 1 and not all(
+        isinstance(value.values, tf.Tensor) for value in masked
+    ):
+        spec: Any = tf.type_spec_from_value(values[0])
+        for value in values[1:]:
+            spec = spec and castable_type(spec, tf.type_spec_from_value(value))
+        return op([cast_value(spec, value) for value in values], axis) if spec else NotImplemented
     aligned = _parts_to_join(cast("Any", values), axis, int(op is tf.stack))
     if aligned is None:
         return NotImplemented
@@ -254,6 +271,13 @@ def join(op: Op, values: object, axis: Axes = 0, *_: object) -> MaskedTensor:
     if place != 0:
         return NotImplemented
     return MaskedTensor._of_parts(_OF_ROWS[op](parts), op(masks, 0))
+
+
+def _mask_ranks(value: Any) -> tuple[int | None, ...]:
+    """Returns the rank of the mask of a value, and those of the masks in it."""
+    if not isinstance(value, MaskedTensor):
+        return ()
+    return (value.mask.shape.rank, *_mask_ranks(value.values))
 
 
 def _parts_to_join(
