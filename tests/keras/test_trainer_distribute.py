@@ -114,6 +114,24 @@ for loss in ({"rows": "mse"}, {"rows": total}, "mse", lambda y, y_pred: (y - y_p
     np.testing.assert_allclose(*results, rtol=1e-5, err_msg=str(loss))
 
 
+# Losses of null targets are means over the rows that are known, of which one replica has more.
+x = np.linspace(0.0, 2.0, 8, dtype=np.float32)[:, np.newaxis]
+known = [False, False, True, True, True, False, True, True]
+targets = xt.types.MaskedTensor(x**2, known)
+for loss in ("mse", total):
+    for sample_weight in (None, weights):
+        results = []
+        for scope in (strategy.scope(), tf.distribute.get_strategy().scope()):
+            with scope:
+                dense = keras.layers.Dense(1, kernel_initializer="ones")
+                model = xt.keras.Sequential([dense])
+                model.compile(keras.optimizers.SGD(0.01), loss, metrics=["mae"])
+            fit = model.fit(x, targets, 4, sample_weight=sample_weight, shuffle=False, verbose=0)
+            parts = [fit.history["loss"], fit.history["mae"], *map(np.ravel, model.get_weights())]
+            results.append(np.concatenate(parts))
+        np.testing.assert_allclose(*results, rtol=1e-5, err_msg=str(loss))
+
+
 # Records in lists of records.
 ingredient = pa.struct([("name", pa.string()), ("grams", pa.float32())])
 step = pa.struct([("ingredients", pa.list_(ingredient)), ("minutes", pa.float32())])

@@ -197,6 +197,9 @@ def _plain_tensors(
     if mask is None:
         return truth, output, weight
     if loss is not None:
+        if takes_mean(loss):
+            known = tf.math.count_nonzero(mask)
+            weight = _over_replicas(weight, tf.size(mask), known)
         return truth, with_mask(output, mask), weight
     # The metrics of Keras do not use a mask without weights, so they get the other rows only.
     if weight is not None:
@@ -227,21 +230,33 @@ def _target_and_mask(target: Value, path: str) -> tuple[Any, Any]:
 def weights_of_values(
     ragged: tf.RaggedTensor, weight: tf.Tensor | None, is_mean: bool
 ) -> tf.Tensor | None:
-    """Returns the weight of each value of a ragged tensor, from the weights of its rows.
-
-    Keras averages the means of all replicas, but a replica may have more values than another. With
-    `is_mean`, the weights correct this: the average becomes the mean over all values.
-    """
+    """Returns the weight of each value of a ragged tensor, from the weights of its rows."""
     if weight is not None:
         weight = tf.convert_to_tensor(weight)
         for lengths in ragged.nested_row_lengths():
             weight = tf.repeat(weight, lengths, axis=0)
+    size = tf.shape(ragged.flat_values)[0]
+    return _over_replicas(weight, size, size) if is_mean else weight
+
+
+def _over_replicas(
+    weight: tf.Tensor | None, size: tf.Tensor, own_count: tf.Tensor
+) -> tf.Tensor | None:
+    """Returns weights with which the average of the means of all replicas is the mean of all.
+
+    Keras averages the means of all replicas, but a replica may have more values than another.
+
+    Args:
+        weight: The weights, or None.
+        size: How many weights there are.
+        own_count: How many values the mean of this replica is of.
+    """
     context = tf.distribute.get_replica_context()
-    if not is_mean or context is None or context.num_replicas_in_sync == 1:
+    if context is None or context.num_replicas_in_sync == 1:
         return weight
-    own_count = tf.cast(tf.shape(ragged.flat_values)[0], keras.config.floatx())
+    own_count = tf.cast(own_count, keras.config.floatx())
     share = tf.math.divide_no_nan(own_count, context.all_reduce("sum", own_count))
     share *= context.num_replicas_in_sync
     if weight is None:
-        return tf.fill(tf.shape(ragged.flat_values)[:1], share)
+        return tf.fill([size], share)
     return tf.cast(weight, share.dtype) * share
