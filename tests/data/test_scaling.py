@@ -12,9 +12,13 @@ import sys
 import textwrap
 import threading
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
+
+import extensor as xt
 
 ROWS = 2_000
 SIZE = 64
@@ -211,3 +215,31 @@ def test_the_processes_know_how_to_make_the_datasets_of_all_files(run_python):
         run_python(code).stdout.split("\n")[-2]
         == "['arrow', 'csv', 'json', 'parquet', 'proto', 'tfrecord']"
     )
+
+
+@pytest.mark.whole("starts servers")
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue")
+def test_workers_in_the_process_of_the_dataset_divide_one_order(files):
+    """Each worker began the next epoch: their parts had some records twice, and others never."""
+    shuffle = xt.data.Shuffle(seed=1, window=100)
+    dataset = xt.data.parquet(files, 100, shuffle=shuffle, shard="service")
+    servers = tf.data.experimental.service
+    dispatcher = servers.DispatchServer()
+    config = servers.WorkerConfig(dispatcher_address=dispatcher.target.split("://")[1])
+    workers = [servers.WorkerServer(config) for _ in range(2)]
+    served = dataset.apply(servers.distribute("distributed_epoch", dispatcher.target))
+    for _ in range(2):
+        found = np.concatenate([batch["id"].numpy() for batch in served])
+        assert sorted(found.tolist()) == list(range(ROWS))
+    del workers
+
+
+def test_what_the_workers_of_a_service_divide_has_no_state(files):
+    dataset = xt.data.parquet(files, SIZE, shard="service")
+    state = xt.data.state(xt.data.parquet(files, SIZE), 1)
+    for make in (
+        lambda: xt.data.state(dataset, 1),
+        lambda: xt.data.parquet(files, SIZE, shard="service", state=state),
+    ):
+        with pytest.raises(xt.errors.StructureError, match=r'^state: .* those of shard="service"'):
+            make()

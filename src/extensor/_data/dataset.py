@@ -67,6 +67,7 @@ def dataset_of_feed(feed: RecordFeed, wanted: Wanted, passes: Passes) -> tf.data
     """Returns a dataset of a feed, which begins at the state, and models may read in part."""
     if passes.state is not None:
         feed.plan.begin_at(passes.state)
+        feed.serialized = ""  # another process would begin with the first batch
     if not wanted.is_auto:
         return stream(feed)
     return prunable(stream(feed), lambda fields: stream(feed.with_fields(fields)))

@@ -84,6 +84,8 @@ class FileFeed(RecordFeed):
         super().__init__(plan, conversion, serialized)
         self.plan = plan
         self.parts = plan.parts * plan.epochs + 1
+        # Each worker of a service begins a pass, and all of them divide the parts of one epoch.
+        self.counts_passes = not plan.by_service
 
     @property
     def count(self) -> int | None:

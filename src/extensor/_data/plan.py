@@ -20,6 +20,7 @@ from extensor._data.earlier_runs import Batching, EarlierRuns, Span, rest_of
 from extensor._data.position import Passes, Positioned
 from extensor._files.ranges import FetchAhead
 from extensor._streams.source import Source
+from extensor.errors import StructureError
 
 # The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
 # part has at least one batch.
@@ -113,6 +114,13 @@ class Plan(Positioned):
         """What the passes have, for a plan in another process."""
         shard = "service" if self.by_service else self.shard
         return Passes(self.batch_size, self.drop_remainder, self.shuffle, shard, self.epochs)
+
+    def expect_order(self, argument: str) -> None:
+        """Raises StructureError if the workers of a service divide the records."""
+        if self.by_service:
+            expected = "batches in an order that the dataset knows"
+            fix = "Give shard=(index, count), or none."
+            raise StructureError(argument, expected, 'those of shard="service"', fix)
 
     def bounds(self, epoch: int) -> np.ndarray[Any, Any]:
         """Returns the numbers of the records of an epoch with which its parts begin and end."""

@@ -179,7 +179,7 @@ def _made_feed(serialized: str) -> Feed:
     if not serialized:
         expected = "a dataset whose source and arguments another process can open"
         received = "one that only the process that made it can read"
-        fix = "Give paths of files, and `nulls` as words."
+        fix = "Give paths of files, `nulls` as words, and no state."
         raise StructureError("xt.data", expected, received, fix)
     feed = from_serialized(serialized)
     feed.counts_passes = False  # each process would count its own
