@@ -275,6 +275,16 @@ def test_a_generic_class():
 
     assert numbers(carried(Box[int](tf.constant(1)))) == [1]
 
+    @xt.auto_composite_tensor
+    @dataclasses.dataclass
+    class Pair(typing.Generic[content]):  # without the base: a new class
+        x: typing.Any
+        y: content
+
+    assert numbers(carried(Pair[int](ones(2), 3))) == [[1.0, 1.0]]
+    assert carried(Pair[int](ones(2), 3)).y == 3
+    assert Pair.__parameters__ == (content,)
+
 
 def test_a_class_may_be_constructed_by_new():
     @xt.auto_composite_tensor

@@ -217,15 +217,20 @@ def _generate(cls: type) -> type:
     name = f"{cls.__name__}_AutoCompositeTensor"
     outer, _, _ = cls.__qualname__.rpartition(".")
     is_in_class = outer and not outer.endswith("<locals>")
-    members = {
+    members: dict[str, Any] = {
         "__doc__": cls.__doc__,
         "__module__": cls.__module__,
         # pickle finds a class inside another class by the name that the decorator binds there.
         "__qualname__": cls.__qualname__ if is_in_class else f"{outer}.{name}".lstrip("."),
     }
+    bases: tuple[Any, ...] = (cls, AutoCompositeTensor)
+    parameters = getattr(cls, "__parameters__", ())
+    if parameters:  # typing.Generic reads its type variables there
+        generic: Any = cls
+        bases = members["__orig_bases__"] = (generic[parameters], AutoCompositeTensor)
     made = types.new_class(
         name,
-        (cls, AutoCompositeTensor),
+        types.resolve_bases(bases),
         {} if meta is type else {"metaclass": meta},
         lambda namespace: namespace.update(members),
     )
