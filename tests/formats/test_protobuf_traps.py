@@ -159,6 +159,18 @@ def test_a_field_of_a_oneof_is_read_alone(choice):
 
 
 @pytest.mark.whole("traces many functions")
+def test_a_oneof_and_a_field_of_it_are_not_read_together(choice):
+    message = choice(a=5).SerializeToString()
+    for columns in (["kind", "a"], ["c.x", "kind"]):
+        with pytest.raises(xt.errors.FieldError, match="either the oneof kind, or fields of it"):
+            xt.from_proto([message], choice, columns)
+    both = xt.from_proto([message], choice, ["a"]).with_updates(
+        {"kind": xt.from_proto([message], choice)["kind"]}
+    )
+    with pytest.raises(xt.errors.FieldError, match="a: expected either the oneof kind"):
+        xt.to_proto(both, choice)
+
+
 def test_a_message_without_a_field_of_a_oneof_is_an_error_on_demand(choice):
     full = choice(b="x").SerializeToString()
     assert both([full], choice, nulls={"kind": "error"}) == [{"kind": "x"}]

@@ -161,6 +161,10 @@ class _FieldMaker:
             if isinstance(found, OneofDescriptor):
                 fields += self._oneof(found, place)
             else:
+                oneof = _oneof_of(found)
+                if oneof is not None and oneof in map(known.get, names):
+                    expected = f"either the oneof {at.path / oneof.name}, or fields of it"
+                    raise FieldError(place.path, expected, "both", "Leave out one of them.")
                 fields.append(self._field(found, name, place))
         return Record(descriptor.full_name, tuple(fields))
 
