@@ -159,6 +159,15 @@ def test_a_field_of_a_oneof_is_read_alone(choice):
 
 
 @pytest.mark.whole("traces many functions")
+@pytest.mark.parametrize("nulls", ["mask", {"kind": "mask"}, {"kind.a": "mask"}])
+def test_a_spec_pins_the_mask_of_a_oneof(choice, nulls):
+    messages = [choice(a=5), choice(), choice(c={"x": 1})]
+    serialized = [message.SerializeToString() for message in messages]
+    records = xt.from_proto(serialized, choice, ["kind"], nulls=nulls)
+    assert records.to_py() == [record(message, "mask") for message in messages]
+    assert both(serialized, choice, schema=xt.spec_of(records)) == records.to_py()
+
+
 def test_a_oneof_and_a_field_of_it_are_not_read_together(choice):
     message = choice(a=5).SerializeToString()
     for columns in (["kind", "a"], ["c.x", "kind"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -47,6 +48,10 @@ class Absent:
         is_chosen = path.names in self._by_path or is_word(self._rest, "error", "mask", "auto")
         # A value in place of all nulls is for the fields that it fits; others stay lists.
         return None if found == "error" and not is_chosen else found
+
+    def masks(self, paths: Iterable[Path]) -> bool:
+        """Returns whether the policy of one of some paths, by its own name, is a mask."""
+        return any(is_word(self._by_path.get(path.names), "mask") for path in paths)
 
     def is_known(self, path: Path) -> None:
         """Marks a path as one that exists, though its policy is that of the field around it."""

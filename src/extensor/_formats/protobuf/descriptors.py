@@ -230,8 +230,13 @@ class _FieldMaker:
         self, made: _Policied, arrow: pa.DataType, wanted: pa.DataType | None
     ) -> _Policied:
         policy = self._absent.policy(made.path, arrow)
-        if policy is None and wanted is not None and not is_list(wanted):
-            policy = "error"  # the schema has no list
+        if policy is None and (wanted is None or not is_list(wanted)):
+            # The masks of a union are those of its variants.
+            is_masked = isinstance(made, Oneof) and self._absent.masks(m.path for m in made.members)
+            if is_masked:
+                policy = "mask"
+            elif wanted is not None:
+                policy = "error"  # the schema has no list
         if policy is None:
             return made
         if is_word(policy, "default"):
