@@ -106,7 +106,9 @@ class MaskedSpec:
             values = castable_type(self.values, spec)
         else:
             values = supertype(self.values, spec)
-            if values is None and not isinstance(self.values, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            # A list that was ragged in a row of a dataset may be a tensor.
+            ragged_rank = getattr(self.values, "ragged_rank", 0)
+            if values is None and not isinstance(self.values, tf.TensorSpec) and not ragged_rank:
                 values = castable_type(self.values, spec)
         if values is None:
             return None
