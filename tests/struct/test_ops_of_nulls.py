@@ -1,6 +1,7 @@
 """Array operations and positions on records with nulls of every kind, against plain Python."""
 
 import itertools
+import re
 
 import pyarrow as pa
 import pytest
@@ -152,6 +153,35 @@ def test_fields_with_nulls_at_other_levels_are_concatenated():
         assert xt.DenseStructuredTensor([4], {"x": found}).to_py() == [
             {"x": x} for x in rows + others
         ]
+
+
+def test_a_cast_names_the_level_of_nulls_that_the_spec_has_not():
+    arrow, (_, of_lists, of_items, of_both) = ROWS["lists"]
+    lists, items, both = (
+        xt.from_arrow(pa.table({"x": pa.array(rows, arrow)}), nulls="auto")
+        for rows in (of_lists, of_items, of_both)
+    )
+    for wanted, records, expected, received in (
+        (lists, items, "null lists", "null items"),
+        (items, lists, "null items", "null lists"),
+        (lists, both, "null lists", "null lists and null items"),
+    ):
+        text = f"x: expected int32[*] with {expected}, got int32[*] with {received}. "
+        with pytest.raises(xt.errors.DTypeError, match=re.escape(text)):
+            xt.spec_of(wanted).cast(records)
+
+
+def test_rows_of_datasets_with_nulls_at_other_levels_are_concatenated():
+    arrow, levels = ROWS["lists"]
+    for one, other in itertools.permutations(levels, 2):
+        first, second = (
+            tf.data.Dataset.from_tensor_slices(
+                xt.from_arrow(pa.table({"x": pa.array(rows, arrow)}), nulls="auto")
+            )
+            for rows in (one, other)
+        )
+        found = [record.to_py() for record in first.concatenate(second)]
+        assert found == [{"x": x} for x in one + other]
 
 
 def test_unstack_gives_each_record(records):

@@ -15,7 +15,7 @@ from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import changes_without_loss, needs_change, with_dtype_of
 from extensor._struct.display.schema import node
 from extensor._struct.inside import map_inside, map_records_with_spec
-from extensor._struct.masked import is_masked, is_nullable, is_union
+from extensor._struct.masked import is_masked, is_nullable, is_union, mask_ranks
 from extensor._struct.spec import StructuredTensorSpec, has_records, parts_of_spec
 from extensor._typing import FieldValue
 from extensor.errors import DTypeError
@@ -207,24 +207,34 @@ def _of_field(
     specs: tuple[Any, Any] = want[0], have[0]
     inner: list[Any] = [spec.values if is_masked(spec) else spec for spec in specs]
     are_records = [has_records(spec) and not is_union(spec) for spec in inner]
-    if all(are_records) and (is_masked(specs[0]) or not is_masked(specs[1])):
+    are_nulls_allowed = mask_ranks(specs[1]) <= mask_ranks(specs[0])
+    if all(are_records) and are_nulls_allowed:
         yield from differences(inner[0], inner[1], path, total)
         return
     changed = have[0]
     fit = changes_without_loss(*specs, meanings)
     if fit and needs_change(*specs, meanings):
         changed = with_dtype_of(have[0], want[0])
-    if fit and castable_type(want[0], changed) is not None and (
-        is_masked(specs[0]) or not is_masked(specs[1])
-    ) and not (total and _may_fail(inner[0], inner[1])):  # fmt: skip
+    if fit and castable_type(want[0], changed) is not None and are_nulls_allowed and (
+        not (total and _may_fail(inner[0], inner[1]))
+    ):  # fmt: skip
         return
     names = [node(path.names[-1], *each).label for each in (want, have)]
-    if names[0] == names[1]:
+    if names[0] == names[1] and not are_nulls_allowed:
+        names = [_with_levels(name, *each) for name, each in zip(names, (want, have), strict=True)]
+    elif names[0] == names[1]:
         names = [short_text(spec) for spec in specs]
     fails = fit and total and _may_fail(inner[0], inner[1])
     yield Difference(
         path, names[0], names[1], "spec.cast(records)" if fails else _fix(specs, meanings, path)
     )
+
+
+def _with_levels(name: str, spec: tf.TypeSpec, rank: int, _: object) -> str:
+    """Returns the text of a field of lists that says what may be null in it."""
+    levels = sorted(rank != of_mask for of_mask in mask_ranks(spec))
+    nulls = ["null items" if is_inside else "null lists" for is_inside in dict.fromkeys(levels)]
+    return f"{name.removesuffix(' or null')} with {' and '.join(nulls)}"
 
 
 def _may_fail(want: tf.TypeSpec, have: tf.TypeSpec) -> bool:

@@ -37,6 +37,12 @@ def is_nullable(spec: tf.TypeSpec, rank: int) -> bool:
     return is_masked(spec) and spec.mask.shape.rank == rank
 
 
+def mask_ranks(spec: tf.TypeSpec) -> frozenset[int | None]:
+    """Returns the rank of the mask of a spec, and those of the masks under it."""
+    own = {spec.mask.shape.rank, *mask_ranks(spec.values)} if is_masked(spec) else ()
+    return frozenset[int | None](own)
+
+
 def is_union(value: FieldValue) -> bool:
     """Returns whether a value is a UnionTensor, or a spec the spec of one."""
     from extensor._types.union.value import UnionTensor
