@@ -1,11 +1,13 @@
 """RecordFeatures of NaN, words that Keras changes, too many words, and vectors that may be null."""
 
+import datetime as dt
 import math
 
 import keras
 import numpy as np
 import pyarrow as pa
 import pytest
+import tensorflow as tf
 
 import extensor as xt
 from extensor.errors import ArgumentError, StructureError
@@ -42,6 +44,39 @@ def test_a_word_that_keras_would_change_is_named(words):
     records = xt.from_arrow(pa.table({"x": words}))
     hashed = layers.RecordFeatures({"x": keras.layers.Hashing(1000)})(records).numpy()
     assert (hashed[0] != hashed[1]).any()
+
+
+def test_bytes_that_are_no_text_are_named():
+    with pytest.raises(ArgumentError, match=r"x: expected strings of UTF-8, .* got b'\\xff'"):
+        adapted(pa.array([b"a", b"\xff"]))
+
+
+@pytest.mark.parametrize("output_mode", ["concat", "records"])
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_numbers_that_half_precision_cannot_hold(policy, output_mode):
+    day = [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1), dt.datetime(2022, 1, 1)]
+    numbers = [100_001.0, 100_003.0, 100_005.0]
+    table = pa.table({"x": pa.array(numbers, pa.float32()), "y": [7, 8, 9], "z": day})
+    records = xt.from_arrow(table)
+    normalized = layers.RecordFeatures(output_mode=output_mode, dtype=policy)
+    normalized.adapt(records.without("z"))
+    scaled = layers.RecordFeatures.from_spec(xt.spec_of(records[["z"]]), dtype=policy)
+    keras.config.set_dtype_policy(policy)
+    try:
+        given = layers.RecordFeatures(output_mode=output_mode)
+        given.adapt(records.without("z"))
+        for features in (normalized, given):
+            found = features(records.without("z"))
+            column = found["x"] if output_mode == "records" else found[:, 0]
+            assert column.dtype.size == 2
+            wanted = (np.array(numbers) - 100_003) / np.std(numbers)
+            np.testing.assert_allclose(tf.cast(column, tf.float32), wanted, rtol=0.01)
+        own = layers.RecordFeatures.from_spec(xt.spec_of(records[["z"]]))
+        for features in (scaled, own):
+            found = tf.cast(features(records[["z"]]), tf.float32)[:, 0]
+            np.testing.assert_allclose(found, [50, 51, 52], rtol=0.004)
+    finally:
+        keras.config.set_dtype_policy("float32")
 
 
 def test_many_different_strings_are_named_with_what_to_do():

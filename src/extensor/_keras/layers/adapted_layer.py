@@ -176,7 +176,7 @@ def adapted_to(
 
     Raises:
         StructureError: If there is no string, or the variance is too large (also a ValueError).
-        ArgumentError: If Keras would change a string (also a ValueError).
+        ArgumentError: If Keras would change a string, or it is not UTF-8 (also a ValueError).
     """
     open_layers = {path: layer for path, layer in layers.items() if _is_open(layer)}
     statistics = {path: statistics_of(layer) for path, layer in open_layers.items()}
@@ -360,7 +360,21 @@ def _expect_words(layer: Any, path: str) -> None:
         kind = "string" if isinstance(layer, keras.layers.StringLookup) else "integer"
         fix = f"Give other data, or leave the field out: records.without({path!r})."
         raise StructureError(path, f"at least one {kind}", "none", fix)
-    expect_no_nul(words, path, f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}})")
+    hashed = f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}})"
+    expect_no_nul(words, path, hashed)
+    odd = next((word for word in words if isinstance(word, bytes) and not _is_text(word)), None)
+    if odd is not None:
+        expected = "strings of UTF-8, which a vocabulary of Keras has"
+        fix = f"Leave the field out, or hash the bytes: {hashed}."
+        raise ArgumentError(path, expected, f"{odd[:40]!r}", fix)
+
+
+def _is_text(word: bytes) -> bool:
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _state(layer: Any) -> dict[str, Any] | None:

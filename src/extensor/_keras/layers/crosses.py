@@ -129,5 +129,6 @@ def _cross_of(cross: Any, crossing_dim: int) -> Cross:
 
 def _no_categories(path: str, received: str) -> UnsupportedTypeError:
     expected = "a layer that returns numbers of categories, to cross"
-    fix = f"Give one, such as RecordFeatures({{{path!r}: keras.layers.Discretization(10), ...}})."
+    layer = "keras.layers.Discretization(num_bins=10)"
+    fix = f"Give one, such as RecordFeatures({{{path!r}: {layer}, ...}})."
     return UnsupportedTypeError(path, expected, received, fix)

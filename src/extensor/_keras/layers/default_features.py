@@ -21,13 +21,16 @@ _YEAR = 365.2425 * 86_400  # seconds
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def adapted_layers(spec: tf.TypeSpec, num_bins: int, max_tokens: int | None) -> dict[str, Any]:
+def adapted_layers(
+    spec: tf.TypeSpec, num_bins: int, max_tokens: int | None, dtype: str
+) -> dict[str, Any]:
     """Returns a layer for each field, to adapt to data.
 
     Args:
         spec: The spec of records.
         num_bins: The number of buckets for times.
         max_tokens: The size of the vocabularies, or None.
+        dtype: The dtype in which numbers are computed.
     """
     layers: dict[str, Any] = {}
     for path, leaf, kind in fields(spec):
@@ -36,25 +39,27 @@ def adapted_layers(spec: tf.TypeSpec, num_bins: int, max_tokens: int | None) -> 
         elif _is_time(kind):
             layers[str(path)] = TimeBuckets(num_bins)
         elif leaf.dtype == tf.bool:
-            layers[str(path)] = keras.layers.Rescaling(1.0)
+            layers[str(path)] = keras.layers.Rescaling(1.0, dtype=dtype)
         else:
-            layers[str(path)] = keras.layers.Normalization(axis=_feature_axis(leaf))
+            axis = _feature_axis(leaf)
+            layers[str(path)] = keras.layers.Normalization(axis=axis, dtype=dtype)
     return layers
 
 
-def spec_layers(spec: tf.TypeSpec, num_bins: int) -> dict[str, Any]:
+def spec_layers(spec: tf.TypeSpec, num_bins: int, dtype: str) -> dict[str, Any]:
     """Returns a layer for each field that needs no data.
 
     Args:
         spec: The spec of records.
         num_bins: The number of bins for strings.
+        dtype: The dtype in which numbers are computed.
     """
     layers: dict[str, Any] = {}
     for path, leaf, kind in fields(spec):
         if leaf.dtype == tf.string:
             layers[str(path)] = keras.layers.Hashing(num_bins)
         else:
-            layers[str(path)] = keras.layers.Rescaling(_scale(kind))
+            layers[str(path)] = keras.layers.Rescaling(_scale(kind), dtype=dtype)
     return layers
 
 

@@ -110,7 +110,7 @@ class RecordFeatures(Layer):
         crossing_dim: int = 32,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # half precision cannot hold most numbers
         if output_mode not in ("concat", "records"):
             expected = 'output_mode="concat" or "records"'
             fix = 'Write output_mode="concat" for one vector each record.'
@@ -141,8 +141,9 @@ class RecordFeatures(Layer):
         >>> features(xt.from_arrow(pa.table({"title": ["Scones"]}))).numpy()
         array([[1., 0., 0., 0.]], dtype=float32)
         """
-        made = cls(spec_layers(spec, num_bins), **kwargs)
-        made._spec = spec
+        made = cls(**kwargs)
+        made._chosen, made._spec = True, spec
+        made._set_layers(spec_layers(spec, num_bins, made._number_dtype))
         return made
 
     def adapt(self, data: tf.data.Dataset | StructuredTensor, steps: int | None = None) -> None:
@@ -164,7 +165,7 @@ class RecordFeatures(Layer):
         self._spec = any_batch_size(spec)
         layers = dict(self.layers)
         if not self._chosen:
-            layers = adapted_layers(spec, self.num_bins, self.max_tokens)
+            layers = adapted_layers(spec, self.num_bins, self.max_tokens, self._number_dtype)
         self._check_crosses(layers)
         adapted, learned = adapted_to(layers, given)
         if self._chosen and self._learned is not None:  # layers that were adapted before
@@ -217,6 +218,11 @@ class RecordFeatures(Layer):
             raise StructureError(self.name, "records of the same units", "other units", fix)
         learned = mine.merged(theirs, self.name)
         self._set_adapted(learned.layers(self.layers), learned)
+
+    @property
+    def _number_dtype(self) -> str:
+        """The dtype in which numbers are computed, before the result is cast."""
+        return "float64" if self.compute_dtype == "float64" else "float32"
 
     def _expect_open(self) -> None:
         """Raises if the layer was called: models and functions have the layers that it had."""
@@ -384,14 +390,20 @@ class RecordFeatures(Layer):
             if looks_up(layer) or flat.dtype == tf.string:
                 return mark_apart(found)
             is_scaled = isinstance(layer, keras.layers.Rescaling)
-            return _zero_where_missing(found, flat) if is_scaled else found
+            return self._number(found, flat) if is_scaled else found
         column = flat[:, tf.newaxis] if flat.shape.rank == 1 else flat  # it needs a second axis
         if not layer.built:
             with tf.init_scope():  # it keeps the tensors that `build` makes
                 layer.build(tuple(column.shape))
         found = layer(column)
         found = found[:, 0] if flat.shape.rank == 1 else tf.reshape(found, tf.shape(flat))
-        return _zero_where_missing(found, flat)
+        return self._number(found, flat)
+
+    def _number(self, found: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
+        """Returns numbers with zero where those that they were made of are not finite."""
+        if given.dtype.is_floating:
+            found = tf.where(is_finite(given), found, tf.zeros([], found.dtype))
+        return tf.cast(found, self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; after `adapt`, with the adapted layers."""
@@ -470,13 +482,6 @@ def _mean_of_valid(items: tf.Tensor, masks: list[tf.Tensor], inner: int) -> tf.T
     total = tf.reduce_sum(items, axes)
     mean = tf.math.divide_no_nan(total if inner else total[:, tf.newaxis], count)
     return tf.cast(mean, given)
-
-
-def _zero_where_missing(found: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
-    """Returns numbers with zero where those that they were made of are not finite."""
-    if not given.dtype.is_floating:
-        return found
-    return tf.where(is_finite(given), found, tf.zeros([], found.dtype))
 
 
 def _not_finite_as_null(value: Value) -> Value:
