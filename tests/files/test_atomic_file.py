@@ -39,6 +39,18 @@ def test_the_file_is_replaced_when_all_went_well(path):
     assert names(path) == ["menu.txt"]
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_the_new_file_has_the_permissions_of_the_old_one(path, mode):
+    """A private file was one that all may read, after records were written to it."""
+    path.chmod(mode)
+    with atomic_file(str(path)) as unfinished:
+        assert os.stat(unfinished).st_mode & 0o777 == mode | 0o200
+        with open(unfinished, "w") as file:
+            file.write("bread")
+    assert path.read_text() == "bread"
+    assert path.stat().st_mode & 0o777 == mode
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_the_file_stays_and_nothing_is_left_after_an_error(path, error):
     with pytest.raises(error), atomic_file(str(path)):

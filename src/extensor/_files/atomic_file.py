@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import uuid
 from collections.abc import Generator
 from typing import IO
@@ -19,8 +20,9 @@ except ImportError:  # Windows, where an open file cannot be deleted
 def atomic_file(path: str) -> Generator[str]:
     """Yields the path of a temporary file, which replaces `path` if no error occurs.
 
-    The temporary file is in the same folder. After an error it is deleted. If a process was killed,
-    the next call for the same path deletes its temporary file.
+    The temporary file is in the same folder, with the permissions of the file that it replaces.
+    After an error it is deleted. If a process was killed, the next call for the same path deletes
+    its temporary file.
 
     Args:
         path: The file to write or replace.
@@ -39,7 +41,10 @@ def atomic_file(path: str) -> Generator[str]:
     temporary, lock = os.path.join(folder, f".{name}.{uuid.uuid4().hex}"), None
     try:
         lock = _create(temporary)
+        # Before anything is in it, which others may not read.
+        _set_permissions(temporary, path, stat.S_IWUSR)
         yield temporary
+        _set_permissions(temporary, path)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -48,6 +53,12 @@ def atomic_file(path: str) -> Generator[str]:
     finally:
         if lock is not None:
             lock.close()
+
+
+def _set_permissions(temporary: str, path: str, added: int = 0) -> None:
+    """Gives a temporary file the permissions of the file at a path, and added ones."""
+    with contextlib.suppress(OSError):  # a new file, or a file system without permissions
+        os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode) | added)
 
 
 def _create(path: str) -> IO[bytes]:
