@@ -289,6 +289,16 @@ def test_a_required_field_that_is_missing_is_an_error():
         in_graph([b""], cls)
 
 
+def test_to_proto_refuses_records_without_a_required_field(holder):
+    for inner, path in (({"x": 7}, "a.below"), ({"x": 7, "below": {}}, "a.below.y")):
+        records = xt.struct.constant([{"a": [inner]}])
+        with pytest.raises(xt.errors.StructureError, match=f"^{path}: .* required in t"):
+            xt.to_proto(records, holder)
+    whole = {"x": 7, "below": {"y": "z"}}
+    written = xt.to_proto(xt.struct.constant([{"a": [whole]}]), holder)
+    assert holder.FromString(written[0].numpy()) == holder(a=whole)
+
+
 @pytest.fixture(scope="module")
 def holder():
     """Holders of messages that have required fields."""

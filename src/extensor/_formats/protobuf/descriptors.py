@@ -166,7 +166,9 @@ class _FieldMaker:
                     expected = f"either the oneof {at.path / oneof.name}, or fields of it"
                     raise FieldError(place.path, expected, "both", "Leave out one of them.")
                 fields.append(self._field(found, name, place))
-        return Record(descriptor.full_name, tuple(fields))
+        left_out = [f.name for f in descriptor.fields if _is_required(f) and f.name not in names]
+        paths = tuple(at.path / name for name in left_out)
+        return Record(descriptor.full_name, tuple(fields), paths)
 
     def _field(
         self, found: FieldDescriptor, name: str, at: _MessagePlace, is_member: bool = False
@@ -223,7 +225,9 @@ class _FieldMaker:
             fields.append(self._with_policy(made, kind.arrow, arrow))
         leaf = _leaf(of_key)
         values = tuple(_key_of(key.text, leaf, path) for key in keys)
-        kind = ChosenKeys(entry.full_name, tuple(fields), leaf, fields[0].type, values)
+        kind = ChosenKeys(
+            entry.full_name, tuple(fields), key=leaf, value=fields[0].type, keys=values
+        )
         return MessageField(name, path, found.number, Count.MANY, kind, is_map=True)
 
     def _with_policy(

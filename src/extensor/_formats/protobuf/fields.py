@@ -93,10 +93,12 @@ class Record:
     Attributes:
         name: The full name of its type.
         fields: The fields to read, in their order.
+        left_out: The paths of required fields that are not among them.
     """
 
     name: str
     fields: tuple[AnyField, ...]
+    left_out: tuple[Path, ...] = ()
 
     @property
     def shown(self) -> list[AnyField]:
@@ -132,9 +134,9 @@ class ChosenKeys(Record):
         keys: The keys, one for each field.
     """
 
-    key: Scalar
-    value: Type
-    keys: tuple[Key, ...]
+    key: Scalar = field(kw_only=True)
+    value: Type = field(kw_only=True)
+    keys: tuple[Key, ...] = field(kw_only=True)
 
 
 Type = Scalar | Wrapper | Time | Record | Cut

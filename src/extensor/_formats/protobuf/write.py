@@ -98,11 +98,9 @@ def to_proto(
     rows = records[None] if is_one else records
     spec = spec_of(rows)
     schema = schema_from_spec(spec)
-    names = rows.field_names()
     descriptor = descriptor_of(message)
     absent = Absent(masks_of_spec(spec))
-    record = record_of(descriptor, None, schema, absent, None) if names else None
-    serialized = tf.fill(_count_of(rows), "") if record is None else _encode(rows, record)
+    serialized = _encode(rows, record_of(descriptor, None, schema, absent, None))
     if format != "binary":
         if tf.is_symbolic_tensor(serialized):
             expected = 'format="binary", because no op of TensorFlow writes others'
@@ -118,6 +116,11 @@ Column = tuple[Any, tf.Tensor]
 
 
 def _encode(records: StructuredTensor, record: Record) -> tf.Tensor:
+    for path in record.left_out:
+        expected = f"a value in each record, because the field is required in {record.name}"
+        raise StructureError(path, expected, "records without the field", "Add the field.")
+    if not record.fields:
+        return tf.fill(_count_of(records), "")
     columns: list[Column] = []
     for field in record.fields:
         value = records.field_value(field.name)
@@ -227,7 +230,7 @@ def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
     if isinstance(kind, Record):
         if not isinstance(values, StructuredTensor):
             raise _wrong_form(field.path, "records", values)
-        return _encode(values, kind) if kind.fields else tf.fill(_count_of(values), "")
+        return _encode(values, kind)
     inner = inner_fields(kind)
     if isinstance(kind, Wrapper):
         parts = [_encode_values(field, kind.value, values)]
