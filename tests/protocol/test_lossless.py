@@ -4,6 +4,9 @@ import warnings
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -13,6 +16,7 @@ from hypothesis.extra import numpy as npst
 import extensor as xt
 from extensor._protocol.casting import cast_value
 from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor.errors import NullError
 
 REAL = (
     *(tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64),
@@ -163,6 +167,35 @@ def test_a_masked_array_is_an_error_without_a_declared_dtype():
     with pytest.raises(xt.errors.DTypeError, match=r"^CSRSparseTensor.*without a mask"):
         xt.types.CSRSparseTensor.from_dense(half[np.newaxis])
     assert xt.types.MaskedTensor.from_numpy(half).to_py() == [None, 2.0]
+
+
+NULLS = {
+    "nullable integers of pandas": lambda: pd.array([1, None], dtype="Int64"),
+    "nullable floats of pandas": lambda: pd.array([1.5, None], dtype="Float64"),
+    "a column of pandas": lambda: pd.Series([1, None], dtype="Int64"),
+    "a column of pandas in Arrow": lambda: pd.Series([1, None], dtype="int64[pyarrow]"),
+    "an array of Arrow": lambda: pa.array([1, None]),
+    "a column of Arrow": lambda: pa.chunked_array([[1], [None]]),
+    "a column of polars": lambda: polars.Series([1, None]),
+}
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_nulls_do_not_become_valid_numbers(name):
+    column = NULLS[name]()
+    for call in (
+        lambda: xt.types.MaskedTensor(column),
+        lambda: xt.types.LabeledTensor(column, ["row"]),
+        lambda: CRATES[tf.float64](column),
+        lambda: xt.DenseStructuredTensor([2], {"grams": column}),
+        lambda: xt.types.MaskedTensor([1.0, 2.0]) + column,
+        lambda: tf.where([True, False], xt.types.MaskedTensor([1.0, 2.0]), column),
+    ):
+        with pytest.raises(NullError, match="with 1 null"):
+            call()
+    np.testing.assert_array_equal(xt.types.MaskedTensor(column[:1]).values, column[:1])
+    lists = pd.Series([1.0, None])  # here NaN is a number
+    np.testing.assert_array_equal(xt.types.MaskedTensor(lists).values, [1.0, np.nan])
 
 
 def test_replaced_fields_and_union_annotations_are_checked():

@@ -22,7 +22,7 @@ from extensor._dispatch.handlers import FROM_TABLE, handle, handler_of
 from extensor._dispatch.known_types import PLAIN, is_plain, overrides_nothing
 from extensor._dispatch.operation import Operation, items
 from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
-from extensor._protocol.lossless import lossless
+from extensor._protocol.lossless import expect_no_nulls
 from extensor._tf._tf_dispatch import converts_to_tensor
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
@@ -195,8 +195,7 @@ def _answer(
     if not kinds:
         return _not_overridden(args, kwargs)
     for tensor in operation.tensor_arguments(given):
-        if isinstance(tensor, np.ma.MaskedArray):
-            lossless(tensor, None, str(operation))  # raises if it has masked items
+        expect_no_nulls(tensor, operation)
     keywords = kwargs if operation.public.variadic else {}
     declined: list[str] = []
     for kind in kinds:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from extensor._tf import CompositeTensor
 from extensor._typing import TensorLike, Value
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, NullError
 
 
 def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
@@ -31,6 +31,7 @@ def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
     Raises:
         DTypeError: If fractions, imaginary parts or a mask would be lost, numbers would become
             bools, or a number is out of the dtype's range (also a TypeError).
+        NullError: If nulls of Arrow, pandas or polars would become NaN (also a ValueError).
 
     >>> import numpy as np
     >>> import tensorflow as tf
@@ -43,10 +44,7 @@ def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
     """
     if type(value) is float and dtype in _WIDE and abs(value) < _FLOAT32_MAX:
         return value
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        expected = "an array without a mask"
-        fix = "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks."
-        raise DTypeError(path, expected, "a numpy.ma.MaskedArray with masked items", fix)
+    expect_no_nulls(value, path)
     if dtype is None or _numeric_rank(dtype) is None:
         return value
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
@@ -55,6 +53,41 @@ def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
     return value
 
 
+def expect_no_nulls(value: Value, path: object) -> None:
+    """Raises an error for an array with nulls, which TensorFlow converts to valid numbers.
+
+    Args:
+        value: Any value.
+        path: The name of the value, or an object whose text is the name.
+    """
+    kind: Any = type(value)
+    if kind in _WITHOUT_NULLS or not hasattr(kind, "__array__"):
+        return
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            expected = "an array without a mask"
+            fix = "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks."
+            raise DTypeError(str(path), expected, "a numpy.ma.MaskedArray with masked items", fix)
+        return
+    count: Any = 0
+    array: Any = value
+    if hasattr(kind, "null_count"):  # of Arrow, or of polars
+        count = array.null_count() if callable(array.null_count) else array.null_count
+    elif hasattr(kind, "isna") and not isinstance(getattr(array, "dtype", None), _PLAIN_DTYPES):
+        count = int(array.isna().sum())  # of pandas
+    if count:
+        expected = "values without nulls, because a tensor has no mask"
+        received = f"a {kind.__qualname__} with {count} null{'s' * (count > 1)}"
+        fix = (
+            "Fill them first, or convert the table by xt.from_arrow or xt.from_pandas with "
+            'nulls="mask", which makes MaskedTensors.'
+        )
+        raise NullError(str(path), expected, received, fix)
+
+
+_WITHOUT_NULLS = frozenset([float, int, bool, str, bytes, list, tuple, np.ndarray, tf.Tensor])
+_PLAIN_DTYPES = (np.dtype, type(None))
+"""The dtypes of arrays of pandas in which NaN is a number, and what a table has."""
 _WIDE = frozenset([tf.float32, tf.float64])
 _FLOAT32_MAX = 3.4e38
 
