@@ -176,6 +176,15 @@ def test_bools_and_infinity_are_those_of_ragged_records(combiner):
         np.testing.assert_equal(found[name].numpy(), [known, 0.0])
 
 
+@pytest.mark.parametrize("sizes", [{"padded": {"tags": 2}}, {"packed": {"tags": 4}}])
+def test_fields_that_may_be_null_in_static_lists(sizes):
+    rows = [{"tags": [{"id": 1}, {"id": None}]}, {"tags": []}, {"tags": [{"id": 3}]}]
+    records = xt.struct.constant(rows, nulls="mask")
+    net = xt.keras.Sequential([xt.keras.Lambda(lambda r: r["tags.id"]), L.ListPooling("sum")])
+    net.compile(jit_compile=True)
+    assert net.predict_on_batch(records.to_static(**sizes)).tolist() == [1.0, 0.0, 3.0]
+
+
 @pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_packed_lists_have_no_size_for_attention():
     records = xt.struct.constant([{"tags": [1.0]}, {"tags": []}]).to_static(packed={"tags": 2})

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._types.masked.check import Mask, Values, static_shape
+from extensor._types.masked.check import Mask, Values, expect_fit, static_shape, with_row_check
 from extensor.authoring import (
     cast_value,
     concat_rows,
@@ -96,6 +96,17 @@ def without_nulls(values: Values, mask: Mask, path: str) -> Values:
     check = tf.debugging.Assert(nulls == 0, [str(error), "The number of nulls is", nulls])
     with tf.control_dependencies([check]):
         return tf.nest.map_structure(tf.identity, values, expand_composites=True)
+
+
+def both(inner: Mask, mask: Mask) -> Mask:
+    """Returns where two masks of the same rows are True."""
+    ragged = isinstance(inner, tf.RaggedTensor) and isinstance(mask, tf.RaggedTensor)
+    if not (ragged and inner.ragged_rank == mask.ragged_rank):
+        return tf.logical_and(inner, mask)
+    # TensorFlow broadcasts ragged tensors, by ops that XLA does not have.
+    expect_fit(inner, mask)
+    mask = with_row_check(mask, inner)
+    return inner.with_flat_values(tf.logical_and(inner.flat_values, mask.flat_values))
 
 
 def expand_mask(values: Mask, mask: Mask) -> Mask:

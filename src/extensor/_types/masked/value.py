@@ -147,7 +147,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         [31, None, None]
         """
         if isinstance(values, MaskedTensor) and values.mask.shape.rank == mask.shape.rank:
-            return cls._of_parts(values.values, tf.logical_and(values.mask, mask))
+            return cls._of_parts(values.values, item.both(values.mask, mask))
         return cls._of_parts(values, mask)
 
     @property
