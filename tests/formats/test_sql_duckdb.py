@@ -180,6 +180,18 @@ def test_a_column_that_does_not_hold_a_number_is_an_error_of_append(
     assert connection.sql("from it").fetchall() == []
 
 
+def test_fields_that_the_records_of_a_column_lack_are_named(connection):
+    connection.execute('create table it(s struct(x bigint, "Y" bigint)[])')
+    rows = xt.struct.constant([{"s": [{"y": 2, "x": 1}, {"x": 3, "y": 4}]}, {"s": []}])
+    xt.write_database(rows, "it", connection, if_exists="append")
+    assert connection.sql("from it").fetchall() == [
+        ([{"x": 1, "Y": 2}, {"x": 3, "Y": 4}],), ([],)
+    ]  # fmt: skip
+    more = xt.struct.constant([{"s": [{"x": 1, "z": 2}]}])
+    with pytest.raises(errors.FieldError, match=r"s\.z: expected one of the fields .*: x, Y"):
+        xt.write_database(more, "it", connection, if_exists="append")
+
+
 @pytest.mark.parametrize("names", [["a", "A"], [""]])
 def test_names_that_duckdb_would_change_are_refused(connection, names):
     rows = xt.from_arrow(pa.table({name: [1] for name in names}))
@@ -207,6 +219,11 @@ def test_a_uri_opens_and_closes_a_file(tmp_path):
     (tmp_path / "bad.db").write_bytes(b"no database" * 1000)
     with pytest.raises(errors.DatabaseError, match="connection to duckdb"):
         xt.read_database("from it", f"duckdb:{tmp_path / 'bad.db'}")
+
+
+def test_a_relation_is_no_connection():
+    with pytest.raises(errors.DTypeError, match="got DuckDBPyRelation"):
+        xt.read_database("select 1", duckdb.sql("select 1"))
 
 
 def test_other_connections_are_refused():

@@ -28,6 +28,7 @@ from extensor.errors import (
     DatabaseError,
     DTypeError,
     ExtensorError,
+    FieldError,
     StructureError,
     UnsupportedTypeError,
 )
@@ -157,6 +158,7 @@ def write_database(
             an OSError).
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or a column
             of a table of DuckDB does not hold a number or a time exactly (also a TypeError).
+        FieldError: If the records in a column of DuckDB lack a field (also a KeyError).
         StructureError: If there is no batch, batches have different schemas, or DuckDB does not
             take the names of the fields (also a ValueError).
 
@@ -369,7 +371,9 @@ def _as_in_table(
         connection.execute(f"create table if not exists {table} as from {_VIEW}")
     there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
     columns = {_folded(field.name): field.type for field in there}
-    fields = [f.with_type(_type_in(columns.get(_folded(f.name)), f.type)) for f in schema]
+    fields = [
+        f.with_type(_type_in(columns.get(_folded(f.name)), f.type, Path(f.name))) for f in schema
+    ]
     made = pa.schema(fields)
     fix = "Give schema= with types that the table holds, or change the table."
 
@@ -384,18 +388,30 @@ def _as_in_table(
     return made, (batch if made == schema else converted(batch) for batch in batches)
 
 
-def _type_in(want: pa.DataType | None, have: pa.DataType) -> pa.DataType:
-    """Returns the type of a column for numbers and times, also in lists; else the type itself."""
+def _type_in(want: pa.DataType | None, have: pa.DataType, path: Path) -> pa.DataType:
+    """Returns the type of a column for numbers and times, also in lists; else the type itself.
+
+    Raises:
+        FieldError: If the records of a column lack a field, which DuckDB would leave out.
+    """
     if want is None:
         return have
     if any(is_kind(want) and is_kind(have) for is_kind in (_is_number, _is_time)):
         return want
     if pa.types.is_struct(want) and pa.types.is_struct(have):
-        wanted = {field.name: field.type for field in want}
-        return pa.struct([f.with_type(_type_in(wanted.get(f.name), f.type)) for f in have])
+        wanted = {_folded(field.name): field.type for field in want}
+        fields: list[pa.Field] = []
+        for field in have:
+            inner, name = path / field.name, _folded(field.name)
+            if name not in wanted:
+                expected = f"one of the fields of the column: {', '.join(f.name for f in want)}"
+                fix = "Add the field to the table, or leave it out."
+                raise FieldError(inner, expected, field.name, fix)
+            fields.append(field.with_type(_type_in(wanted[name], field.type, inner)))
+        return pa.struct(fields)
     if pa.types.is_list(want) and pa.types.is_list(have):
         item = have.value_field
-        return pa.list_(item.with_type(_type_in(want.value_type, item.type)))
+        return pa.list_(item.with_type(_type_in(want.value_type, item.type, path)))
     return have
 
 
@@ -467,7 +483,9 @@ def _portable_field(field: pa.Field) -> pa.Field:
 
 
 def _is_duckdb(connection: object) -> bool:
-    return type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb")
+    kind = type(connection)
+    is_known = kind.__module__.partition(".")[0] in ("duckdb", "_duckdb")
+    return is_known and kind.__name__ != "DuckDBPyRelation"
 
 
 @contextlib.contextmanager
