@@ -155,6 +155,27 @@ def test_fields_with_nulls_at_other_levels_are_concatenated():
         ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "kind", "others", "other_kind", "wanted"),
+    [
+        ([[1, 2]], pa.list_(pa.int32(), 2), [[1]], pa.list_(pa.int32()), pa.list_(pa.int32())),
+        ([[1, 2]], pa.list_(pa.int32(), 2), [[]], pa.large_list(pa.int32()), pa.large_list(pa.int32())),
+        ([[1, 2], None], pa.list_(pa.int32(), 2), [[None], []], pa.list_(pa.int32()), pa.list_(pa.int32())),
+        (["a"], pa.string(), ["b"], pa.large_string(), pa.large_string()),
+        ([b"a"], pa.string(), [b"\xff"], pa.binary(), pa.binary()),
+        ([b"abc"], pa.binary(3), [b"x"], pa.binary(), pa.binary()),
+    ],
+)  # fmt: skip
+def test_joined_records_have_the_arrow_type_of_both(rows, kind, others, other_kind, wanted):
+    tables = [pa.table({"x": pa.array(rows, kind)}), pa.table({"x": pa.array(others, other_kind)})]
+    for first, second in (tables, tables[::-1]):
+        one, other = (xt.from_arrow(table, nulls="auto") for table in (first, second))
+        table = xt.to_arrow(tf.concat([one, other], 0))
+        assert table.column("x").type == wanted
+        both = [table.column("x").cast(wanted).to_pylist() for table in (first, second)]
+        assert table.column("x").to_pylist() == both[0] + both[1]
+
+
 def test_a_cast_names_the_level_of_nulls_that_the_spec_has_not():
     arrow, (_, of_lists, of_items, of_both) = ROWS["lists"]
     lists, items, both = (

@@ -366,7 +366,11 @@ def test_the_common_type_of_plain_and_masked_values_is_masked():
     spec = Spec(tf.TensorSpec([2, 3]))
     assert spec.castable_type(tf.TensorSpec([4, 3])) == Spec(tf.TensorSpec([None, 3]))
     assert spec.castable_type(tf.TensorSpec([2, 3], tf.int32)) is None
-    assert spec.castable_type(tf.RaggedTensorSpec([2, None])) is None
+    ragged = spec.castable_type(tf.RaggedTensorSpec([2, None]))
+    assert ragged == Spec(tf.RaggedTensorSpec([2, None]))
+    assert ragged.cast(MaskedTensor([[1.0, 2.0]] * 2, [[True, False]] * 2)).to_py() == [
+        [1.0, None], [1.0, None]
+    ]  # fmt: skip
     assert spec.castable_type(tf.TensorSpec(None)).mask.shape.rank is None
     joined = tf.data.Dataset.from_tensors(DENSE).concatenate(
         tf.data.Dataset.from_tensors(DENSE.values)

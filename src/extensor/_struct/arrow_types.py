@@ -41,6 +41,20 @@ class ArrowType(NamedTuple):
         """What the numbers of the field mean."""
         return meaning_of(self.field.type)
 
+    def joined(self, other: ArrowType) -> ArrowType:
+        """Returns the type of values of both, such as that of lists of any length.
+
+        It is this type if Arrow has no type for both.
+        """
+        if self.field.type == other.field.type or self.form != other.form:
+            return self
+        schemas = [pa.schema([kept.field.with_name("")]) for kept in (self, other)]
+        try:
+            field = pa.unify_schemas(schemas, promote_options="permissive").field(0)
+        except (pa.ArrowTypeError, pa.ArrowInvalid):
+            return self
+        return ArrowType(field.with_name(self.field.name), self.form)
+
 
 ArrowTypes = Mapping[str, ArrowType]
 

@@ -313,7 +313,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape = self._shape.most_specific_compatible_shape(other._shape)
         if shape.rank is None:
             return None
-        metadata = self._metadata.merge(other._metadata)
+        metadata = self._metadata.joined(other._metadata)
         if casts:
             alike = _made_alike(self, other)
             if alike is None:
@@ -436,7 +436,7 @@ def _made_alike(
     """
     both = one, other
     fields = dict(one._field_specs), dict(other._field_specs)
-    types = dict(one._metadata.merge(other._metadata).types)
+    types = dict(one._metadata.joined(other._metadata).types)
     for name in {**fields[0], **fields[1]}:
         if name not in fields[0] or name not in fields[1]:
             has = int(name in fields[1])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from extensor._struct.arrow_types import NONE as NO_TYPES
-from extensor._struct.arrow_types import ArrowTypes, form_of
+from extensor._struct.arrow_types import ArrowTypes, are_equal, form_of
 from extensor._struct.dims import Axes, Dims, move_axes
 from extensor._struct.masked import under_masks
 from extensor._struct.records import RecordsBase
@@ -67,6 +67,15 @@ class Metadata(NamedTuple):
             return self
         types = {**other.types, **self.types} if self.types and other.types else None
         return Metadata(types or self.types or other.types, self.dims or other.dims)
+
+    def joined(self, other: Metadata) -> Metadata:
+        """Returns the metadata of the values of both, with Arrow types that fit both."""
+        merged = self.merge(other)
+        if are_equal([self.types, other.types]):
+            return merged
+        both = self.types.keys() & other.types.keys()
+        types = {name: self.types[name].joined(other.types[name]) for name in both}
+        return merged._replace(types={**merged.types, **types})
 
 
 NONE = Metadata()

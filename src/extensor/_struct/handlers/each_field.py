@@ -157,7 +157,7 @@ def _first_dims(values: Sequence[Any]) -> Dims:
 
 
 def _joined_metadata(values: Sequence[Any]) -> Metadata:
-    return functools.reduce(Metadata.merge, [value._metadata for value in values])
+    return functools.reduce(Metadata.joined, [value._metadata for value in values])
 
 
 def join_fields(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
-from extensor.authoring import cast_value, castable_type, supertype
+from extensor.authoring import cast_value, castable_type
 
 if TYPE_CHECKING:
     from extensor._types.masked.value import MaskedTensor
@@ -103,26 +103,20 @@ class MaskedSpec:
                 return spec.castable_type(self)
             if not self._masks_lists_of(spec):
                 return cast("Any", super()).castable_type(spec)
-            values = castable_type(self.values, spec)
-        else:
-            values = supertype(self.values, spec)
-            # A list that was ragged in a row of a dataset may be a tensor.
-            ragged_rank = getattr(self.values, "ragged_rank", 0)
-            if values is None and not isinstance(self.values, tf.TensorSpec) and not ragged_rank:
-                values = castable_type(self.values, spec)
-        if values is None:
-            return None
-        mask = self.mask
-        shape = static_shape(values)
-        if shape.rank is None:
-            mask = tf.TensorSpec(None, tf.bool)
-        elif isinstance(mask, tf.TensorSpec):
-            mask = tf.TensorSpec(shape[: mask.shape.rank], tf.bool)
-        else:
-            mask = tf.RaggedTensorSpec(
-                shape[: mask.shape.rank], tf.bool, mask.ragged_rank, mask.row_splits_dtype
-            )
-        return type(self)(values, mask)
+        values: Any = castable_type(self.values, spec)
+        return None if values is None else type(self)(values, _mask_like(self.mask, values))
+
+
+def _mask_like(mask: Any, values: Any) -> tf.TensorSpec | tf.RaggedTensorSpec:
+    """Returns the spec of a mask of the rank of another one, with the rows of values."""
+    shape = static_shape(values)[: mask.shape.rank]
+    if static_shape(values).rank is None:
+        return tf.TensorSpec(None, tf.bool)
+    rows = values if isinstance(values, tf.RaggedTensorSpec) and shape.rank > 1 else mask
+    if isinstance(rows, tf.TensorSpec):
+        return tf.TensorSpec(shape, tf.bool)
+    ragged_rank = min(rows.ragged_rank, max(shape.rank - 1, 0))
+    return tf.RaggedTensorSpec(shape, tf.bool, ragged_rank, rows.row_splits_dtype)
 
 
 def _mask_of(values: tf.TypeSpec) -> tf.TensorSpec | tf.RaggedTensorSpec:
