@@ -170,6 +170,46 @@ def test_batches_are_those_of_a_training_without_the_interruption(
     assert weights(fitted, train, backup) == weights_without_an_interruption(is_ordered)
 
 
+@pytest.mark.parametrize("is_ordered", [False, True])
+@pytest.mark.parametrize("steps", [2, 3, 5])
+def test_passes_that_take_ends_go_on_with_the_next_epoch(tmp_path, steps, is_ordered):
+    """The rest of a pass, which no epoch has, came in the next epoch of `fit`."""
+    whole = weights(reused(new_model), numbers(tmp_path, is_ordered).take(3))
+
+    def trained(*stops):
+        train = numbers(tmp_path, is_ordered).take(3)
+        backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, 1)
+        return weights(reused(new_model), train, backup, *stops)
+
+    with pytest.raises(InterruptedError):
+        trained(Stop(steps))
+    assert trained() == whole
+
+
+def test_an_execution_of_more_steps_than_are_left_counts_those_that_ran(tmp_path):
+    def trained(*stops):
+        fitted = new_model()
+        fitted.compile("sgd", "mse", steps_per_execution=3)
+        train = numbers(tmp_path, False)
+        backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train)
+        return weights(fitted, train, backup, *stops)
+
+    with pytest.raises(InterruptedError):
+        trained(Stop(4))
+    assert trained() == weights_without_an_interruption(False)
+
+
+def test_epochs_that_cannot_go_on_are_an_error(train, tmp_path):
+    callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, 1)
+    options = {"callbacks": [callback], "shuffle": False, "verbose": 0}
+    with pytest.raises(errors.StructureError, match=r"got 3 epochs of 3 batches\. Give epochs= to"):
+        model().fit(train.repeat(), epochs=3, steps_per_epoch=3, **options)
+    made = model()
+    made.compile("sgd", "mse", steps_per_execution=3)
+    with pytest.raises(errors.StructureError, match=r"that steps_per_execution=3 divides, got 4\."):
+        made.fit(train, **options)
+
+
 def test_backups_within_an_epoch_need_the_number_of_batches(tmp_path):
     table = pa.table({"x": [1.0, 2.0]})
     train = xt.data.batches([table], table.schema, 1).map(lambda r: (r["x"], r["x"]))

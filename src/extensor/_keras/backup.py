@@ -79,8 +79,9 @@ class BackupAndRestore(keras.callbacks.Callback):
         self._length = int(dataset.cardinality())
         self._save_freq: Any = save_freq
         self._deletes = delete_checkpoint
-        self._begin = (0, 0)  # where the dataset began
-        self._before = 0  # batches of the epochs since then
+        self._begin = (0, 0)  # where the pass of the dataset began
+        self._before_pass = 0  # batches of the epochs before it
+        self._before = 0  # batches of the epochs before this one
         self._skipped = 0  # batches of this epoch before the interruption
         self._seen = 0  # batches of this epoch since then
         self._saved = 0  # batches when it was saved
@@ -91,7 +92,7 @@ class BackupAndRestore(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Restores the backup, if there is one."""
-        self._before = self._skipped = self._seen = self._saved = 0
+        self._before = self._before_pass = self._skipped = self._seen = self._saved = 0
         params: Any = self.params
         if self._save_freq != "epoch" and not params.get("steps"):
             expected = "a dataset of which the number of batches is known, to see epochs end"
@@ -101,6 +102,7 @@ class BackupAndRestore(keras.callbacks.Callback):
                 "dataset.apply(tf.data.experimental.assert_cardinality(count))."
             )
             raise StructureError("BackupAndRestore: save_freq", expected, received, fix)
+        self._expect_passes()
         if backups := self._folder.read():
             states, backup = [each["state"] for each in backups], backups[0]
             is_own = states[0]["shard"] == list(self._plan.shard)
@@ -117,6 +119,27 @@ class BackupAndRestore(keras.callbacks.Callback):
                 begin_with_epoch(self.model, self._epoch_of_next)
             self._epoch = self._epoch_of_next - 1
         self._begin = self._plan.position.next
+
+    def _expect_passes(self) -> None:
+        """Raises for epochs that are neither passes of the dataset nor parts of one pass."""
+        model: Any = self.model
+        params: Any = self.params
+        steps, execution = params.get("steps"), model.steps_per_execution
+        if not self._has_pass_each_epoch and 0 < self._length < steps * params["epochs"]:
+            expected = f"epochs of {self._length} batches, or all epochs within one pass of them"
+            received = f"{params['epochs']} epochs of {steps} batches"
+            fix = "Give epochs= to the function of xt.data, in place of repeat()."
+            raise StructureError("BackupAndRestore: steps_per_epoch", expected, received, fix)
+        if self._save_freq != "epoch" and steps % execution:
+            expected = f"batches of an epoch that steps_per_execution={execution} divides"
+            fix = 'Give save_freq="epoch", or another steps_per_execution.'
+            raise StructureError("BackupAndRestore: save_freq", expected, str(steps), fix)
+
+    @property
+    def _has_pass_each_epoch(self) -> bool:
+        """Whether each epoch of `fit` is a pass over the dataset."""
+        params: Any = self.params
+        return params.get("steps") in (None, self._length)
 
     @property
     def _epoch_of_next(self) -> int:
@@ -153,12 +176,15 @@ class BackupAndRestore(keras.callbacks.Callback):
         if self._plan.position.earlier_runs and params.get("steps") == self._length:
             self._skip_empty()
             self._left = self._steps_left()
+        if self._has_pass_each_epoch:  # which has fewer batches than are read, after take
+            self._begin, self._before_pass = self._plan.position.next, self._before
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Saves the training if it is time."""
-        self._seen = batch + 1
         params: Any = self.params
         steps = params.get("steps")
+        # Several steps in one execution may be more than are left.
+        self._seen = min(batch + 1, steps - self._skipped) if steps else batch + 1
         number = self._skipped + self._seen
         is_last = bool(steps) and number >= steps
         if self._left is not None:
@@ -198,11 +224,10 @@ class BackupAndRestore(keras.callbacks.Callback):
     def _save(self, epoch: int, batch: int) -> None:
         os.makedirs(self._path, exist_ok=True)
         count = self._before + self._seen
-        state = self._plan.state(count, self._begin)
-        params: Any = self.params
-        if batch == 0 and self._plan.steps is None and params.get("steps") == self._length:
-            # The pass is complete, but nobody has asked its source for more yet.
+        if batch == 0 and self._has_pass_each_epoch:
             state = self._plan.state_at(*self._plan.position.next)
+        else:
+            state = self._plan.state(count - self._before_pass, self._begin)
         weights = self._folder.weights_of_next(f"{state['epoch']}-{state['step']}-{count}")
         model: Any = self.model
         model.save_weights(self._folder.path(weights), overwrite=True)
