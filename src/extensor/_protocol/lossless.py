@@ -65,9 +65,7 @@ def expect_no_nulls(value: Value, path: object) -> None:
         return
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
-            expected = "an array without a mask"
-            fix = "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks."
-            raise DTypeError(str(path), expected, "a numpy.ma.MaskedArray with masked items", fix)
+            raise _masked_error(str(path))
         return
     count: Any = 0
     array: Any = value
@@ -83,6 +81,12 @@ def expect_no_nulls(value: Value, path: object) -> None:
             'nulls="mask", which makes MaskedTensors.'
         )
         raise NullError(str(path), expected, received, fix)
+
+
+def _masked_error(path: str) -> DTypeError:
+    expected = "an array without a mask"
+    fix = "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks."
+    return DTypeError(path, expected, "a numpy.ma.MaskedArray with masked items", fix)
 
 
 _WITHOUT_NULLS = frozenset([float, int, bool, str, bytes, list, tuple, np.ndarray, tf.Tensor])
