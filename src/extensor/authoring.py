@@ -8,7 +8,8 @@
   `rows_spec`, `sizes_of`.
   Boxed rows: `box_rows`, `unbox_rows`, `boxed_rows_specs`.
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
-- Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
+- Lossless conversions: `as_tensor`, `lossless`, `integers`, `is_tensor_like`, `array_over`,
+  `tensor_over`.
   Casts: `cast_value`, `castable_type`, `supertype`.
 - Checks: in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`,
   `with_rows_of`), or in both (`required`).
@@ -39,7 +40,7 @@ from extensor._declare.static_data import FrozenDict
 from extensor._memory import array_over, tensor_over
 from extensor._protocol.box import box, boxed_specs, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.casting import cast_value, castable_type, required
-from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._protocol.lossless import as_tensor, is_tensor_like, lossless
 from extensor._protocol.row_splits import check_row_splits
 from extensor._protocol.tree import supertype
 
@@ -47,6 +48,7 @@ __all__ = [
     "FrozenDict",
     "Pairs",
     "array_over",
+    "as_tensor",
     "assertions",
     "batch_item",
     "batch_of",

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as npst
 import extensor as xt
 from extensor._protocol.casting import cast_value
 from extensor._protocol.lossless import is_tensor_like, lossless
-from extensor.errors import NullError
+from extensor.errors import DTypeError, NullError
 
 REAL = (
     *(tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64),
@@ -169,6 +169,37 @@ def test_a_masked_array_is_an_error_without_a_declared_dtype():
     assert xt.types.MaskedTensor.from_numpy(half).to_py() == [None, 2.0]
 
 
+TYPES = {
+    "a tensor": lambda x: xt.authoring.as_tensor(x, "Cup.grams"),
+    "masked": xt.types.MaskedTensor,
+    "from NumPy": xt.types.MaskedTensor.from_numpy,
+    "labeled": lambda x: xt.types.LabeledTensor(x, ["row"]),
+    "of a node": lambda x: xt.types.TensorDigraph([], [], {"grams": x}),
+    "of nodes": lambda x: xt.types.TensorDigraph([], [], num_nodes=2).readout(x),
+    "aligned": lambda x: xt.types.DimensionAlignment.identity(2).apply(x),
+    "entries": lambda x: xt.types.CSRSparseTensor([0, 2], [0, 1], x, [1, 2]),
+    "a variant": lambda x: xt.types.UnionTensor([0, 0], {"number": x}),
+    "a field": lambda x: xt.DenseStructuredTensor([2], {"grams": x}),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_value_that_no_tensor_holds_is_an_error_that_names_it(name):
+    for value, kind in (
+        ([1, None], ValueError),
+        ([[1], [2, 3]], ValueError),
+        (np.array(["2020-01-01"], "datetime64[s]"), (TypeError, ValueError)),
+        ([1.0, object()], (TypeError, ValueError)),
+    ):
+        with pytest.raises(kind) as caught:
+            TYPES[name](value)
+        assert isinstance(caught.value, xt.errors.ExtensorError)
+        assert "expected a tensor, or a value that converts" in str(caught.value)
+    if name != "from NumPy":
+        with pytest.raises(DTypeError, match="expected an array without a mask"):
+            TYPES[name](np.ma.array([1.0, 2.0], mask=[True, False]))
+
+
 NULLS = {
     "nullable integers of pandas": lambda: pd.array([1, None], dtype="Int64"),
     "nullable floats of pandas": lambda: pd.array([1.5, None], dtype="Float64"),
@@ -184,15 +215,15 @@ NULLS = {
 def test_nulls_do_not_become_valid_numbers(name):
     column = NULLS[name]()
     for call in (
-        lambda: xt.types.MaskedTensor(column),
-        lambda: xt.types.LabeledTensor(column, ["row"]),
         lambda: CRATES[tf.float64](column),
-        lambda: xt.DenseStructuredTensor([2], {"grams": column}),
         lambda: xt.types.MaskedTensor([1.0, 2.0]) + column,
         lambda: tf.where([True, False], xt.types.MaskedTensor([1.0, 2.0]), column),
     ):
         with pytest.raises(NullError, match="with 1 null"):
             call()
+    for convert in TYPES.values():
+        with pytest.raises(NullError, match="with 1 null"):
+            convert(column)
     np.testing.assert_array_equal(xt.types.MaskedTensor(column[:1]).values, column[:1])
     lists = pd.Series([1.0, None])  # here NaN is a number
     np.testing.assert_array_equal(xt.types.MaskedTensor(lists).values, [1.0, np.nan])

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from extensor._tf import CompositeTensor
 from extensor._typing import TensorLike, Value
-from extensor.errors import DTypeError, NullError
+from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
 
 def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
@@ -51,6 +51,44 @@ def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
         value = value.tolist()  # TensorFlow inspects the items of a list
     _expect_held(value, dtype, path)
     return value
+
+
+def as_tensor(value: TensorLike, path: str, dtype: tf.DType | None = None) -> tf.Tensor:
+    """Returns a value as a tensor, without loss of data, or raises an error that names it.
+
+    Args:
+        value: A value for `tf.convert_to_tensor`.
+        path: The name of the value in errors.
+        dtype: The dtype of the tensor; None for the value's own.
+
+    Raises:
+        DTypeError: As `lossless` does, or if the value has a type that no tensor has (also a
+            TypeError).
+        NullError: If nulls of Arrow, pandas or polars would become NaN (also a ValueError).
+        StructureError: If lists differ in length or hold values of several types (also a
+            ValueError).
+
+    >>> import extensor as xt
+    >>> xt.authoring.as_tensor([1, 2], "Cup.grams")
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>
+    >>> xt.authoring.as_tensor([[1], [2, 3]], "Cup.grams")
+    Traceback (most recent call last):
+    extensor.errors.StructureError: Cup.grams: expected a tensor, or ..., got list. ...
+    """
+    value = lossless(value, dtype, path)
+    try:
+        return tf.convert_to_tensor(value, dtype)
+    except ExtensorError:
+        raise
+    except (TypeError, ValueError) as error:
+        kind = StructureError if isinstance(error, ValueError) else DTypeError
+        expected = "a tensor, or a value that converts to a tensor"
+        reason = str(error).strip().partition("\n")[0][:200]
+        fix = (
+            "Give all values one dtype, None a mask, and convert lists of different lengths with "
+            f"tf.ragged.constant. TensorFlow says: {reason}"
+        )
+        raise kind(path, expected, type(value).__name__, fix) from error
 
 
 def expect_no_nulls(value: Value, path: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._protocol.lossless import as_tensor, is_tensor_like
 from extensor._protocol.stackable_spec import any_length, stacks_by_components
 from extensor._protocol.symbolic import is_symbolic, symbolic_spec
 from extensor._struct.parts import row_parts
@@ -68,24 +68,15 @@ def as_field(value: object, path: Path) -> FieldValue:
     """
     if is_tensor_like(value) or is_symbolic(value):
         return value
-    value = lossless(value, None, str(path))
-    try:
-        return tf.convert_to_tensor(value)
-    except ValueError as error:
+    if isinstance(value, Mapping) or _holds_dicts(value):
         expected = "a tensor, or a value that converts to a tensor"
         fix = (
             "Convert a dict to records: xt.DenseStructuredTensor(shape, fields)."
             if isinstance(value, Mapping)
             else f"Convert dicts to records: xt.struct.constant({{{path.names[-1]!r}: value}})."
-            if _holds_dicts(value)
-            else "Give all values one dtype, and convert lists of different lengths with "
-            f"tf.ragged.constant. TensorFlow says: {_first_line(error)}"
         )
-        raise StructureError(path, expected, type(value).__name__, fix) from error
-    except TypeError as error:
-        expected = "a tensor, or a value that converts to a tensor"
-        fix = f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}"
-        raise DTypeError(path, expected, type(value).__name__, fix) from error
+        raise StructureError(path, expected, type(value).__name__, fix)
+    return as_tensor(cast("Any", value), str(path))
 
 
 def _holds_dicts(value: object) -> bool:
@@ -191,7 +182,3 @@ def row_splits_dtypes(value: FieldValue) -> set[tf.DType]:
         for part in row_parts(value) or ():
             found |= row_splits_dtypes(part)
     return found
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:200]

@@ -15,6 +15,7 @@ from extensor._types.alignment import check
 from extensor._types.alignment.spec import COUNTS, PAIRS, AlignmentSpec
 from extensor.authoring import (
     array_over,
+    as_tensor,
     batch_item,
     batch_of,
     cut_rows,
@@ -427,7 +428,7 @@ class DimensionAlignment:
     def _flat(self, values: object) -> check.Values:
         """Returns the values with the dimensions of the batch merged into the first one."""
         if not is_tensor_like(values):
-            values = tf.convert_to_tensor(values)
+            values = as_tensor(values, "DimensionAlignment.apply")
         rank = self.shape.rank
         check.values_fit(self, values)
         if not rank:

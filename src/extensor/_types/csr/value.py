@@ -15,10 +15,10 @@ from extensor._types.csr import algebra, check, conversion, entries
 from extensor._types.csr.spec import CSRSpec, known_shape
 from extensor.authoring import (
     array_over,
+    as_tensor,
     extension_type,
     integers,
     known_arrays,
-    lossless,
     row_splits_of,
     sizes_of,
 )
@@ -88,7 +88,7 @@ class CSRSparseTensor(OperatorsMixin):
     ) -> None:
         self.row_splits = integers(row_splits, "CSRSparseTensor.row_splits", rank=1)
         self.columns = integers(columns, "CSRSparseTensor.columns", rank=1)
-        self.values = tf.convert_to_tensor(lossless(values, None, "CSRSparseTensor.values"))
+        self.values = as_tensor(values, "CSRSparseTensor.values")
         sizes = integers(dense_shape, "CSRSparseTensor.dense_shape", rank=1)
         self.dense_shape = tf.cast(sizes, tf.int64)
         check.sizes(self.dense_shape)
@@ -142,7 +142,7 @@ class CSRSparseTensor(OperatorsMixin):
         >>> xt.types.CSRSparseTensor.from_dense([[0.0, 2.0], [0.0, 0.0]]).columns.numpy()
         array([1])
         """
-        dense = tf.convert_to_tensor(lossless(dense, None, "CSRSparseTensor.from_dense"))
+        dense = as_tensor(dense, "CSRSparseTensor.from_dense")
         conversion.expect_dimensions(dense.shape, "from_dense")
         dense_shape = tf.shape(dense, tf.int64)
         tall = tf.reshape(dense, tf.stack([tf.reduce_prod(dense_shape[:-1]), dense_shape[-1]]))
@@ -287,7 +287,7 @@ class CSRSparseTensor(OperatorsMixin):
         array([[0., 6.],
                [0., 0.]], dtype=float32)
         """
-        values = tf.convert_to_tensor(values)
+        values = as_tensor(values, "CSRSparseTensor.with_values")
         if not values.shape.is_compatible_with(self.columns.shape):
             raise check.shape_error("values", self.columns.shape, values.shape)
         return self._of_parts(self.row_splits, self.columns, values, self.dense_shape, self.shape)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from extensor._types.digraph import check, conversion
 from extensor._types.digraph.spec import COUNTS, NUMBERS, DigraphSpec, Values
 from extensor.authoring import (
+    as_tensor,
     batch_item,
     batch_of,
     cut_rows,
@@ -299,7 +300,7 @@ class TensorDigraph:
         if isinstance(messages, str):
             messages = _named(self.edges, messages, "edges")
         elif not is_tensor_like(messages):
-            messages = tf.convert_to_tensor(messages)
+            messages = as_tensor(messages, "TensorDigraph.collect")
         return reduce_rows(messages, self.target, self._count, reduction)
 
     def aggregate(self, values: TensorLike, reduction: str = "sum") -> tf.Tensor:
@@ -375,7 +376,7 @@ class TensorDigraph:
     def _of_nodes(self, values: object) -> Values:
         if isinstance(values, str):
             return _named(self.nodes, values, "nodes")
-        return values if is_tensor_like(values) else tf.convert_to_tensor(values)
+        return values if is_tensor_like(values) else as_tensor(values, "values of the nodes")
 
     def __repr__(self) -> str:
         parts: list[str] = []
@@ -403,7 +404,7 @@ def _features(features: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         if is_tensor_like(value) and not isinstance(value, tf.Variable)
-        else tf.convert_to_tensor(value)
+        else as_tensor(value, f"TensorDigraph, feature {name!r}")
         for name, value in features.items()
     }
 

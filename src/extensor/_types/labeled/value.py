@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from extensor._types.labeled import index, naming
 from extensor._types.labeled.spec import LabeledSpec
-from extensor.authoring import extension_type, lossless
+from extensor.authoring import as_tensor, extension_type
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, MissingDependencyError, StructureError
 from extensor.typing import DTypeLike, TensorLike
@@ -59,7 +59,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     """The name of each axis, in order."""
 
     def __init__(self, values: TensorLike, axes: str | Sequence[str]) -> None:
-        self.values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.values"))
+        self.values = as_tensor(values, "LabeledTensor.values")
         self.axes = naming.check_names(axes, self.values.shape, "LabeledTensor.axes")
 
     @classmethod
@@ -109,7 +109,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         >>> x.with_values(tf.linalg.normalize(x.values)[0])
         <LabeledTensor (word=2) float32>
         """
-        values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.with_values"))
+        values = as_tensor(values, "LabeledTensor.with_values")
         if not values.shape.is_compatible_with(self.values.shape):
             expected = f"shape {self.values.shape}, the shape of {naming.describe(self)}"
             received = f"shape {values.shape}"

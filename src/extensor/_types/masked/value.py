@@ -13,7 +13,14 @@ from extensor._types.masked import item
 from extensor._types.masked.check import Values, expect_fit, static_shape, with_row_check
 from extensor._types.masked.spec import MaskedSpec
 from extensor._types.masked.text import is_eager, to_text
-from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
+from extensor.authoring import (
+    as_tensor,
+    cut_rows,
+    extension_type,
+    is_tensor_like,
+    lossless,
+    uncut_rows,
+)
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, MissingAttributeError, NullError, StructureError
 from extensor.typing import DTypeLike, ShapeLike, TensorLike
@@ -192,6 +199,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         >>> xt.types.MaskedTensor.from_numpy(np.ma.masked_less([1, -1, 2], 0)).mask.numpy()
         array([ True, False,  True])
         """
+        if not isinstance(array, np.ma.MaskedArray):
+            return cls(array)
         return cls(np.ma.getdata(array), ~np.ma.getmaskarray(array))
 
     def to_numpy(self) -> np.ma.MaskedArray[Any, Any]:
@@ -467,10 +476,10 @@ def _tensor_of(value: object, name: str) -> Values:
     """Returns an extension value unchanged, and any other value as a tensor."""
     if is_tensor_like(value) and not isinstance(value, tf.Variable):
         return value
-    value = lossless(value, None, f"MaskedTensor.{name}")
+    path = f"MaskedTensor.{name}"
     if name == "mask" and isinstance(value, (list, tuple)) and not np.size(cast("Any", value)):
-        return tf.constant(value, tf.bool)  # an empty list has no dtype
-    return tf.convert_to_tensor(value)
+        return as_tensor(value, path, tf.bool)  # an empty list has no dtype
+    return as_tensor(cast("Any", value), path)
 
 
 def _missing(masked: MaskedTensor, name: str) -> AttributeError:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -18,13 +18,13 @@ from extensor._types.union.rows import flat_codes, row_numbers, take
 from extensor._types.union.spec import UnionSpec
 from extensor.authoring import (
     FrozenDict,
+    as_tensor,
     assertions,
     batch_of,
     cut_rows,
     extension_type,
     integers,
     is_tensor_like,
-    lossless,
 )
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import FieldError, RowError, StructureError
@@ -309,4 +309,4 @@ def _rows(rows: object, name: str) -> Rows:
     """Returns an extension value unchanged, and any other value as a tensor."""
     if is_tensor_like(rows) and not isinstance(rows, tf.Variable):
         return rows
-    return tf.convert_to_tensor(lossless(rows, None, f"UnionTensor.variants[{name!r}]"))
+    return as_tensor(cast("Any", rows), f"UnionTensor.variants[{name!r}]")
