@@ -575,6 +575,22 @@ def test_json_has_the_names_and_forms_of_protobuf():
 
 
 @pytest.mark.whole("traces many functions")
+def test_what_has_no_text_is_named(times, recipe):
+    late = xt.from_arrow(pa.table({"at": pa.array([0, 2**39], pa.timestamp("s", "UTC"))}))
+    with pytest.raises(xt.errors.FormatError, match=r"record 1: .*t\.M that json .*Timestamp"):
+        xt.to_proto(late, times, format="json")
+    file = file_of()
+    add(file.message_type.add(name="Holder"), "one", ".google.protobuf.Any")
+    holder = message_class(file, "t.Holder")
+    for form, url, value in (("json", "no.Such", b""), ("text", "t.Holder", b"\xff")):
+        inner = {"type_url": f"type.googleapis.com/{url}", "value": value}
+        records = xt.struct.constant([{"one": [inner]}])
+        with pytest.raises(xt.errors.FormatError, match=f"record 0: .*that {form} can express"):
+            xt.to_proto(records, holder, format=form)
+    with pytest.raises(xt.errors.FormatError, match=r"record 0: .*utf-8"):
+        xt.from_proto(['{"title": "\ud800"}'], recipe, format="json")
+
+
 def test_the_files_of_protobuf_and_tensorflow_are_read_and_written_unchanged():
     import tensorflow.core.example.feature_pb2 as feature
     import tensorflow.core.framework.graph_pb2 as graph

@@ -356,7 +356,8 @@ def _checked(given: list[Any], binary: Descriptor | None) -> list[bytes]:
         if isinstance(message, (bytes, bytearray, memoryview)):
             messages.append(bytes(message))
         elif binary is None and isinstance(message, str):
-            messages.append(message.encode())
+            # That of half a surrogate pair is not UTF-8, which the parser says.
+            messages.append(message.encode("utf-8", "surrogatepass"))
         elif binary is not None and _is_message(message):
             if message.DESCRIPTOR.full_name != binary.full_name:
                 raise _no_messages(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format, text_format
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from extensor.errors import FormatError, StructureError
@@ -57,6 +58,10 @@ def printed(serialized: list[bytes], descriptor: Descriptor, form: str) -> list[
         serialized: The messages.
         descriptor: The message type.
         form: "json" or "text".
+
+    Raises:
+        FormatError: If a message has no such text, such as a time after the year 9999 (also a
+            ValueError).
     """
     parse, pool = GetMessageClass(descriptor).FromString, descriptor.file.pool
 
@@ -67,4 +72,13 @@ def printed(serialized: list[bytes], descriptor: Descriptor, form: str) -> list[
             message, as_utf8=True, as_one_line=True, descriptor_pool=pool
         )
 
-    return [text(parse(one)).encode() for one in serialized]
+    texts: list[bytes] = []
+    for number, one in enumerate(serialized):
+        try:
+            texts.append(text(parse(one)).encode())
+        # Of a type in google.protobuf.Any that the pool does not have, JSON has a TypeError.
+        except (json_format.SerializeToJsonError, DecodeError, TypeError, ValueError) as error:
+            expected = f"a message of type {descriptor.full_name} that {form} can express"
+            fix = 'Correct the value, or write format="binary".'
+            raise FormatError(f"record {number}", expected, str(error)[:500], fix) from error
+    return texts
