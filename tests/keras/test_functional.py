@@ -235,3 +235,12 @@ def test_outputs_and_losses_may_be_named_tuples():
 def test_the_format_of_an_export_is_checked_by_keras_if_there_are_no_values(tmp_path):
     with pytest.raises(ValueError, match="Unrecognized format=odd"):
         xt.keras.Model(X, keras.layers.Dense(1)(X)).export(tmp_path, format="odd")
+
+
+def test_an_input_that_is_an_output_keeps_the_fields_that_no_layer_reads():
+    records = xt.struct.constant([{"x": 1.5, "tags": [1, 2]}, {"x": 2.5, "tags": []}])
+    record = xt.keras.Input(xt.spec_of(records).unstacked().stacked(None))
+    total = xt.keras.layers.ListPooling("sum")(record["tags"])
+    found = xt.keras.Model(record, [total, record]).predict(records, verbose=0)
+    assert found[0].tolist() == [3.0, 0.0]
+    assert found[1].to_py() == records.to_py()

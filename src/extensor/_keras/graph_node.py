@@ -194,15 +194,20 @@ def with_fields(structure: Nest) -> Nest:
     return tf.nest.map_structure(_form_of_fields, structure)
 
 
-def fields_read(tensor: keras.KerasTensor, operations: Sequence[Any]) -> set[str]:
-    """Returns the names of the component tensors of an input that operations of a graph read.
+def fields_read(
+    tensor: keras.KerasTensor, operations: Sequence[Any], outputs: Sequence[Any]
+) -> set[str]:
+    """Returns the names of the component tensors of an input that a graph reads.
 
     Args:
         tensor: The KerasTensor of the input.
         operations: All operations of the graph. One that takes the value reads all of it.
+        outputs: The outputs of the graph. If the input is one of them, all of it is read.
     """
     names = component_names(spec_of_value_tensor(tensor), tensor.name)
     read: set[str] = set()
+    if any(one is tensor for one in outputs):
+        return set(names)
     for operation in operations:
         if isinstance(operation, keras.layers.InputLayer):
             continue

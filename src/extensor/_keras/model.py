@@ -267,7 +267,9 @@ class Functional(OwnInputs, Model, KerasFunctional):
 
     def _names_read(self) -> set[str] | None:
         parts = [
-            fields_read(tensor, self.operations) if is_value_tensor(tensor) else {name}
+            fields_read(tensor, self.operations, self.outputs)
+            if is_value_tensor(tensor)
+            else {name}
             for tensor, name in zip(self.inputs, self._named_inputs(), strict=True)
         ]
         return set[str]().union(*parts)
