@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+import extensor.keras
 from extensor import errors
 
 ROWS, BATCH = 40, 4
@@ -106,6 +107,32 @@ def test_a_dataset_that_is_repeated_has_no_state(make, times):
     for source in (dataset, iterator):
         with pytest.raises(errors.StructureError, match=r"Give epochs= to the function"):
             xt.data.state(source, 1)
+
+
+OTHERS = {
+    "skip": lambda dataset: dataset.skip(1),
+    "shard": lambda dataset: dataset.shard(2, 1).prefetch(1),
+    "filter": lambda dataset: dataset.filter(lambda records: records["n"][0] > 3),
+    "unbatch": lambda dataset: dataset.unbatch(),
+    "batch": lambda dataset: dataset.unbatch().batch(3).map(lambda records: records),
+    "rebatch": lambda dataset: dataset.rebatch(3),
+    "shuffle": lambda dataset: dataset.shuffle(9),
+}
+
+
+@pytest.mark.parametrize("made", OTHERS.values(), ids=OTHERS)
+def test_a_dataset_with_other_batches_has_no_state(make, tmp_path, made):
+    """Its steps were taken for those of the source: others were left out, or came again."""
+    dataset = made(make())
+    iterator = iter(dataset)
+    next(iterator)
+    for state in (
+        lambda: xt.data.state(iterator, 1),
+        lambda: xt.data.state(dataset, 1),
+        lambda: xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", dataset),
+    ):
+        with pytest.raises(errors.StructureError, match=r"dataset: .* with the batches that are"):
+            state()
 
 
 def test_the_state_of_a_dataset_with_several_unfinished_passes_is_an_error(make):

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from extensor._data.feed import Feed
 from extensor._data.position import Position, Resumable
-from extensor._data.stream import feeds_in, passes_of
+from extensor._data.stream import feeds, feeds_in, passes_of
+from extensor._tf import method_of_other_elements
 from extensor.errors import StructureError
 
 
@@ -29,9 +30,10 @@ def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, A
         much for each source.
 
     Raises:
-        StructureError: If the dataset is not from `xt.data`, or its source gives records in any
-            order; if several passes over it are not finished; or if an iterator has not begun, or
-            has ended (also a ValueError).
+        StructureError: If the dataset is not from `xt.data`, a method that does not keep its
+            batches made it, such as `filter`, or its source gives records in any order; if several
+            passes over it are not finished; or if an iterator has not begun, or has ended (also a
+            ValueError).
 
     >>> import extensor as xt
     >>> path = "numbers.parquet"
@@ -43,6 +45,7 @@ def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, A
     True
     """
     plan = feed_of(dataset).plan
+    expect_its_batches(dataset)
     _expect_no_repetition(dataset, plan)
     if isinstance(dataset, tf.data.Iterator):
         return plan.state(step, _begun(dataset, plan.position, step))
@@ -85,6 +88,25 @@ def feed_of(dataset: object) -> Feed:
         fix = "Give the dataset that xt.data.parquet returned."
         raise StructureError("dataset", expected, f"{len(found)} of them in {dataset!r}", fix)
     return next(iter(found.values()))
+
+
+def expect_its_batches(value: object) -> None:
+    """Raises if a dataset, or that of an iterator, has other batches than the one of `xt.data`.
+
+    Raises:
+        StructureError: If a method made it that does not keep the batches (also a ValueError).
+    """
+    if isinstance(value, tf.data.Dataset):
+        if value in feeds:
+            return
+        if method := method_of_other_elements(value):
+            expected = "a dataset with the batches that are read, to know which were used"
+            fix = "Use filters=, shuffle= and batch_size= of the function of xt.data, and map."
+            raise StructureError("dataset", expected, f"one made by {method}", fix)
+    elif not isinstance(value, tf.data.Iterator):
+        return
+    for part in vars(value).values():
+        expect_its_batches(part)
 
 
 def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Resumable) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import keras
 import tensorflow as tf
 
-from extensor._data.state import feed_of
+from extensor._data.state import expect_its_batches, feed_of
 from extensor._keras._keras_private import begin_with_epoch, keep_names_not_saved
 from extensor._keras.backup_folder import BackupFolder
 from extensor.errors import StructureError
@@ -69,6 +69,7 @@ class BackupAndRestore(keras.callbacks.Callback):
             fix = 'Give save_freq="epoch".'
             raise StructureError("BackupAndRestore: save_freq", expected, repr(save_freq), fix)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
+        expect_its_batches(dataset)
         if not self._plan.counts_steps:
             expected = "a dataset of which the number of batches of a pass is known"
             received = "batches of xt.data.bucket or xt.data.pack"

@@ -29,7 +29,13 @@ if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
     raise MissingDependencyError("extensor", expected, f"TensorFlow {tf.__version__}", fix)
 from extensor._tf._tf_casting import CAST_CONTEXT
 from extensor._tf._tf_composite import CompositeTensor, describes, is_refused, refuse
-from extensor._tf._tf_data import as_numpy, data_nest, map_elements, with_element_spec
+from extensor._tf._tf_data import (
+    as_numpy,
+    data_nest,
+    map_elements,
+    method_of_other_elements,
+    with_element_spec,
+)
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
 from extensor._tf._tf_protocol import (
     Extension,

@@ -80,3 +80,21 @@ def as_numpy(value: Value) -> Nest:
     if isinstance(array, np.ndarray):
         array.setflags(write=False)
     return array
+
+
+# The modules of the datasets whose elements are not those of their input, one for one from the
+# first one on.
+_OTHER_ELEMENTS = {
+    *("batch_op", "filter_op", "group_by_window_op", "padded_batch_op", "ragged_batch_op"),
+    *("rebatch_op", "shard_op", "shuffle_op", "skip_op", "unbatch_op", "unique_op", "window_op"),
+}
+
+
+def method_of_other_elements(dataset: tf.data.Dataset) -> str | None:
+    """Returns the method that made a dataset, if its elements are others than those of its input.
+
+    Returns:
+        Its name, such as "filter"; None for `map`, `prefetch`, `take` and the like.
+    """
+    module = type(dataset).__module__.rpartition(".")[2]
+    return module.removesuffix("_op") if module in _OTHER_ELEMENTS else None
