@@ -446,6 +446,18 @@ def test_a_mean_of_integers_whose_sum_does_not_fit_in_their_dtype(dtype):
     assert tf.reduce_mean(MaskedTensor(lists, valid), 1).to_py() == [None, numbers[0]]
 
 
+def test_the_moments_of_more_short_floats_than_their_dtype_counts():
+    numbers = tf.constant(np.arange(100_000) % 2 / 4 + 0.25, tf.float16)
+    mask = np.arange(100_000) < 90_000
+    for op, expected in (
+        *((tf.reduce_mean, 0.375), (tf.math.reduce_variance, 0.125**2)),
+        *((tf.math.reduce_std, 0.125), (lambda x: tf.nn.moments(x, [0])[0], 0.375)),
+    ):
+        found = op(MaskedTensor(numbers, mask))
+        assert found.dtype == tf.float16
+        assert found.to_py() == expected
+
+
 @pytest.mark.parametrize(
     ("numbers", "mask"),
     [
