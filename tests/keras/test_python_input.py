@@ -4,6 +4,7 @@ import functools
 
 import keras
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
@@ -27,7 +28,12 @@ SPEC = xt.DenseStructuredTensorSpec(
 )
 VALUE = SPEC.cast(RECORDS)
 TABLE = pa.Table.from_pylist(RECORDS)
-DATA = {"dicts": RECORDS, "table": TABLE, "record batch": TABLE.to_batches()[0]}
+DATA = {
+    "dicts": RECORDS,
+    "table": TABLE,
+    "record batch": TABLE.to_batches()[0],
+    "DataFrame": pd.DataFrame(RECORDS),
+}
 Y = np.ones([3, 1], np.float32)
 
 
@@ -98,7 +104,7 @@ def test_wrong_records_name_the_field():
         functional().predict(TABLE.drop_columns(["title"]), verbose=0)
 
 
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("data", ["dicts", "table", "record batch"])
 def test_a_model_that_knows_no_spec_says_what_to_give(data):
     model = compiled(Net)
     for use in (model.predict, model.predict_on_batch):

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._arrow.read import has_capsules
 from extensor._arrow.wanted_table import records_of_spec
 from extensor._keras.lowering import contains, is_extension, is_lowered
 from extensor._struct.cast_request import STRICT
@@ -20,7 +21,8 @@ def as_batch(data: Any, specs: Nest, model: str) -> Nest:
     """Returns the input of a model, with Python records and Arrow tables as StructuredTensors.
 
     Args:
-        data: A list of dicts, an Arrow table or record batch, or any other input of a model.
+        data: A list of dicts, an Arrow table or record batch, a DataFrame or other table that
+            gives Arrow data, or any other input of a model.
         specs: The nest of specs of the model's input, or None if it is not known.
         model: The model's name, for errors.
 
@@ -47,7 +49,9 @@ def as_batch(data: Any, specs: Nest, model: str) -> Nest:
         fix = "For one record, give [record]; for columns, xt.from_arrow(pa.table(columns))."
         raise StructureError(f"{model}: input", expected, received, fix)
     if not is_table and not _is_list_of_records(data):
-        return data
+        # Only Keras knows what a DataFrame is to a model of tensors.
+        is_other_table = isinstance(specs, StructuredTensorSpec) and has_capsules(data)
+        return specs.cast(data) if is_other_table and not is_extension(data) else data
     if not isinstance(specs, StructuredTensorSpec):
         expected = (
             "extension values, tensors or a dataset" if specs is None else f"the inputs {specs}"
