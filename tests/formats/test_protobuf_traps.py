@@ -544,6 +544,31 @@ def test_to_proto_refuses_what_the_type_does_not_hold(recipe):
     assert recipe.FromString(one.numpy()) == recipe(title="tea")
 
 
+def test_to_proto_refuses_what_a_oneof_does_not_have(choice):
+    union = lambda rows: xt.struct.constant(rows, conflicts="union")  # noqa: E731
+    for records, message in (
+        (union([{"kind": 5}, {"kind": "x"}]), r"kind\.int: expected one of the fields a, b, c"),
+        (xt.struct.constant([{"kind": 5}]), "kind: expected a union of the fields .* a, b, c"),
+        (xt.struct.constant([{"kind": [5]}]), "kind: expected a union of the fields .* a, b, c"),
+    ):
+        with pytest.raises((xt.errors.FieldError, xt.errors.DTypeError), match=message):
+            xt.to_proto(records, choice)
+
+
+def test_to_proto_refuses_lists_in_place_of_values(recipe, choice):
+    numbers = tf.ones([2, 1, 1], tf.int32)
+    union = xt.from_proto([choice(a=5), choice(b="x")], choice, nulls="mask")["kind"]
+    for records, cls in (
+        (xt.DenseStructuredTensor([2], {"title": tf.constant([["a"], ["b"]])}), recipe),
+        (xt.DenseStructuredTensor([2], {"title": union}), recipe),
+        (xt.struct.constant([{"steps": [[{"minutes": 5}]]}]), recipe),
+        (xt.struct.constant([{"steps": [{"minutes": [[5]]}]}]), recipe),
+        (xt.DenseStructuredTensor([2], {"a": numbers}), choice),
+    ):
+        with pytest.raises(xt.errors.DTypeError, match=r"^(title|steps|steps\.minutes|a): "):
+            xt.to_proto(records, cls)
+
+
 def test_json_has_the_names_and_forms_of_protobuf():
     file = file_of()
     color = file.enum_type.add(name="Color")

@@ -255,7 +255,15 @@ class _FieldMaker:
             fix = f'Write columns=["{name}"] for one field of the oneof.'
             raise FieldError(at.path / name, expected, str(at.path / name), fix)
         union = at.item().arrow
+        names = [member.name for member in found.fields]
+        if union is not None and not pa.types.is_union(union):
+            expected = f"a union of the fields of the oneof: {', '.join(names)}"
+            fix = "Make a UnionTensor, or records with one of these fields."
+            raise DTypeError(at.path, expected, f"Arrow type {union}", fix)
         variants = {} if union is None else {each.name: each.type for each in inner_fields(union)}
+        for name in variants:
+            if name not in names:
+                raise no_field(at.path / name, names)
         members: list[MessageField] = []
         for member in found.fields:
             name, arrow = member.name, variants.get(member.name)

@@ -148,10 +148,8 @@ def _column(field: MessageField, value: Any) -> Column:
         if present.shape.rank != 1:
             raise _wrong_form(field.path, "one mask element for each record", value)
         return tf.boolean_mask(value.values, present), tf.cast(present, tf.int32)
-    if uncut_rows(value) is not None:
-        raise _wrong_form(field.path, "one value for each record", value)
-    kind = field.type
-    if field.count is Count.ONE and isinstance(kind, Scalar):
+    _expect_no_lists(field.path, value)
+    if field.count is Count.ONE and isinstance(field.type, Scalar):
         return _not_default(value)
     return value, tf.ones(_count_of(value), tf.int32)
 
@@ -211,8 +209,7 @@ def _members(field: Oneof, value: Any) -> list[Column]:
 
 def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
     """Returns values as they are in a message: numbers, text, or serialized messages."""
-    if is_masked(values):
-        raise _masked(field.path, values)
+    _expect_no_lists(field.path, values)
     have = None if field.given is None else meaning_of(field.given)
     if isinstance(kind, Scalar):
         if are_decimals(have) and have != WHOLE:  # a decimal of 1.5 is no 15
@@ -239,6 +236,15 @@ def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
         assert isinstance(kind, Time)
         parts = _seconds(field, kind, values, have)
     return _messages(inner, [_not_default(part) for part in parts])
+
+
+def _expect_no_lists(path: Path, values: Any) -> None:
+    """Raises DTypeError unless values are a vector of tensors or of records."""
+    if is_masked(values):
+        raise _masked(path, values)
+    is_known = isinstance(values, (tf.Tensor, tf.Variable, StructuredTensor))
+    if not is_known or values.shape.rank not in (1, None):
+        raise _wrong_form(path, "one value in each place, and no list", values)
 
 
 def _widens(given: tf.DType, wanted: tf.DType) -> bool:
