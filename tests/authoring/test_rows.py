@@ -274,6 +274,17 @@ def test_reduced_rows_equal_those_of_numpy(lengths, numbers):
     )
 
 
+@pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
+def test_rows_of_many_short_floats_are_added_up(dtype):
+    ids = np.repeat([0, 1], [5_000, 3])
+    values = tf.fill([5_003], tf.constant(3.0, dtype))
+    for name, reduction in (("sum", np.sum), ("mean", np.mean)):
+        found = reduce_rows(values, tf.constant(ids), tf.constant(2), name)
+        assert found.dtype == dtype
+        expected = [reduction(np.full(n, 3.0)) for n in (5_000, 3)]
+        np.testing.assert_array_equal(found, tf.cast(expected, dtype))
+
+
 @pytest.mark.parametrize(
     ("values", "reduction", "text"),
     [
@@ -281,6 +292,7 @@ def test_reduced_rows_equal_those_of_numpy(lengths, numbers):
         (tf.constant([1]), "mean", "values: expected a floating-point tensor, got int32"),
         (tf.constant(["a"]), "sum", "values: expected a numeric tensor, got string"),
         (ragged([[1]]), "sum", "values: expected a numeric tensor, got RaggedTensor"),
+        (tf.constant([1j]), "max", "values: expected a real tensor, got complex128"),
     ],
 )
 def test_what_is_not_reduced_is_an_error(values, reduction, text):

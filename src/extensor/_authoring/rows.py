@@ -377,13 +377,19 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
         expected = f"one of {', '.join(_REDUCTIONS)}"
         raise DTypeError("reduction", expected, repr(reduction), "Check the spelling.")
     is_number = isinstance(values, tf.Tensor) and values.dtype not in (tf.string, tf.bool)
-    if not is_number or (reduction == "mean" and values.dtype.is_integer):
+    if is_number and reduction == "mean":
+        is_number = not values.dtype.is_integer
+    elif is_number and reduction != "sum":
+        is_number = not values.dtype.is_complex
+    if not is_number:
         kind = f"{values.dtype.name}" if isinstance(values, tf.Tensor) else type(values).__name__
-        expected = f"a {'floating-point' if reduction == 'mean' else 'numeric'} tensor"
-        raise DTypeError("values", expected, kind, "Cast or flatten them first.")
-    result = segment(values, ids, count)
+        wanted = {"mean": "floating-point", "sum": "numeric"}.get(reduction, "real")
+        raise DTypeError("values", f"a {wanted} tensor", kind, "Cast or flatten them first.")
     if reduction in ("sum", "mean"):
-        return result
+        if values.dtype in (tf.float16, tf.bfloat16):  # a sum stops to grow at a few hundred items
+            return tf.cast(segment(tf.cast(values, tf.float32), ids, count), values.dtype)
+        return segment(values, ids, count)
+    result = segment(values, ids, count)
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
     has_values = tf.reshape(lengths > 0, tf.concat([[-1], tf.ones_like(tf.shape(values)[1:])], 0))
     return tf.where(has_values, result, tf.zeros_like(result))
