@@ -50,8 +50,9 @@ def as_batch(data: Any, specs: Nest, model: str) -> Nest:
         raise StructureError(f"{model}: input", expected, received, fix)
     if not is_table and not _is_list_of_records(data):
         # Only Keras knows what a DataFrame is to a model of tensors.
-        is_other_table = isinstance(specs, StructuredTensorSpec) and has_capsules(data)
-        return specs.cast(data) if is_other_table and not is_extension(data) else data
+        if isinstance(specs, StructuredTensorSpec) and has_capsules(data):
+            return data if is_extension(data) else specs.cast(data)
+        return data
     if not isinstance(specs, StructuredTensorSpec):
         expected = (
             "extension values, tensors or a dataset" if specs is None else f"the inputs {specs}"
