@@ -120,6 +120,16 @@ OTHERS = {
 }
 
 
+def with_lists(records):
+    lists = tf.RaggedTensor.from_row_lengths(records["n"], tf.ones_like(records["n"]))
+    return records.with_updates({"l": lists})
+
+
+# Of sources that have another order each time.
+OTHERS["mixture"] = lambda dataset: xt.data.mix({"a": (dataset.shuffle(9), 1)}, seed=1)
+OTHERS["pack"] = lambda dataset: xt.data.pack(dataset.map(with_lists).shuffle(9), {"l": 5})
+
+
 @pytest.mark.parametrize("made", OTHERS.values(), ids=OTHERS)
 def test_a_dataset_with_other_batches_has_no_state(make, tmp_path, made):
     """Its steps were taken for those of the source: others were left out, or came again."""

@@ -12,7 +12,7 @@ import tensorflow as tf
 from extensor._choice import expect_one_of
 from extensor._data.mixed_feed import MixedFeed, MixedPlan, Weights
 from extensor._data.position import Positioned
-from extensor._data.state import feed_of
+from extensor._data.state import feed_of, methods_of_other_batches
 from extensor._data.stream import feeds, stream
 from extensor._path import Path
 from extensor._struct.difference import differences
@@ -78,6 +78,8 @@ def mix(
     _expect_each_once(plans)
     _expect_one_spec(datasets)
     plan = MixedPlan(plans, Weights(weights, int(seed), at_end))
+    methods = (method for each in datasets.values() for method in methods_of_other_batches(each))
+    plan.other_order = next(methods, None)
     if state is not None:
         plan.begin_at(state)
     feed = MixedFeed(plan)

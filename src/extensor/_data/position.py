@@ -162,6 +162,9 @@ class Resumable(abc.ABC):
     counts_steps = True
     """Whether a state follows from the number of batches of several passes."""
 
+    other_order: str | None = None
+    """The method by which a source gives its batches in an order that no state has."""
+
     def __init__(self, epochs: int, shard: tuple[int, int]) -> None:
         self.epochs = epochs
         self.shard = shard

@@ -19,7 +19,7 @@ from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
 from extensor._data.given_state import wrong_place
 from extensor._data.position import Resumable
-from extensor._data.state import feed_of
+from extensor._data.state import feed_of, methods_of_other_batches
 from extensor._data.stream import feeds, feeds_in, stream
 from extensor.errors import DTypeError, FormatError, StructureError
 
@@ -45,6 +45,9 @@ def regrouped(
             feed_of(source)  # raises: it is no dataset of xt.data
         return grouped
     plan = RegroupedPlan(name, feed_of(source).plan, arguments)
+    # Other methods give the same elements when the batches before a state are made again.
+    is_shuffled = "shuffle" in methods_of_other_batches(source)
+    plan.other_order = "shuffle" if is_shuffled else feed_of(source).plan.other_order
     if state is not None:
         plan.begin_at(state)
     feed = RegroupedFeed(plan)

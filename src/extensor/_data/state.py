@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -90,23 +91,35 @@ def feed_of(dataset: object) -> Feed:
     return next(iter(found.values()))
 
 
-def expect_its_batches(value: object) -> None:
+def expect_its_batches(dataset: tf.data.Dataset | tf.data.Iterator) -> None:
     """Raises if a dataset, or that of an iterator, has other batches than the one of `xt.data`.
 
     Raises:
-        StructureError: If a method made it that does not keep the batches (also a ValueError).
+        StructureError: If a method made it, or its source, that does not keep the batches (also a
+            ValueError).
+    """
+    method = next(methods_of_other_batches(dataset), feed_of(dataset).plan.other_order)
+    if method is not None:
+        expected = "a dataset with the batches that are read, to know which were used"
+        fix = "Use filters=, shuffle= and batch_size= of the function of xt.data, and map."
+        raise StructureError("dataset", expected, f"one made by {method}", fix)
+
+
+def methods_of_other_batches(value: object) -> Iterator[str]:
+    """Yields the methods that do not keep batches, from a dataset or iterator to that of `xt.data`.
+
+    Args:
+        value: The dataset or iterator. Anything else has none.
     """
     if isinstance(value, tf.data.Dataset):
         if value in feeds:
             return
         if method := method_of_other_elements(value):
-            expected = "a dataset with the batches that are read, to know which were used"
-            fix = "Use filters=, shuffle= and batch_size= of the function of xt.data, and map."
-            raise StructureError("dataset", expected, f"one made by {method}", fix)
+            yield method
     elif not isinstance(value, tf.data.Iterator):
         return
     for part in vars(value).values():
-        expect_its_batches(part)
+        yield from methods_of_other_batches(part)
 
 
 def _expect_no_repetition(dataset: tf.data.Dataset | tf.data.Iterator, plan: Resumable) -> None:
