@@ -336,7 +336,7 @@ def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
         tf.reduce_prod: ([2, None, 5, 1, None], [5, None, 2], 10),
         tf.reduce_max: ([2, None, 5, None, None], [5, None, 2], 5),
         tf.reduce_min: ([1, None, 5, None, None], [1, None, 2], 1),
-        tf.reduce_mean: ([1, None, 5, None, None], [3, None, 2], 2),
+        tf.reduce_mean: ([1.5, None, 5, None, None], [3, None, 2], 8 / 3),
     }
     axes = (1, 0, None)
     reduced = [
