@@ -155,17 +155,20 @@ def test_fields_with_nulls_at_other_levels_are_concatenated():
         ]
 
 
+INTS, TWO_INTS = pa.list_(pa.int32()), pa.list_(pa.int32(), 2)
+
+
 @pytest.mark.parametrize(
     ("rows", "kind", "others", "other_kind", "wanted"),
     [
-        ([[1, 2]], pa.list_(pa.int32(), 2), [[1]], pa.list_(pa.int32()), pa.list_(pa.int32())),
-        ([[1, 2]], pa.list_(pa.int32(), 2), [[]], pa.large_list(pa.int32()), pa.large_list(pa.int32())),
-        ([[1, 2], None], pa.list_(pa.int32(), 2), [[None], []], pa.list_(pa.int32()), pa.list_(pa.int32())),
+        ([[1, 2]], TWO_INTS, [[1]], INTS, INTS),
+        ([[1, 2]], TWO_INTS, [[]], pa.large_list(pa.int32()), pa.large_list(pa.int32())),
+        ([[1, 2], None], TWO_INTS, [[None], []], INTS, INTS),
         (["a"], pa.string(), ["b"], pa.large_string(), pa.large_string()),
         ([b"a"], pa.string(), [b"\xff"], pa.binary(), pa.binary()),
         ([b"abc"], pa.binary(3), [b"x"], pa.binary(), pa.binary()),
     ],
-)  # fmt: skip
+)
 def test_joined_records_have_the_arrow_type_of_both(rows, kind, others, other_kind, wanted):
     tables = [pa.table({"x": pa.array(rows, kind)}), pa.table({"x": pa.array(others, other_kind)})]
     for first, second in (tables, tables[::-1]):
