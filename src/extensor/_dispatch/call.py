@@ -191,11 +191,13 @@ def _answer(
         args: The positional arguments of the call.
         kwargs: The keyword arguments of the call.
     """
-    kinds = _kinds(operation.tensor_arguments(given))
+    tensors = list(operation.tensor_arguments(given))
+    kinds = _kinds(tensors)
     if not kinds:
         return _not_overridden(args, kwargs)
-    for tensor in operation.tensor_arguments(given):
-        expect_no_nulls(tensor, operation)
+    for tensor in tensors:
+        if type(tensor) not in kinds:
+            expect_no_nulls(tensor, operation)
     keywords = kwargs if operation.public.variadic else {}
     declined: list[str] = []
     for kind in kinds:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import types
 
-import numpy as np
-
 from extensor._declare.fields import is_declared
 from extensor._lookup import defines
 from extensor._typing import Nest
@@ -64,10 +62,9 @@ def overrides_nothing(kind: type) -> None:
 
     The cache has a maximum size, so that classes that a program creates all the time can be freed.
     Lists and tuples are not cached: their items are checked in each call. Nor are declared types,
-    whose rows some functions select and join, and arrays of `numpy.ma`, whose masks are checked.
+    whose rows some functions select and join.
     """
-    checked = (list, tuple, np.ma.MaskedArray)
-    if len(PLAIN) < 4096 and not issubclass(kind, checked) and not is_declared(kind):
+    if len(PLAIN) < 4096 and not issubclass(kind, (list, tuple)) and not is_declared(kind):
         try:
             PLAIN.add(kind)
             FLAT.add(kind)

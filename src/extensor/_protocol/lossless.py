@@ -99,7 +99,7 @@ def expect_no_nulls(value: Value, path: object) -> None:
         path: The name of the value, or an object whose text is the name.
     """
     kind: Any = type(value)
-    if kind in _WITHOUT_NULLS or not hasattr(kind, "__array__"):
+    if _is_without_nulls(kind) or not hasattr(kind, "__array__"):
         return
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
@@ -109,8 +109,11 @@ def expect_no_nulls(value: Value, path: object) -> None:
     array: Any = value
     if hasattr(kind, "null_count"):  # of Arrow, or of polars
         count = array.null_count() if callable(array.null_count) else array.null_count
-    elif hasattr(kind, "isna") and not isinstance(getattr(array, "dtype", None), _PLAIN_DTYPES):
-        count = int(array.isna().sum())  # of pandas
+    elif hasattr(kind, "isna"):
+        if not isinstance(getattr(array, "dtype", None), _PLAIN_DTYPES):
+            count = int(array.isna().sum())  # of pandas
+    elif kind.__module__.startswith(("numpy", "tensorflow")):
+        _WITHOUT_NULLS.add(kind)
     if count:
         expected = "values without nulls, because a tensor has no mask"
         received = f"a {kind.__qualname__} with {count} null{'s' * (count > 1)}"
@@ -121,13 +124,22 @@ def expect_no_nulls(value: Value, path: object) -> None:
         raise NullError(str(path), expected, received, fix)
 
 
+def _is_without_nulls(kind: type) -> bool:
+    """Returns whether a type is known to be that of no array with nulls."""
+    try:
+        return kind in _WITHOUT_NULLS
+    except Exception:  # a class without a hash
+        return False
+
+
 def _masked_error(path: str) -> DTypeError:
     expected = "an array without a mask"
     fix = "Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks."
     return DTypeError(path, expected, "a numpy.ma.MaskedArray with masked items", fix)
 
 
-_WITHOUT_NULLS = frozenset([float, int, bool, str, bytes, list, tuple, np.ndarray, tf.Tensor])
+_WITHOUT_NULLS: set[type] = {float, int, bool, str, bytes, list, tuple, np.ndarray}
+"""Types of no array with nulls. Those of NumPy and TensorFlow are added when a value is met."""
 _PLAIN_DTYPES = (np.dtype, type(None))
 """The dtypes of arrays of pandas in which NaN is a number, and what a table has."""
 _WIDE = frozenset([tf.float32, tf.float64])
