@@ -52,7 +52,7 @@ demo: $(STAMP)  ## Run the demonstration
 	@$(RUN) demo
 
 # Pyright needs one core, and pytest waits at times: they run side by side.
-test: style  ## Check the style, then the types while the quick tests run (seven minutes on two cores)
+test: style  ## Check the style, then the types while the quick tests run (four to seven minutes on two cores)
 	@$(MAKE) --no-print-directory -j2 types quick
 	@echo "[test] passed"
 
@@ -60,7 +60,7 @@ quick: $(STAMP)
 	@echo "[test] quick tests, laws, examples of the docs, the built wheel"
 	@EXTENSOR_HYPOTHESIS_PROFILE=quick $(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
 
-test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
+test-rest: $(STAMP)  ## Run all other tests except the slow ones (20 to 30 minutes); CI runs both
 	@$(MAKE) --no-print-directory store-servers || echo "[test-rest] no servers of stores: their tests are skipped"
 	@echo "[test-rest] servers, damaged files, whole matrices, saved models in other processes"
 	@$(RUN) $(PYTEST) $(MORE) --tier rest $(PYTEST_ARGS)

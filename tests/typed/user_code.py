@@ -101,6 +101,7 @@ reveal_type(xt.write_tfrecord(records, "recipes.tfrecord"))  # None
 
 # extensor.authoring
 reveal_type(xt.authoring.array_over(tensor))  # ndarray[Any, Any]
+reveal_type(xt.authoring.as_tensor([1, 2], "Cup.grams"))  # Tensor
 reveal_type(xt.authoring.assertions("Recipe", [(tf.constant(True), "no title")]))  # list[Operation]
 reveal_type(xt.authoring.batch_item(records, 0))  # StructuredTensor
 reveal_type(xt.authoring.batch_of(xt.types.TensorDigraph, [xt.types.TensorDigraph([0], [0])]))  # TensorDigraph

@@ -41,6 +41,7 @@ from extensor.errors import DTypeError, StructureError
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _DENSE = (tf.Tensor, BaseResourceVariable)
+_WITHOUT_MASK = (*_DENSE, tf.RaggedTensor, StructuredTensor)
 
 
 def axis_of(axis: TensorLike, rank: int, name: str) -> int:
@@ -207,8 +208,8 @@ def _join_fields(
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
             return type(parts[0])._of_parts(of_field(inner, at), of_field(masks, at))
-        is_plain = isinstance(parts[0], StructuredTensor) or any(map(is_masked, parts))
-        if not is_plain and any(map(_moves_itself, parts)):
+        are_own = not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts))
+        if are_own and not any(map(is_masked, parts)):
             return op(parts)
         pairs = zip(parts, values, strict=True)
         flats = [_flat(part, first_sizes(value, outer)) for part, value in pairs]
@@ -238,7 +239,8 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
     first = values[0]
     if len(values) == 1:
         return first
-    if any(map(is_masked, values)) and not all(map(is_masked, values)):
+    are_masked = [not isinstance(value, _WITHOUT_MASK) and is_masked(value) for value in values]
+    if any(are_masked) and not all(are_masked):
         spec = common_rows_spec(values, name)
         return concat_values([cast_value(spec, value) for value in values], name)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
