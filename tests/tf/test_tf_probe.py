@@ -476,6 +476,27 @@ def chosen_datasets():
     )
 
 
+def methods_of_datasets():
+    dataset = tf.data.Dataset.range(4)
+    made = {
+        "batch": dataset.batch(2),
+        "filter": dataset.filter(lambda number: number > 1),
+        "group_by_window": dataset.group_by_window(lambda n: n % 2, lambda _, rows: rows, 2),
+        "padded_batch": dataset.padded_batch(2),
+        "rebatch": dataset.batch(2).rebatch(3),
+        "shard": dataset.shard(2, 0),
+        "shuffle": dataset.shuffle(2),
+        "skip": dataset.skip(1),
+        "unbatch": dataset.batch(2).unbatch(),
+        "unique": dataset.unique(),
+        "window": dataset.window(2),
+    }
+    found = {name: _tf_data.method_of_other_elements(each) for name, each in made.items()}
+    assert found == {name: name for name in made}, "data.ops: a module has another name"
+    for kept in (dataset.map(lambda number: number), dataset.prefetch(1), dataset.take(1)):
+        assert _tf_data.method_of_other_elements(kept) is None
+
+
 def restructured_datasets():
     dataset = _tf_data.with_element_spec(tf.data.Dataset.range(2), (tf.TensorSpec([], tf.int64),))
     assert [number.numpy() for (number,) in dataset] == [0, 1], (
@@ -833,6 +854,7 @@ PROBES = {
     "loader_impl": signatures_on_disk,
     "TypeSpec._to_components": jobs_of_a_spec,
     "trace_type.InternalCastContext": cast_context,
+    "data.ops": methods_of_datasets,
     "dataset_ops": restructured_datasets,
     "_pywrap_record_io": records_of_a_file,
     "convert_variables_to_tensors": variables_in_loops,

@@ -5,6 +5,7 @@
 | `data.util.nest` | The nest of tf.data, in which a list is a leaf. |
 | `structure` | The conversion of elements to tensors and specs in tf.data. |
 | `dataset_ops` | `_RestructuredDataset` presents the tensors of a dataset as elements of another spec, without an op. |
+| `data.ops` | The module of the class of a dataset tells which method made it. |
 | `_pywrap_record_io` | `RecordIterator` reads a file of TFRecords. A dataset traces a function for each file, which takes longer than to read the hundreds of kilobytes of a group of records. |
 """  # noqa: E501 - a table row is one line
 
