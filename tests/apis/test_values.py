@@ -93,6 +93,23 @@ def test_print_does_not_name_row_splits_like_fields(tmp_path):
     assert path.read_text() == f"RaggedStructuredTensor({inner}, [0 1 3])\n"
 
 
+def test_print_shows_nests_of_components(tmp_path):
+    @xt.auto_composite_tensor
+    class Parts(xt.AutoCompositeTensor):
+        def __init__(self, x, parts):
+            self.x, self.parts = x, parts
+
+    path = tmp_path / "printed"
+    one, two = tf.constant([1]), tf.constant([2])
+    for parts in ([one, two], {"a": one, "b": [two]}, [one, "text"]):
+        xt.print(Parts(one, parts), output_stream=f"file://{path}")
+    assert path.read_text().splitlines() == [
+        "Parts(parts=[[1], [2]], x=[1])",
+        "Parts(parts={'a': [1], 'b': [[2]]}, x=[1])",
+        "Parts(parts=([1]), x=[1])",
+    ]
+
+
 MEND = r"Give the tensor inside of the value.*xt\.dispatch\.implements"
 
 

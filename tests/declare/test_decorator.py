@@ -423,6 +423,19 @@ def test_a_class_may_define_init():
         Sloppy(1)
 
 
+def test_a_spec_that_init_asks_for_is_not_kept():
+    @xt.extension_type
+    class Pair:
+        values: tf.Tensor
+
+        def __init__(self, value):
+            self.values = tf.constant(value)
+            assert xt.spec_of(self).values.shape == []
+            self.values = tf.stack([self.values, self.values])
+
+    assert xt.spec_of(Pair(1.0)).values.shape == [2]
+
+
 def test_a_generated_init_may_be_called_by_a_subclass_with_its_own():
     @xt.extension_type
     class Base:

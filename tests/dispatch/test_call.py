@@ -9,6 +9,7 @@ import threading
 import weakref
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
@@ -421,6 +422,29 @@ def test_an_error_of_tensorflow_in_a_handler_passes_with_a_note():
     error = raised(lambda: tf.add(kind(), 1))
     assert isinstance(error, tf.errors.InvalidArgumentError)
     assert error.__notes__ == ["Raised while Recording.__tf_dispatch__ handled tf.add."]
+
+
+@pytest.mark.parametrize("array", [
+    np.ma.array([1.0, 2.0], mask=[True, False]), pd.array([None, 2.0], "Float32"),
+])  # fmt: skip
+def test_an_array_with_nulls_beside_a_value_is_an_error_in_each_call(array):
+    x = recording()()
+    for call in (lambda: tf.add(x, array), lambda: tf.add(y=x, x=array)) * 2:
+        with pytest.raises(xt.ExtensorError, match=r"without a mask|without nulls"):
+            call()
+    assert tf.add(x, np.ma.array([1.0])) == "answered"
+
+
+def test_an_error_of_the_first_call_has_no_context():
+    class Fresh:
+        @xt.dispatch.implements(tf.cos)
+        @staticmethod
+        def cos(x, name=None):
+            raise LookupError("own")
+
+    with pytest.raises(LookupError, match="own") as caught:
+        tf.cos(Fresh())
+    assert caught.value.__context__ is None
 
 
 def test_an_exception_that_is_no_error_passes_unchanged():

@@ -208,10 +208,54 @@ def test_a_declared_type_has_handlers():
     np.testing.assert_array_equal(masked.mask, [True, False])
 
 
-@pytest.mark.parametrize("ops", [(len,), (tf.while_loop,), ("tf.add",), (tf.add, None)])
+def test_decorators_may_be_stacked():
+    class Both:
+        @implements(tf.sin)
+        @implements(tf.cos)
+        @staticmethod
+        def either(op, x, name=None):
+            return op.__name__
+
+    assert [tf.sin(Both()), tf.cos(Both()), Both.either(len, 1)] == ["sin", "cos", "len"]
+
+
+@pytest.mark.parametrize("method", [staticmethod, classmethod])
+def test_the_decorator_of_a_method_above_is_an_error(method):
+    # It would hide the handler from the class, so that none is registered.
+    with pytest.raises(xt.errors.ProtocolError, match="Swap the two lines"):
+
+        class Hidden:
+            @method
+            @implements(tf.sin)
+            def sin(cls, x, name=None):  # noqa: N805 - of either decorator
+                return "hidden"
+
+
+def test_a_handler_of_a_base_is_one_of_subclasses_that_functions_got_before():
+    class Base:
+        pass
+
+    class Sub(Base):
+        pass
+
+    with pytest.raises(ValueError, match="Attempt to convert"):
+        tf.sin(Sub())
+    implements(tf.sin, on=Base)(lambda x: "late")
+    assert [tf.sin(Sub()), tf.sin(Base())] == ["late", "late"]
+
+
+@pytest.mark.parametrize(
+    "ops", [(len,), (tf.while_loop,), ("tf.add",), (tf.add, None), ([tf.add, tf.subtract],)]
+)
 def test_implementing_anything_but_an_operation_is_an_error(ops):
     with pytest.raises(xt.ExtensorError, match="expected a function of TensorFlow"):
         implements(*ops)
+
+
+@pytest.mark.parametrize("on", [Box([1.0]), tf.Tensor, "Box"])
+def test_implementing_on_anything_but_a_class_of_your_own_is_an_error(on):
+    with pytest.raises(xt.errors.ProtocolError, match="implements, on: expected a class of your"):
+        implements(tf.sin, on=on)
 
 
 def test_implementing_no_operation_is_an_error():

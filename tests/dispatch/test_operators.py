@@ -153,6 +153,15 @@ def test_a_type_keeps_its_own_operators():
     assert asked(kind, lambda: FLOATS - x)[0] is tf.subtract
 
 
+def test_a_number_class_beside_a_tensor_calls_the_function():
+    class Posit(recording(), int):
+        pass
+
+    x = Posit(3)  # int has an __radd__, which declines
+    assert asked(Posit, lambda: FLOATS + x) == (tf.add, (FLOATS, x))
+    assert asked(Posit, lambda: x - FLOATS) == (tf.subtract, (x, FLOATS))
+
+
 def test_an_operator_that_declines_calls_that_of_the_tensor():
     kind = recording(__add__=lambda self, other: NotImplemented)
     x = kind()
@@ -278,6 +287,7 @@ def test_equality_is_elementwise_if_the_type_chooses_it():
     assert asked(Compared, lambda: y != 3) == (tf.not_equal, (y, 3))
     assert asked(Compared, lambda: y == FLOATS) == (tf.equal, (y, FLOATS))
     assert asked(Compared, lambda: y != FLOATS) == (tf.not_equal, (y, FLOATS))
+    assert ((y == None), (y != None)) == ((FLOATS == None), (FLOATS != None))  # noqa: E711
     with pytest.raises(TypeError, match="unhashable"):
         hash(y)
 

@@ -306,7 +306,7 @@ def _complete(value: Value, init_only: tuple[Any, ...], unchanged: Collection[st
         for name, (path, convert, _, _) in known.items():
             if name in fields and fields[name] is not before.get(name):
                 fields[name] = convert(fields[name], path)
-        fields.pop("_extensor_spec", None)
+    fields.pop("_extensor_spec", None)  # of the fields before, if the author asked for it
     if not known.keys() <= fields.keys():
         missing = next(name for name in known if name not in fields)
         fix = f"Set self.{missing} in __init__ or __post_init__, or give it a default."

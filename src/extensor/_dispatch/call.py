@@ -22,7 +22,7 @@ from extensor._dispatch.handlers import FROM_TABLE, handle, handler_of
 from extensor._dispatch.known_types import PLAIN, is_plain, overrides_nothing
 from extensor._dispatch.operation import Operation, items
 from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
-from extensor._protocol.lossless import expect_no_nulls
+from extensor._protocol.lossless import expect_no_nulls, may_have_nulls
 from extensor._tf._tf_dispatch import converts_to_tensor
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
@@ -91,7 +91,8 @@ def interception(operation: Operation, plain: Function) -> Interception:
     fills_in = operation.public.fills_in
 
     def answer(args: Arguments, kwargs: Keywords) -> Found:
-        # The fast path: an operation without sequences of tensors, called with values of one type.
+        # The fast path: an operation without sequences of tensors, called with values of one type
+        # and no array that may have nulls.
         # All other calls go to `_answer`.
         given: Arguments | None = args
         count = len(args)
@@ -101,7 +102,7 @@ def interception(operation: Operation, plain: Function) -> Interception:
                 return None, NOT_OVERRIDDEN
             count = len(given)
         only: Any = None
-        alone = True
+        alone, may_fail = True, False
         try:
             for place in places:
                 if place < count:
@@ -110,6 +111,7 @@ def interception(operation: Operation, plain: Function) -> Interception:
                         continue
                     if kind in PLAIN:
                         alone = False
+                        may_fail = may_fail or may_have_nulls(kind)
                     elif only is None:
                         only = kind
                     else:  # of several types
@@ -122,10 +124,11 @@ def interception(operation: Operation, plain: Function) -> Interception:
             handler = look(only, _PROTOCOL)
             allowed = look(only, _TYPES)
         except Exception:  # no or incomplete protocol, or no hash
-            return None, _answer(operation, plain, given, args, kwargs)
+            handler = allowed = None  # not `_answer` here: errors of handlers would have a context
         if (
             type(handler) is not MethodType
             or handler.__self__ is not only
+            or may_fail
             or (allowed is not None and not (alone and type(allowed) is tuple))
         ):
             return None, _answer(operation, plain, given, args, kwargs)

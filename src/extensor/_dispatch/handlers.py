@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+import tensorflow as tf
+
 from extensor._declare.fields import is_declared
 from extensor._dispatch import kind
 from extensor._dispatch.dispatchable import DispatchableType
@@ -56,6 +58,13 @@ class _HandlerInBody:
 
     def __init__(self, function: Function, ops: tuple[Function, ...]) -> None:
         self.function, self.ops = function, ops
+
+    @property
+    def __name__(self) -> str:
+        # staticmethod and classmethod copy it. Python would not call `__set_name__` through them.
+        expected = "@staticmethod or @classmethod below @implements"
+        fix = "Swap the two lines."
+        raise ProtocolError("implements", expected, "a decorator above @implements", fix)
 
     def __set_name__(self, owner: type, name: str) -> None:
         method = self.function
@@ -134,13 +143,19 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
         ProtocolError: If one of `ops` cannot be overridden (also a TypeError).
     """
     for op in ops:
-        if op not in _KINDS:
+        if not (callable(op) and op in _KINDS):
             operation_of(op)
     if not ops:
         fix = "Pass the operations of the handler: @xt.dispatch.implements(tf.tile)."
         raise ProtocolError("implements", "at least one operation", "no arguments", fix)
+    if on is not None and (not isinstance(on, type) or on in (tf.Tensor, tf.Variable)):
+        received = on.__qualname__ if isinstance(on, type) else f"a {type(on).__qualname__}"
+        fix = "Give the class of the values that override the operations."
+        raise ProtocolError("implements, on", "a class of your own", received, fix)
 
     def decorate(function: Any) -> Any:
+        if isinstance(function, _HandlerInBody):  # of another @implements below
+            return _HandlerInBody(function.function, (*function.ops, *ops))
         if on is None:
             return _HandlerInBody(function, ops)
         _register(on, function, ops)

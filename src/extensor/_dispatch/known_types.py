@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 
 from extensor._declare.fields import is_declared
-from extensor._lookup import defines
+from extensor._lookup import defines, lineage
 from extensor._typing import Nest
 
 
@@ -73,7 +73,8 @@ def overrides_nothing(kind: type) -> None:
 
 
 def overrides_now(kind: type) -> None:
-    """Removes a type that now follows the protocol from the cache."""
-    if is_plain(kind):
-        PLAIN.discard(kind)
-        FLAT.discard(kind)
+    """Removes a type that now follows the protocol from the cache, and its subclasses."""
+    for known in list(PLAIN):  # another thread may add to it
+        if any(base is kind for base in lineage(known)):
+            PLAIN.discard(known)
+            FLAT.discard(known)

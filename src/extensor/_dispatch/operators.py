@@ -61,6 +61,7 @@ def _right(function: Function) -> Function:
 
 _added_right = _right(tf.add)
 
+_OF_PYTHON = (object, int, float, complex)
 _OF_ANY_DTYPE = (int, float, complex, np.number, np.ndarray, list, tuple)
 
 
@@ -134,8 +135,9 @@ class OperatorsMixin:
     def __init_subclass__(cls, elementwise_equality: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if elementwise_equality:
-            cls.__eq__ = _left(tf.equal)
-            cls.__ne__ = _left(tf.not_equal)
+            # As of a tensor, which equals None nowhere.
+            cls.__eq__ = lambda self, other: False if other is None else tf.equal(self, other)
+            cls.__ne__ = lambda self, other: True if other is None else tf.not_equal(self, other)
             cls.__hash__ = None  # type: ignore[assignment]
 
     __add__ = _left(tf.add)
@@ -210,8 +212,8 @@ def _leaving_to(reflected: str, function: Function | None) -> Function:
     def operator(one: Value, other: Value) -> object:
         if _is_not_overridden(one, other):
             return NOT_OVERRIDDEN
-        # Not the methods of the metaclass or of object.
-        bases = [base for base in lineage(type(other)) if base is not object]
+        # Not the methods of the metaclass or of classes of Python, which decline.
+        bases = [b for b in lineage(type(other)) if all(b is not one for one in _OF_PYTHON)]
         if function is None or any(reflected in namespace(base) for base in bases):
             return NotImplemented
         return function(one, other)

@@ -61,10 +61,9 @@ def _template(value: Nest, tensors: list[tf.Tensor]) -> Iterator[str]:
     elif isinstance(value, CompositeTensor):
         spec = tf.type_spec_from_value(value)
         components = _tf.to_components(spec, value)
-        names = _names(spec, components)
         yield f"{type(value).__name__}("
-        for i, component in enumerate(tf.nest.flatten(components)):
-            yield (", " if i else "") + (f"{names[i]}=" if names else "")
+        for i, (name, component) in enumerate(_named(spec, components)):
+            yield (", " if i else "") + name
             yield from _template(component, tensors)
         yield ")"
     elif isinstance(value, Mapping):
@@ -84,11 +83,13 @@ def _template(value: Nest, tensors: list[tf.Tensor]) -> Iterator[str]:
         yield repr(value)
 
 
-def _names(spec: Any, components: Nest) -> list[str]:
-    """Returns the names of flat components, or no names if the spec does not have them."""
+def _named(spec: Any, components: Nest) -> list[tuple[str, Nest]]:
+    """Returns the outer items of components, each with its name and `=`, or an empty text."""
     if isinstance(components, Mapping):
-        return sorted(components)
+        return [(f"{name}=", components[name]) for name in sorted(components)]
+    items = list(components) if isinstance(components, (list, tuple)) else [components]
     # The components of ragged records are values and row splits; the values contain the fields.
-    is_record = hasattr(spec, "field_names") and getattr(spec, "_record", spec) is spec
+    is_record = getattr(spec, "_record", None) is spec
     names = sorted(spec.field_names()) if is_record else []
-    return names if len(names) == len(tf.nest.flatten(components)) else []
+    labels = [f"{name}=" for name in names] if len(names) == len(items) else [""] * len(items)
+    return list(zip(labels, items, strict=True))

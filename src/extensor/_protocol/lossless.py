@@ -99,7 +99,7 @@ def expect_no_nulls(value: Value, path: object) -> None:
         path: The name of the value, or an object whose text is the name.
     """
     kind: Any = type(value)
-    if _is_without_nulls(kind) or not hasattr(kind, "__array__"):
+    if not may_have_nulls(kind):
         return
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
@@ -124,12 +124,18 @@ def expect_no_nulls(value: Value, path: object) -> None:
         raise NullError(str(path), expected, received, fix)
 
 
-def _is_without_nulls(kind: type) -> bool:
-    """Returns whether a type is known to be that of no array with nulls."""
+def may_have_nulls(kind: type) -> bool:
+    """Returns whether a type may be that of an array with nulls.
+
+    >>> from extensor._protocol.lossless import may_have_nulls
+    >>> import numpy as np
+    >>> may_have_nulls(np.ma.MaskedArray), may_have_nulls(np.ndarray)
+    (True, False)
+    """
     try:
-        return kind in _WITHOUT_NULLS
+        return kind not in _WITHOUT_NULLS and hasattr(kind, "__array__")
     except Exception:  # a class without a hash
-        return False
+        return hasattr(kind, "__array__")
 
 
 def _masked_error(path: str) -> DTypeError:
