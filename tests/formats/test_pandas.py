@@ -294,8 +294,80 @@ def test_an_integer_that_no_float_holds_is_not_rounded():
     assert found == 2**60 + 1
 
 
+DAY = datetime.date(2020, 1, 1)
+
+
 def _objects(*values):
-    return pd.DataFrame({"a": np.array(values, object)}, dtype=object)
+    cells = np.empty(len(values), object)
+    for i, value in enumerate(values):  # NumPy would make a matrix of lists
+        cells[i] = value
+    return pd.DataFrame({"a": cells}, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        ([DAY, pd.NaT], [DAY, None]),
+        ([[pd.Timestamp(5), pd.NaT], []], [[pd.Timestamp(5), None], []]),
+        ([{"t": pd.Timedelta(5)}, None], [{"t": pd.Timedelta(5)}, None]),
+        ([np.array([5], "M8[ns]"), None], [[pd.Timestamp(5)], None]),
+        ([np.float32(1.5), 2], [1.5, 2.0]),
+        ([1.5, np.nan], [1.5, np.nan]),
+        ([np.uint64(2**64 - 1), np.int8(1)], [2**64 - 1, 1]),
+    ],
+)
+def test_objects_that_arrow_would_change_are_exact(cells, values):
+    records = xt.from_pandas(_objects(*cells), nulls="mask")
+    assert repr(xt.to_arrow(records)["a"].to_pylist()) == repr(values)
+    pinned = xt.from_pandas(_objects(*cells), schema=xt.spec_of(records))
+    assert repr(pinned.to_py()) == repr(records.to_py())
+
+
+@pytest.mark.parametrize(
+    ("cell", "arrow"),
+    [
+        (1.5, pa.int64()),
+        (True, pa.float64()),
+        (1e300, pa.float32()),
+        (datetime.datetime(2020, 1, 1, 5), pa.date32()),
+        ([pd.Timestamp(5)], pa.list_(pa.timestamp("us"))),
+        (np.array([1.5]), pa.list_(pa.int64())),
+    ],
+)
+def test_a_schema_changes_no_object(cell, arrow):
+    schema = pa.schema({"a": arrow})
+    with pytest.raises(xt.errors.DTypeError, match=r"a.*schema="):
+        xt.from_pandas(_objects(cell, cell), schema=schema)
+
+
+def test_a_schema_reads_what_objects_do_not_show():
+    frame = _objects({"x": 2**64 - 1}, {"x": 1}, None)
+    found = xt.from_pandas(
+        frame, schema=pa.schema({"a": pa.map_(pa.string(), pa.uint64())}), nulls="mask"
+    )
+    maps = [[("x", 2**64 - 1)], [("x", 1)], None]
+    assert xt.to_arrow(found)["a"].to_pylist() == maps
+    again = xt.from_pandas(_objects(*maps), schema=xt.spec_of(found))
+    assert again.to_py() == found.to_py()
+
+
+@pytest.mark.parametrize("zone", ["dateutil/Europe/Paris", "+01:00"])
+def test_a_zone_of_any_package_is_that_of_arrow(zone):
+    times = pd.date_range("2020-10-25", periods=4, freq="h", tz="UTC").tz_convert(zone)
+    found = xt.from_pandas(pd.DataFrame({"a": times})).to_pandas()["a"]
+    assert found.dt.tz_convert("UTC").tolist() == times.tz_convert("UTC").tolist()
+    assert found.dt.hour.tolist() == times.hour.tolist()
+
+
+def test_a_null_among_intervals_stays_null():
+    frame = pd.DataFrame({"a": pd.cut(pd.Series([1.0, 9.0, None, 5.0]), [0, 4, 8])})
+    assert frame["a"].isna().tolist() == [False, True, True, False]
+    same(xt.from_pandas(frame, nulls="mask").to_pandas(), frame)
+
+
+def test_text_of_arrow_stays_text_of_arrow():
+    frame = pd.DataFrame({"a": pd.Series(["x", None], dtype=pd.ArrowDtype(pa.string()))})
+    same(xt.from_pandas(frame, nulls="mask").to_pandas(), frame)
 
 
 @pytest.mark.parametrize(
@@ -313,6 +385,11 @@ def _objects(*values):
         (_objects(None, "a", b"b"), "DTypeError", "a: .*str in record 1, bytes in record 2"),
         (_objects(pd.Timestamp(0), pd.Timestamp(0, tz="UTC")), "DTypeError", "with a zone"),
         (_objects("a", "\ud800"), "FormatError", "a, record 1: .*UTF-8"),
+        (_objects(DAY, datetime.datetime(2020, 1, 1, 5)), "DTypeError", "a, record 1: .*a date"),
+        (_objects([DAY], [datetime.datetime(2020, 1, 1, 5)]), "DTypeError", r"a\[\*\], record 1"),
+        (_objects([pd.Timestamp(0)], [pd.Timestamp(0, tz="UTC")]), "DTypeError", "with a zone"),
+        (_objects(1.5, True), "DTypeError", "a, record 1: .*a number.* got a bool"),
+        (_objects(np.array([5], "m8[s]"), np.array([5], "m8[ns]")), "UnsupportedTypeError", "a"),
         (pd.Series([1]), "DTypeError", "to_frame"),
         ({"a": [1]}, "DTypeError", "dict"),
     ],

@@ -135,7 +135,8 @@ def _encode(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
     joined = pa.concat_arrays([words, values])
     keys = comparable(joined)
     if keys is None:  # Arrow cannot compare values of this type, so no value is shared
-        return joined, pa.array(np.arange(known, len(joined)))
+        places = np.arange(known, len(joined))
+        return joined, pa.array(places, mask=np.asarray(values.is_null()))
     codes = keys.dictionary_encode()  # numbered by their first appearance
     numbers, valid = codes.indices.fill_null(0).to_numpy(), joined.is_valid().to_numpy(False)
     first = np.empty(len(codes.dictionary), np.int64)  # the first place of each code

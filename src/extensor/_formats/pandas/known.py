@@ -67,6 +67,8 @@ def is_default_dtype(dtype: object, arrow: pa.DataType) -> bool:
     """Returns whether Arrow converts a type to a dtype by itself."""
     if pa.types.is_dictionary(arrow):
         return str(dtype) == "category"
+    if str(dtype).startswith("datetime64["):  # with a zone of any package
+        return default_dtype(arrow).kind == "M"
     return default_dtype(arrow) == dtype
 
 

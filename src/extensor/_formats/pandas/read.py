@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import contains_type
+from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
@@ -22,6 +25,7 @@ from extensor._formats.pandas.known import (
 )
 from extensor._formats.pandas.levels import Splits, is_default_index, runs_of
 from extensor._path import Path, PathLike
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.tensor import StructuredTensor
@@ -207,6 +211,8 @@ class _FrameReader:
                 if hasattr(array, "buffers") and not isinstance(dtype, pd.ArrowDtype):
                     # A DataFrame may change in place, so that no tensor may share its memory.
                     array = pa.concat_arrays([array, array.slice(0, 0)])
+            is_own = is_object and not isinstance(array.type, pa.BaseExtensionType)
+            is_own = is_own or not is_default_dtype(dtype, array.type)
         except (pa.ArrowException, OverflowError) as error:
             fix = "Convert it first: df[name].sparse.to_dense()"
             if not isinstance(dtype, pd.SparseDtype):
@@ -217,10 +223,7 @@ class _FrameReader:
             ) from error
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-        known: Known = {}
-        is_own = is_object and not isinstance(array.type, pa.BaseExtensionType)
-        if is_own or not is_default_dtype(dtype, array.type):
-            known["dtype"] = str(dtype)
+        known: Known = {"dtype": str(dtype)} if is_own else {}
         if is_object and pa.types.is_nested(array.type):
             first = next((v for v in values if not _is_missing(v)), None)
             if not isinstance(first, np.ndarray):
@@ -241,19 +244,26 @@ class _FrameReader:
         ):
             return pa.array(plain.array, from_pandas=False)
         cells: Any = values.to_numpy()
-        kind = self._wanted_type(path)
-        refused = (pa.ArrowException, TypeError, ValueError, OverflowError)
-        try:
-            return _converted(cells, kind)
-        except refused:
-            # Also the missing values of pandas are None to Arrow, and to the functions below.
-            cells = [None if _is_missing(v) else v for v in cells]
+        # Without a schema Arrow finds the type. A schema is for all cells but arrays, whose type
+        # is known; by a type, Arrow cuts what does not fit.
+        is_free = self._wanted_type(path) is None or _has_arrays(cells)
+        refused: Any = (pa.ArrowException, TypeError, ValueError, OverflowError)
+        error: Exception | None = None
+        if is_free:
+            with contextlib.suppress(*refused):
+                return _converted(cells)
+        # Also the missing values of pandas are None to Arrow, and to the functions below.
+        wanted = self._wanted_type(path)
+        numbers = float if wanted is not None and pa.types.is_floating(wanted) else ()  # nan is one
+        cells = [None if _is_missing(v) and not isinstance(v, numbers) else v for v in cells]
         if any(isinstance(cell, np.ndarray) and cell.ndim > 1 for cell in cells):
             return _of_tensors(cells, path)
-        try:
-            return _converted(cells, kind)
-        except refused as error:
-            return self._by_values(cells, path, error)
+        if is_free:
+            try:
+                return _converted(cells)
+            except refused as found:
+                error = found
+        return self._by_values(cells, path, error)
 
     def _wanted_type(self, path: Path) -> pa.DataType | None:
         """Returns the type that `schema=` has for a column, by which Arrow reads objects."""
@@ -267,30 +277,42 @@ class _FrameReader:
         kinds = (pa.types.is_dictionary, pa.types.is_run_end_encoded, pa.types.is_union)
         return None if any(kind(inner) for kind in kinds) else inner
 
-    def _by_values(self, cells: list[Any], path: Path, error: Exception) -> pa.Array:
-        """Returns objects of several types as a union, or raises the error that names one."""
-        # Its errors name the record and its value, which Arrow's do not.
-        from extensor._formats.python.constant import constant
+    def _by_values(self, cells: list[Any], path: Path, error: Exception | None) -> pa.Array:
+        """Returns objects as Python data is converted: exactly, or with an error that names one.
 
-        rows = [{path.names[-1]: _wide(cell)} for cell in cells]
-        wanted = self._wanted_type(path)
-        fix = 'Convert the column to one type, or give conflicts="union".'
+        Args:
+            cells: The objects.
+            path: Their path.
+            error: Why Arrow did not convert them.
+        """
+        from extensor._formats.python.constant import arrow_of, of_spec
+
+        name, wanted = path.names[-1], self._wanted_type(path)
+        rows = [{name: cell} for cell in cells]
+        conflicts = "union" if self._unions else "error"
         try:
-            records = constant(rows, nulls="mask", conflicts="union" if self._unions else "error")
-            if self._unions:
-                return to_arrow(records).column(0)
+            if wanted is None:
+                array = arrow_of(rows, "mask", conflicts, "record {}".format).field(0)
+                kinds = {type(v): f"{type(v).__name__} in record {i}" for i, v in enumerate(cells)}
+                if _is_binary(array.type) and str in kinds:
+                    kinds.pop(type(None), None)
+                    received, fix = (
+                        ", ".join(kinds.values()),
+                        "Decode the bytes, or encode the text.",
+                    )
+                    raise DTypeError(Path(name), "str or bytes", received, fix)
+                return array
+            schema = pa.schema([pa.field(name, wanted)])
+            spec = spec_from_schema(schema, nulls="mask")
+            records = of_spec(rows, spec, request=CastRequest(dropped=None))
+            return to_arrow(records, schema).column(0)
         except ExtensorError as found:
-            place, expected, received = found.path, found.expected, found.received
+            place = found.path
             if len(path.names) > 1:
                 place = f"{Path(*path.names[:-1])}.{place}"
-            kind = type(found)
-        else:
-            place, expected, received = path, "values of one type", str(error).splitlines()[0]
-            kind = DTypeError
-            if wanted is not None:
-                expected = f"values of Arrow type {wanted}, as schema= says"
-                fix = "Correct schema=, or convert the column in the source."
-        raise kind(place, expected, received, fix) from error
+            fix = "Correct schema=, or convert the column in the source."
+            fix = found.fix if wanted is None else fix
+            raise type(found)(place, found.expected, found.received, fix) from error
 
 
 def _paths(columns: pd.Index) -> list[list[_Step]]:
@@ -365,32 +387,34 @@ def _copy(numbers: np.ndarray[Any, Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), len(numbers), [None, buffer])
 
 
-def _converted(cells: Sequence[Any], arrow: pa.DataType | None) -> pa.Array:
-    """Returns objects as an array of a type; None is the type of the objects.
+def _converted(cells: Sequence[Any]) -> pa.Array:
+    """Returns objects as Arrow converts them.
 
     Raises:
-        TypeError: If there are str beside bytes, or times with a zone beside times without one,
-            which Arrow makes equal.
+        TypeError: If Arrow might change a value: it cuts dates and nanoseconds of times, takes NaT
+            for the year 1 and a time without a zone for one of UTC, and bools for numbers.
         pa.ArrowException, ValueError, OverflowError: If Arrow does not convert them.
     """
-    array = pa.array(cells, arrow, from_pandas=False)
-    is_binary = pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
-    if arrow is not None or not (is_binary or pa.types.is_timestamp(array.type)):
-        return array
-    kind_of = _text_or_bytes if is_binary else _zone_or_none
-    kinds = {kind_of(v): i for i, v in enumerate(cells) if not _is_missing(v)}
-    if len(kinds) > 1:
-        found = [f"{kind} in record {i}" for kind, i in kinds.items()]
-        raise TypeError(f"values of two kinds: {', '.join(found)}")
+    array = pa.array(cells, from_pandas=False)
+    arrow, t = array.type, pa.types
+    kinds: set[Any] = {v.dtype if isinstance(v, np.ndarray) else type(v) for v in cells}
+    kinds.discard(type(None))
+    is_exact = len(kinds) == 1 and getattr(next(iter(kinds)), "kind", "") in ("m", "M")
+    if contains_type(arrow, t.is_temporal) and not is_exact:
+        raise TypeError("times of several kinds")
+    if (t.is_integer(arrow) or t.is_floating(arrow)) and kinds & {bool, np.bool_}:
+        raise TypeError("bools beside numbers")
+    if _is_binary(arrow) and str in kinds:
+        raise TypeError("text beside bytes")
     return array
 
 
-def _text_or_bytes(value: object) -> str:
-    return "str" if isinstance(value, str) else "bytes"
+def _is_binary(arrow: pa.DataType) -> bool:
+    return pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow)
 
 
-def _zone_or_none(value: object) -> str:
-    return "no time zone" if getattr(value, "tzinfo", None) is None else "a time zone"
+def _has_arrays(cells: Sequence[Any]) -> bool:
+    return any(isinstance(cell, np.ndarray) for cell in cells)
 
 
 def _is_missing(value: object) -> bool:
@@ -402,19 +426,6 @@ def _is_missing(value: object) -> bool:
         return False
     same: object = value == value
     return same is not True and type(value).__name__ in ("float", "float64", "NAType", "NaTType")
-
-
-def _wide(value: object) -> object:
-    """Returns Python values with their numbers as those of NumPy, whose width is kept."""
-    if isinstance(value, list):
-        return [_wide(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _wide(item) for name, item in value.items()}
-    if isinstance(value, float):
-        return np.float64(value)
-    if type(value) is int and -(2**63) <= value < 2**63:
-        return np.int64(value)
-    return value
 
 
 def _of_tensors(cells: list[Any], path: Path) -> pa.Array:

@@ -190,7 +190,7 @@ class _FrameWriter:
             if is_time or isinstance(arrow, pa.BaseExtensionType):
                 return array.to_pandas().astype(object).to_numpy()
             return _of_objects(array.to_pylist())
-        if dtype.endswith("[pyarrow]") and dtype != "string[pyarrow]":
+        if dtype.endswith("[pyarrow]"):
             return pd.arrays.ArrowExtensionArray(pa.chunked_array([array]))
         if dtype in ("Float32", "Float64"):
             return self._nullable_floats(array.cast(dtype.lower()))

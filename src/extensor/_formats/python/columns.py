@@ -109,8 +109,8 @@ class ColumnConverter:
             return self._tensors(values, wanted, place)
         if isinstance(wanted, Variants):
             return self._of_variants(values, wanted, place)
-        if dict in types and _is_map(wanted):
-            values = [_entries(value) if type(value) is dict else value for value in values]
+        if _is_map(wanted):
+            values = [_entries(value) for value in values]
             types = set(map(type, values))
         has_nulls = type(None) in types
         types.discard(type(None))
@@ -478,5 +478,8 @@ def _is_map(wanted: Wanted | None) -> bool:
     )
 
 
-def _entries(map_: Mapping[Any, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": value} for key, value in map_.items()]
+def _entries(value: Any) -> Any:
+    """Returns a dict, or pairs as Arrow has them of a map, as records of a key and a value."""
+    is_pairs = type(value) is list and all(type(x) is tuple and len(x) == 2 for x in value)
+    pairs = value if is_pairs else value.items() if type(value) is dict else None
+    return value if pairs is None else [{"key": key, "value": each} for key, each in pairs]

@@ -205,8 +205,16 @@ def _natural(types: set[type], values: Sequence[Any], place: Place) -> tf.DType:
 
 
 def _wide(types: set[type], values: Sequence[Any], place: Place) -> tf.DType:
-    """Returns int64 or float64 for Python's ints and floats, which must not lose digits."""
-    dtype = tf.float64 if float in types else tf.int64
+    """Returns int64 or float64 for Python's ints and floats, which must not lose digits.
+
+    Numbers of NumPy have their dtypes, and the common one beside others.
+    """
+    kinds = [np.dtype(cls) for cls in types if issubclass(cls, (np.integer, np.floating))]
+    if len(kinds) < len(types):
+        kinds.append(np.dtype(np.float64 if float in types else np.int64))
+    dtype = tf.dtypes.as_dtype(np.result_type(*kinds))
+    if dtype.is_floating and all(kind.kind in "iu" for kind in kinds):
+        dtype = tf.uint64  # of NumPy, the common dtype of uint64 and int64 is float64
     for index, value in enumerate(values):
         if type(value) is not int or -_EXACT <= value <= _EXACT:
             continue
