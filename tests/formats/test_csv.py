@@ -207,6 +207,37 @@ def test_columns_and_schema_choose_fields():
     assert one.to_py() == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
 
 
+def test_a_quote_inside_a_value_is_a_character(tmp_path):
+    text = 'a,b\n12" disc,"x\ny"\n"z""\n",7" single\n5",\n'
+    path = tmp_path / "it.csv"
+    path.write_text(text)
+    [names, *rows] = csv.reader(io.StringIO(text, newline=""))
+    records = xt.read_csv(path, nulls=xt.fill(""))
+    assert [list(record.values()) for record in records.to_py()] == rows
+    for size in range(1, len(text)):
+        found = list(blocks_of_file(file_at(path), Dialect(), size))
+        assert b"".join(block.data for block in found) == text[len(",".join(names)) + 1 :].encode()
+        ends = ["".join(map("".join, rows[: block.record])).count("\n") for block in found]
+        lines = text.encode().splitlines(keepends=True)
+        starts = [len(b"".join(lines[: 1 + b.record + e])) for b, e in zip(found, ends)]  # noqa: B905
+        assert [block.start for block in found] == starts
+
+
+def test_integers_of_one_file_are_not_rounded_by_numbers_of_another(tmp_path):
+    for name, value in (("wide", 2**53 + 1), ("even", 2**60), ("half", 0.5), ("text", "x")):
+        (tmp_path / f"{name}.csv").write_text(f"x,y\n{value},k\n")
+
+    def read(*names):
+        return xt.read_csv([tmp_path / f"{name}.csv" for name in names])["x"].numpy().tolist()
+
+    for names in (("wide", "half"), ("half", "even", "wide")):
+        with pytest.raises(DTypeError, match=r"x: expected numbers that int64 or float64 holds"):
+            read(*names)
+    assert read("even", "half") == [2.0**60, 0.5]
+    assert read("wide", "even") == [2**53 + 1, 2**60]
+    assert read("wide", "text", "half") == [b"9007199254740993", b"x", b"0.5"]
+
+
 BAD = {
     "too few values": (b"a,b\n1,2\n3\n", {}, FormatError, "expected 2 values .* got 1 in record 1"),
     "too many values": (b"a,b\n1,2,3\n", {}, FormatError, "expected 2 values .* got 3 in record 0"),
@@ -232,6 +263,8 @@ BAD = {
     "other text": (
         b"a,b\nx,\xff\n", {"schema": pa.schema({"b": pa.string()})}, FormatError, "encoding="),
     "a wide integer": (b"a\n9007199254740993\n1.5\n", {}, DTypeError, "9007199254740993.*schema="),
+    "a large number": (
+        b"a\n1e300\n", {"schema": pa.schema({"a": pa.float32()})}, DTypeError, "a: .*too large"),
     "a list": (
         b"a\n1\n", {"schema": pa.schema({"a": pa.list_(pa.int8())})}, UnsupportedTypeError, "JSON"),
     "a null": (b"a,b\n1,\n", {}, NullError, 'nulls={"b": "mask"}'),

@@ -61,8 +61,9 @@ def blocks(
     block = first.removeprefix(codecs.BOM_UTF8)
     start, record, names = len(first) - len(block), 0, dialect.names
     is_last = not first
+    delimiter = dialect.delimiter_of(path)
     while names is None:
-        if end := _first_record(block, is_last):
+        if end := _first_record(_quoted(block, delimiter), is_last):
             names = _names_of(block[:end], path, dialect)
             block, start = block[end:], start + end
             break
@@ -72,18 +73,34 @@ def blocks(
         block, is_last = block + more, not more
     is_first = True
     while block or is_first:
-        end = end_of_records(block)
+        text = _quoted(block, delimiter)
+        end = end_of_records(text)
         # Of a long record as much again, so that it is not copied again and again.
         more = b"" if is_last else _read(stream, path, dialect, max(size, len(block) - end))
         if not more:
-            if block.count(b'"') % 2:
-                raise _unfinished_error(path, record + _num_lines(block[:end]))
+            if text.count(b'"') % 2:
+                raise _unfinished_error(path, record + _num_lines(text[:end]))
             end = len(block)
         if end or (is_first and not more):
             yield CsvBlock(block[:end], start if is_seekable else None, record, names)
             is_first = False
-            start, record = start + end, record + _num_lines(block[:end])
+            start, record = start + end, record + _num_lines(text[:end])
         block, is_last = block[end:] + more, not more
+
+
+def _quoted(block: bytes, delimiter: str) -> bytes:
+    """Returns a text that begins with a record, in which each quote begins or ends a quoted value.
+
+    A quote after the beginning of a value, as in `12" disc`, is a character as others. An x is in
+    its place.
+    """
+    data = np.frombuffer(block, np.uint8)
+    opening = np.flatnonzero(data == ord('"'))[::2]
+    before = data[opening[opening > 0] - 1]
+    if np.isin(before, list(f'{delimiter}\r\n"'.encode())).all():
+        return block
+    value = rb'((?:\A|(?<=[\r\n%s]))"[^"]*(?:""[^"]*)*(?:"|\Z))|"' % re.escape(delimiter.encode())
+    return re.sub(value, lambda found: found[1] or b"x", block)
 
 
 def end_of_records(block: bytes) -> int:

@@ -144,7 +144,7 @@ class SchemaOfText:
             expected = f"the columns of {self._first[0]}: {', '.join(self._first[1])[:200]}"
             fix = "Give schema= or names=."
             raise StructureError(path, expected, ", ".join(block.names)[:200], fix)
-        self._types = joined_types(self._types, types)
+        self._types = joined_types(self._types, types, path)
         return count
 
     @property

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv as pacsv
@@ -20,6 +21,8 @@ pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 _BLOCK = 1 << 24  # bytes that pyarrow parses at once
 _ZERO_OR_ONE = pa.int8()
 """Stands for integers that are all 0 or 1: beside true and false, they are bools."""
+_WIDE = pa.uint64()
+"""Stands for integers of which float64 does not hold one: beside numbers with a point, an error."""
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _ROW = re.compile(r"Row #(\d+): ")
@@ -62,7 +65,8 @@ def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa
     """Returns the types of the columns of a block, and the number of its records.
 
     The types are null, int64, bool, float64, string and binary. Integers that are all 0 or 1 are
-    int8, for `joined_types`. Text stays text, also if it looks like a time.
+    int8, and those that float64 does not hold uint64, for `joined_types`. Text stays text, also if
+    it looks like a time.
     """
     try:
         table = _parse(block, path, dialect, {}, is_serial=False)
@@ -76,15 +80,22 @@ def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa
 
 
 def joined_types(
-    one: Mapping[str, pa.DataType], other: Mapping[str, pa.DataType]
+    one: Mapping[str, pa.DataType], other: Mapping[str, pa.DataType], path: str
 ) -> dict[str, pa.DataType]:
-    """Returns the types of columns that have values of `types_of` two texts."""
+    """Returns the types of columns that have values of `types_of` two texts.
+
+    Raises:
+        DTypeError: If neither int64 nor float64 holds the numbers of a column (also a TypeError).
+    """
+    for name, arrow in one.items():
+        if {arrow, other[name]} == {_WIDE, pa.float64()}:
+            raise _not_exact(path, name, "integers of more than 53 bits beside other numbers")
     return {name: _join(arrow, other[name]) for name, arrow in one.items()}
 
 
 def final_types(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
     """Returns types of `types_of` as columns have them."""
-    return {name: pa.int64() if t == _ZERO_OR_ONE else t for name, t in types.items()}
+    return {name: pa.int64() if t in (_ZERO_OR_ONE, _WIDE) else t for name, t in types.items()}
 
 
 def parsed_type(field: pa.Field) -> pa.DataType:
@@ -97,8 +108,8 @@ def parsed_type(field: pa.Field) -> pa.DataType:
     expect_scalars(Path(field.name), arrow)
     if t.is_date64(arrow):
         return pa.date32()
-    if t.is_float16(arrow):
-        return pa.float32()
+    if t.is_float16(arrow) or t.is_float32(arrow):
+        return pa.float64()  # the parser makes infinite numbers of those that are too large
     if t.is_decimal32(arrow) or t.is_decimal64(arrow):
         return pa.decimal128(arrow.precision, arrow.scale)
     if isinstance(arrow, pa.Bool8Type):
@@ -155,6 +166,11 @@ def _type_of(column: pa.ChunkedArray) -> pa.DataType:
     arrow, t = column.type, pa.types
     if t.is_int64(arrow) and pc.all(pc.is_in(column, pa.array([0, 1, None]))).as_py():
         return _ZERO_OR_ONE
+    if t.is_int64(arrow):
+        numbers = column.drop_null().to_numpy()
+        with np.errstate(invalid="ignore"):
+            is_kept = (numbers.astype(np.float64).astype(np.int64) == numbers).all()
+        return arrow if is_kept else _WIDE
     return pa.string() if t.is_temporal(arrow) else arrow
 
 
@@ -171,9 +187,13 @@ def _expect_exact(texts: pa.Table, path: str) -> None:
     for name, column in zip(texts.column_names, texts.columns, strict=True):
         for text in pc.unique(column).to_pylist():
             if text and _INTEGER.fullmatch(text) and int(text) != int(float(text)):
-                expected = "numbers that int64 or float64 holds exactly"
-                fix = f"Give schema= with another type, such as pa.string(), for {name!r}."
-                raise DTypeError(f"{path}: {Path(name)}", expected, text.strip(), fix)
+                raise _not_exact(path, name, text.strip())
+
+
+def _not_exact(path: str, name: str, received: str) -> DTypeError:
+    expected = "numbers that int64 or float64 holds exactly"
+    fix = f"Give schema= with another type, such as pa.string(), for {name!r}."
+    return DTypeError(f"{path}: {Path(name)}", expected, received, fix)
 
 
 def _join(one: pa.DataType, other: pa.DataType) -> pa.DataType:
@@ -184,8 +204,8 @@ def _join(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     both = {one, other}
     if both == {_ZERO_OR_ONE, pa.bool_()}:
         return pa.bool_()
-    if both <= {_ZERO_OR_ONE, pa.int64()}:
-        return pa.int64()
+    if both <= {_ZERO_OR_ONE, pa.int64(), _WIDE}:
+        return _WIDE if _WIDE in both else pa.int64()
     if both <= {_ZERO_OR_ONE, pa.int64(), pa.float64()}:
         return pa.float64()
     return pa.binary() if pa.binary() in both else pa.string()
