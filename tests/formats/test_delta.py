@@ -1,10 +1,12 @@
 """Delta tables, written by deltalake."""
 
+import datetime
 import json
 import pathlib
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 
@@ -64,6 +66,8 @@ def test_bad_tables_are_named(folder, tmp_path):
         xt.read_delta(tmp_path / "none")
     with pytest.raises(errors.FormatError, match=r"it: .*DeltaError: .*7"):
         xt.read_delta(folder, version=7)
+    with pytest.raises(errors.FormatError, match=r"it: .*negative"):
+        xt.read_delta(folder, version=-1)
     with pytest.raises(errors.FieldError, match="nope"):
         xt.read_delta(folder, ["nope"])
     with pytest.raises(errors.FieldError, match=r"version 0, filter: .*nope"):
@@ -93,6 +97,41 @@ def test_deletion_vectors_are_not_ignored(folder):
     log.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(errors.FormatError, match=r"DeltaProtocolError: .*deletionVectors"):
         xt.read_delta(folder, nulls="mask")
+
+
+def test_columns_of_other_names_in_the_files_are_not_taken_for_nulls(tmp_path):
+    folder = tmp_path / "it"
+    deltalake.write_deltalake(folder, TABLE.select(["i", "part"]))
+    log = folder / "_delta_log" / "00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    parts = {name: part for line in lines for name, part in line.items()}
+    parts["protocol"].update(minReaderVersion=2, minWriterVersion=5)
+    data = parts["metaData"]
+    data["configuration"] = {"delta.columnMapping.mode": "name"}
+    fields = json.loads(data["schemaString"])
+    for number, field in enumerate(fields["fields"], 1):
+        names = {"physicalName": field["name"], "id": number}
+        field["metadata"] = {f"delta.columnMapping.{key}": each for key, each in names.items()}
+    fields["fields"][0]["name"] = "number"
+    data["schemaString"] = json.dumps(fields)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    table = deltalake.DeltaTable(folder)
+    with pytest.raises(errors.FormatError, match=r"columnMapping: .*scan\(\)"):
+        xt.read_delta(table, nulls="mask")
+    found = xt.from_arrow(table.scan(["number"]))
+    assert sorted(found["number"].numpy()) == TABLE["i"].to_pylist()
+
+
+def test_times_of_spark_are_of_any_year(tmp_path):
+    years = [datetime.datetime(year, 12, 31, tzinfo=datetime.timezone.utc) for year in (1, 9999)]
+    table = pa.table({"t": pa.array(years, pa.timestamp("us", "UTC"))})
+    deltalake.write_deltalake(tmp_path / "it", table)
+    [data] = (tmp_path / "it").glob("*.parquet")
+    size = data.stat().st_size
+    pq.write_table(table, data, use_deprecated_int96_timestamps=True)
+    [log] = (tmp_path / "it" / "_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{data.stat().st_size}'))
+    assert [row["t"] for row in xt.read_delta(tmp_path / "it").to_py()] == years
 
 
 def test_cities_come_back_equal(tmp_path):

@@ -58,7 +58,8 @@ def read_delta(
         MissingFileError: If there is no table, or a file of it is missing (also a
             FileNotFoundError).
         FormatError: If the version does not exist, a file is damaged, or the table uses a feature
-            that the library cannot read, such as deletion vectors (also a ValueError).
+            that the library cannot read, such as deletion vectors or column mapping (also a
+            ValueError).
         MissingDependencyError: If `deltalake` is not installed (also an ImportError).
         DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
             `from_arrow`.
@@ -71,6 +72,8 @@ def read_delta(
     >>> xt.read_delta(folder).to_py()
     [{'title': 'Tea', 'minutes': [5, 2]}]
     """
+    import pyarrow.dataset as ds  # here, because it imports pandas
+
     deltalake = needed("deltalake", "delta", "read_delta")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     opened: Any = table
@@ -84,9 +87,17 @@ def read_delta(
         raise DTypeError("table", expected, type(table).__name__, fix)
     try:
         if version is not None or not isinstance(table, deltalake.DeltaTable):
-            opened = deltalake.DeltaTable(name, version, storage_options)
+            # Of a table that is open; the attribute has no public name.
+            store = storage_options or getattr(table, "_storage_options", None)
+            opened = deltalake.DeltaTable(name, version, store)
         name = f"{name}, version {opened.version()}"
-        dataset = opened.to_pyarrow_dataset()
+        # The columns of the files have other names, which the library compares where a table asks
+        # for it by a feature, but not by the version of its protocol.
+        if opened.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+            raise _unreadable(name, "columnMapping: the columns of the files have other names")
+        # Spark writes times as INT96, of which Arrow makes nanoseconds: 1677 to 2262 only.
+        options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+        dataset = opened.to_pyarrow_dataset(parquet_read_options=options)
         fields = wanted.pruned(dataset.schema) if wanted.schema is None else wanted.schema
         names = [field.name for field in fields if field.name in dataset.schema.names]
         found = dataset.to_table(names, filter)
@@ -98,19 +109,22 @@ def read_delta(
             raise FieldError(
                 f"{name}, filter", "columns of the table", _line(error), "Correct filter=."
             ) from error
-        raise _unreadable(name, error) from error
-    except (deltalake.exceptions.DeltaError, OSError) as error:
-        raise _unreadable(name, error) from error
+        raise _unreadable(name, _text(error)) from error
+    except (deltalake.exceptions.DeltaError, OSError, OverflowError) as error:
+        raise _unreadable(name, _text(error)) from error
     return wanted.records(found)
 
 
-def _unreadable(name: str, error: Exception) -> FormatError:
-    received = f"{type(error).__name__}: {_line(error)}"
+def _unreadable(name: str, received: str) -> FormatError:
     fix = (
-        "Check the version and the files; a table with deletion vectors must be rewritten "
-        "without them (REORG TABLE ... APPLY (PURGE))."
+        "Check the version and the files; with deletion vectors or column mapping, read "
+        "xt.from_arrow(deltalake.DeltaTable(path).scan())."
     )
     return FormatError(name, "a complete Delta table", received, fix)
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {_line(error)}"
 
 
 def _line(error: Exception) -> str:
