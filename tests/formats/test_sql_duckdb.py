@@ -94,11 +94,13 @@ def test_a_query_that_fails_is_a_named_error(connection, query, error, message):
         xt.read_database(query, connection)
 
 
-def test_a_time_with_a_zone_is_an_error(connection):
+def test_types_that_duckdb_changes_are_an_error(connection):
     for value in ("t", "[{'a': t}]"):
         query = f"select 1 as i, {value} as x from (select '01:02:03+05'::timetz as t)"
         with pytest.raises(errors.UnsupportedTypeError, match=r"x: .*TIME WITH TIME ZONE"):
             xt.read_database(query, connection)
+    with pytest.raises(errors.UnsupportedTypeError, match=r"h: .*UHUGEINT, of which"):
+        xt.read_database(f"select {2**128 - 1}::uhugeint as h", connection)
     found = xt.read_database("select '01:02:03+05'::timetz::text as t", connection)
     assert found.to_py() == [{"t": "01:02:03+05"}]
     epoch = xt.read_database("select timestamptz 'epoch' as t", connection)
@@ -162,6 +164,10 @@ def test_tables_are_created_appended_and_replaced(connection):
         (pa.array([3], pa.timestamp("s")), "timestamptz", None),
         (pa.array([[1.5]]), "integer[]", None),
         (pa.array([{"x": 1.5}]), "struct(x integer)", None),
+        (pa.array([[1.5]], pa.list_(pa.float64(), 1)), "integer[1]", None),
+        (pa.array([[("a", 1.5)]], pa.map_(pa.string(), pa.float64())), "map(text, integer)", None),
+        (pa.array([[("a", 2.0)]], pa.map_(pa.string(), pa.float64())), "map(text, int)", {"a": 2}),
+        (pa.array([5], pa.duration("ns")), "interval", None),
         (pa.array([1], pa.duration("s")), "interval", datetime.timedelta(seconds=1)),
         (pa.array(["7"]), "integer", 7),
     ],
@@ -178,6 +184,17 @@ def test_a_column_that_does_not_hold_a_number_is_an_error_of_append(
     with pytest.raises(errors.DTypeError, match="v: expected "):
         xt.write_database(rows, "it", connection, if_exists="append")
     assert connection.sql("from it").fetchall() == []
+
+
+def test_durations_are_not_cut_to_microseconds(connection):
+    rows = xt.from_arrow(pa.table({"v": pa.array([[5_000]], pa.list_(pa.duration("ns")))}))
+    xt.write_database(rows, "it", connection)
+    assert connection.sql("from it").fetchall() == [([datetime.timedelta(microseconds=5)],)]
+    rows = xt.from_arrow(pa.table({"v": pa.array([[5_001]], pa.list_(pa.duration("ns")))}))
+    for mode in ("replace", "append"):
+        with pytest.raises(errors.DTypeError, match="v: expected "):
+            xt.write_database(rows, "it", connection, if_exists=mode)
+    assert connection.sql("select count(*) from it").fetchall() == [(1,)]
 
 
 def test_fields_that_the_records_of_a_column_lack_are_named(connection):

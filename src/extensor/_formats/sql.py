@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import inner_fields, is_list, map_types, with_inner_fields
 from extensor._arrow.batches import (
     batches_of,
     num_records_of,
@@ -40,7 +41,13 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 """Records in a batch of DuckDB."""
 
-_TIME_WITH_ZONE = re.compile(r"\bTIME WITH TIME ZONE")
+_CHANGED = {
+    "TIME WITH TIME ZONE": "whose zone DuckDB drops",
+    "UHUGEINT": "of which DuckDB makes other numbers",
+}
+"""The types that DuckDB changes where it makes Arrow of them."""
+
+_CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
 _EXISTS = ("fail", "append", "replace")
 _VIEW = "extensor_records"
 _DIMENSIONS = "extensor_dimensions_"
@@ -108,7 +115,8 @@ def read_database(
             last record (also an OSError). The result is complete or there is none; an iterator
             raises the error in place of the next batch.
         UnsupportedTypeError: If PostgreSQL returns an array of several dimensions, whose lengths
-            its ADBC driver drops, or DuckDB a time with a zone, which it drops (also a TypeError).
+            its ADBC driver drops, or DuckDB a time with a zone or a UHUGEINT, which it changes
+            (also a TypeError).
         MissingDependencyError: If the library of the URI is not installed (also an ImportError).
         DTypeError, NullError, FieldError, StructureError: As in `from_arrow`.
 
@@ -189,8 +197,10 @@ def write_database(
         if _is_duckdb(opened):
             write = _write_duckdb
             _expect_names(arrow)
+            columns: dict[bytes, pa.DataType] = {}
             if if_exists == "append":
-                arrow, checked = _as_in_table(arrow, checked, _table(names), opened)
+                columns = _columns(_table(names), arrow, opened)
+            arrow, checked = _as_in(columns, arrow, checked)
         reader = pa.RecordBatchReader.from_batches(arrow, _keeping_errors(checked, raised))
         try:
             write(reader, names, opened, if_exists)
@@ -249,8 +259,8 @@ def _read_duckdb(
     if relation is None:
         raise _no_rows()
     for name, kind in zip(relation.columns, relation.types, strict=True):
-        if _TIME_WITH_ZONE.search(str(kind)):
-            received = f"{kind}, whose zone DuckDB drops"
+        if changed := _CHANGED_TYPE.search(str(kind)):
+            received = f"{kind}, {_CHANGED[changed[1]]}"
             fix = "Select it as text: column::text."
             raise UnsupportedTypeError(Path(name), "a type that Arrow has", received, fix)
     reader = relation.to_arrow_reader(_ROWS)
@@ -354,23 +364,32 @@ def _folded(name: str) -> bytes:
     return name.encode().lower()
 
 
-def _as_in_table(
-    schema: pa.Schema,
-    batches: Iterator[pa.RecordBatch],
-    table: str,
-    connection: duckdb.DuckDBPyConnection,
-) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Returns a schema and its batches with numbers and times as the columns of a table have them.
+def _columns(
+    table: str, schema: pa.Schema, connection: duckdb.DuckDBPyConnection
+) -> dict[bytes, pa.DataType]:
+    """Returns the types of the columns of a table, by folded name; the table is created if needed.
 
-    DuckDB itself rounds what a column does not hold. The table is created if it does not exist.
-
-    Raises:
-        DTypeError: Later, if a number or time does not convert without loss (also a TypeError).
+    Args:
+        table: The table.
+        schema: The schema with which it is created.
+        connection: The connection.
     """
     with _registered(schema.empty_table(), connection):
         connection.execute(f"create table if not exists {table} as from {_VIEW}")
     there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
-    columns = {_folded(field.name): field.type for field in there}
+    return {_folded(field.name): field.type for field in there}
+
+
+def _as_in(
+    columns: Mapping[bytes, pa.DataType], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Returns a schema and its batches with numbers and times as the columns of DuckDB have them.
+
+    DuckDB itself rounds what a column does not hold.
+
+    Raises:
+        DTypeError: Later, if a number or time does not convert without loss (also a TypeError).
+    """
     fields = [
         f.with_type(_type_in(columns.get(_folded(f.name)), f.type, Path(f.name))) for f in schema
     ]
@@ -395,7 +414,7 @@ def _type_in(want: pa.DataType | None, have: pa.DataType, path: Path) -> pa.Data
         FieldError: If the records of a column lack a field, which DuckDB would leave out.
     """
     if want is None:
-        return have
+        return map_types(have, _kept_duration)
     if any(is_kind(want) and is_kind(have) for is_kind in (_is_number, _is_time)):
         return want
     if pa.types.is_struct(want) and pa.types.is_struct(have):
@@ -409,10 +428,16 @@ def _type_in(want: pa.DataType | None, have: pa.DataType, path: Path) -> pa.Data
                 raise FieldError(inner, expected, field.name, fix)
             fields.append(field.with_type(_type_in(wanted[name], field.type, inner)))
         return pa.struct(fields)
-    if pa.types.is_list(want) and pa.types.is_list(have):
-        item = have.value_field
-        return pa.list_(item.with_type(_type_in(want.value_type, item.type, path)))
-    return have
+    if any(is_kind(want) and is_kind(have) for is_kind in (is_list, pa.types.is_map)):
+        pairs = zip(inner_fields(want), inner_fields(have), strict=True)
+        inside = [field.with_type(_type_in(each.type, field.type, path)) for each, field in pairs]
+        return with_inner_fields(have, inside)
+    return map_types(have, _kept_duration)
+
+
+def _kept_duration(arrow: pa.DataType) -> pa.DataType | None:
+    """Returns the type of durations that DuckDB keeps: its intervals count microseconds."""
+    return pa.duration("us") if arrow == pa.duration("ns") else None
 
 
 def _is_number(arrow: pa.DataType) -> bool:
