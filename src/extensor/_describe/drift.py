@@ -98,6 +98,7 @@ def _drift(
     if one.numbers is not None and other.numbers is not None:
         medians = [each.text_of(each.numbers.median) for each in (one, other)]  # pyright: ignore
         reason = f"medians {medians[0]} and {medians[1]}"
+        found.append(_drift_of_nans(path, one.numbers, other.numbers, threshold))
         found.append(_drift_of_numbers(path, one.numbers, other.numbers, threshold, reason))
     if one.lengths is not None and other.lengths is not None:
         means = f"mean lengths {one.lengths.mean:.3g} and {other.lengths.mean:.3g}"
@@ -114,25 +115,23 @@ def _drift_of_nulls(one: PathStatistics, other: PathStatistics, threshold: float
     return Drift(one.path, "nulls", distance, max(threshold, _chance(*counts)), reason)
 
 
+def _drift_of_nans(path: str, one: Numbers, other: Numbers, threshold: float) -> Drift:
+    counts = [each.count + each.nans + each.infinities for each in (one, other)]
+    shares = [each.count / max(1, count) for each, count in zip((one, other), counts, strict=True)]
+    distance = abs(shares[0] - shares[1]) if all(counts) else 0.0
+    limit, reason = max(threshold, _chance(*counts)), "shares of NaN and infinities"
+    return Drift(path, "Kolmogorov-Smirnov", distance, limit, reason)
+
+
 def _drift_of_numbers(
     path: str, one: Numbers, other: Numbers, threshold: float, reason: str
 ) -> Drift:
     if not one.count or not other.count:
-        # The shares of nulls and NaNs differ then, if anything does.
-        is_drift = _total(one) > 0 and _total(other) > 0 and (one.count > 0) != (other.count > 0)
-        return Drift(path, "Kolmogorov-Smirnov", float(is_drift), threshold, "no finite numbers")
+        return Drift(path, "Kolmogorov-Smirnov", 0.0, threshold, "no finite numbers in one of them")
     points = np.union1d(one.points(), other.points())
     gaps = np.abs(one.share_up_to(points) - other.share_up_to(points))
-    distance = float(gaps.max())
-    nans = abs(one.count / _total(one) - other.count / _total(other))
-    if nans > distance:
-        distance, reason = nans, "shares of NaN and infinities"
     limit = _chance(one.count, other.count) + one.rank_error + other.rank_error
-    return Drift(path, "Kolmogorov-Smirnov", distance, max(threshold, limit), reason)
-
-
-def _total(each: Numbers) -> int:
-    return each.count + each.nans + each.infinities
+    return Drift(path, "Kolmogorov-Smirnov", float(gaps.max()), max(threshold, limit), reason)
 
 
 def _drift_of_words(path: str, one: Words, other: Words, threshold: float) -> Drift:

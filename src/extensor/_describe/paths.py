@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, is_encoded, is_list, is_string
-from extensor._arrow.encoded_types import decode
+from extensor._arrow.encoded_types import decode, storage_of
 from extensor._describe.sketches import Numbers, Words
 from extensor._path import quote
 from extensor._struct.display.schema import printable
@@ -238,7 +238,7 @@ def _plain(array: pa.Array) -> pa.Array:
     """Returns an array without extension type, dictionary, run ends, or map."""
     arrow = array.type
     if isinstance(arrow, pa.BaseExtensionType):
-        return _plain(array.storage)
+        return _plain(storage_of(array))
     if is_encoded(arrow):
         return _plain(decode(array))
     if pa.types.is_string_view(arrow):  # Arrow has more functions for other strings
