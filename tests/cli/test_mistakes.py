@@ -23,6 +23,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with files of every fault, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table({"x": [1, 2], "u": [[["a"]], None]}), "fine.parquet")
+    pq.write_table(pa.table({"x": [[1e300]]}), "large.parquet")
     content = (tmp_path / "fine.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
     (tmp_path / "text.parquet").write_text("x,y\n1,2\n")
@@ -63,6 +64,14 @@ MISTAKES = {
     "a folder that does not exist": (["convert", "fine.parquet", "no/x.arrow"], "no, which does"),
     "a target that is a folder": (["convert", "fine.parquet", "folder", "--to", "json"], "folder"),
     "records that do not fit": (["convert", "fine.parquet", "x.tfrecord"], "u: expected"),
+    "a number that float32 does not hold": (
+        ["convert", "large.parquet", "x.parquet", "--float32"],
+        "(a number is too large). Write float64: leave --float32 out.",
+    ),
+    "nulls of a format that has them": (
+        ["convert", "fine.parquet", "x.csv", "--nulls", "x=0"],
+        "csv keeps nulls",
+    ),
     "a page in no folder": (["describe", "fine.parquet", "--html", "no/x.html"], "does not exist"),
     "a threshold": (["describe", "fine.parquet", "--threshold", "7"], "not in the range"),
     "no other files": (["describe", "fine.parquet", "--compare", "none.parquet"], "none.parquet"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import click
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import is_list
@@ -82,6 +83,9 @@ def convert_files(
         progress: Whether to show a progress bar.
     """
     kind = known_format(target, formats[1])  # raises before anything is read
+    if nulls and kind != "tfrecord":
+        problem = f"{kind} keeps nulls: give it for TFRecord, which has none in lists."
+        raise click.BadParameter(problem, param_hint="--nulls")
     source = open_stream(sources, columns, formats[0])
     with progress_bar("convert", progress, source.num_records, extra="cli") as advance:
 

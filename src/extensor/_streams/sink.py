@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import map_schema, map_types, without_dictionaries
+from extensor._arrow.cast import cast_column
 from extensor._arrow.nulls import empty_batch
 from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
@@ -17,7 +18,9 @@ from extensor._formats.json import write as json
 from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
 from extensor._formats.tfrecord.layout import message_for
+from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError
 
 
 def write_stream(
@@ -85,9 +88,20 @@ def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.R
             yield batch
             continue
         # Only columns that change: Arrow's cast of runs to their own type ignores slices.
-        pairs = zip(batch.columns, schema.types, strict=True)
-        columns = [each if each.type == arrow else each.cast(arrow) for each, arrow in pairs]
+        pairs = zip(batch.columns, schema, strict=True)
+        columns = [
+            each if each.type == field.type else _cast_to(field, each) for each, field in pairs
+        ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast_to(field: pa.Field, column: pa.Array) -> pa.Array:
+    fix = "Write float64: leave --float32 out."
+    try:
+        return cast_column(column, field.type, Path(field.name), fix)
+    except DTypeError as error:
+        expected = f"values that {field.type} holds"
+        raise DTypeError(error.path, expected, error.received, error.fix) from error
 
 
 def _nulls(schema: pa.Schema) -> dict[Any, Any]:
