@@ -146,11 +146,17 @@ def test_arguments_that_do_not_fit(name):
         ([{"x": 1}], {"id_field": "id"}, xt.errors.FieldError, "id"),
         ([{"id": "a/b"}], {"id_field": "id"}, xt.errors.DTypeError, "id, record 0: .*slash"),
         ([{"id": ""}], {"id_field": "id"}, xt.errors.DTypeError, "id, record 0"),
+        (
+            [{"id": "a", "x": i} for i in range(2)],
+            {"id_field": "id"},
+            xt.errors.StructureError,
+            "id, record 1: .*'a'",
+        ),
         ([{"id": 7}], {"id_field": "id"}, xt.errors.DTypeError, "id, record 0"),
         ([{"x": 1}], {"mode": "merge"}, xt.errors.DTypeError, "mode"),
         ({"x": 1}, {}, xt.errors.DTypeError, "rank 1"),
     ],
-    ids=["lists", "large", "name", "no id", "slash", "empty", "number", "mode", "rank"],
+    ids=["lists", "large", "name", "no id", "slash", "empty", "twice", "number", "mode", "rank"],
 )
 def test_records_that_are_not_written(rows, options, error, message):
     collection = client(emulators.firestore()).collection("refused")

@@ -18,7 +18,7 @@ from extensor._google import commits, named_errors, retry
 from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FieldError, UnsupportedTypeError
+from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from google.cloud.firestore_v1 import Client, CollectionReference, DocumentReference
@@ -63,6 +63,7 @@ def write_firestore(
         AccessError: If the credentials do not permit it (also a PermissionError).
         ServerError: If the server cannot be reached (also a ConnectionError).
         FieldError: If there is no field `id_field` (also a KeyError).
+        StructureError: If two records have one id (also a ValueError).
         DTypeError: If a number does not fit into int64, a timestamp has fractions of a
             microsecond, or `records` are not StructuredTensors of rank 1 (also a TypeError).
         UnsupportedTypeError: If Firestore has no values of a type, such as decimals (also a
@@ -79,6 +80,7 @@ def write_firestore(
     client = collection._client  # it has no public name
     name = collection.id
     written = 0
+    seen: set[str] = set()
     with progress_bar("write_firestore", progress, num_records_of(records)) as advance:
         for batch in batches_of(records, "write_firestore"):
             rows = to_arrow(batch, schema)
@@ -91,11 +93,9 @@ def write_firestore(
                 for i, field in enumerate(rows.schema)
             }
             ids = columns.pop(id_field) if id_field is not None else None
+            own = [None] * rows.num_rows if ids is None else _ids(ids, str(id_field), seen)
             documents = (
-                (
-                    collection.document(None if ids is None else _id(ids[i], id_field, i)),
-                    {n: column[i] for n, column in columns.items()},
-                )
+                (collection.document(own[i]), {n: column[i] for n, column in columns.items()})
                 for i in range(rows.num_rows)
             )
             for writes in commits(_writes(documents, client, mode), _WRITES, _BYTES):
@@ -118,13 +118,22 @@ def _writes(
         yield message, message._pb.ByteSize()
 
 
-def _id(value: object, id_field: str | None, index: int) -> str:
-    text = value.decode() if isinstance(value, bytes) else value
-    if isinstance(text, str) and text and "/" not in text:
-        return text
-    expected = "an id of a document: a string without a slash"
-    fix = "Correct the field, or leave out id_field=."
-    raise DTypeError(f"{id_field}, record {index}", expected, repr(value)[:60], fix)
+def _ids(values: list[object], id_field: str, seen: set[str]) -> list[str]:
+    """Returns the ids of the documents of a batch, and adds them to those of earlier ones."""
+    found: list[str] = []
+    for index, value in enumerate(values):
+        text = value.decode() if isinstance(value, bytes) else value
+        if not isinstance(text, str) or not text or "/" in text:
+            expected = "an id of a document: a string without a slash"
+            fix = "Correct the field, or leave out id_field=."
+            raise DTypeError(f"{id_field}, record {index}", expected, repr(value)[:60], fix)
+        if text in seen:
+            expected = "another id than those of the records before"
+            fix = "Leave one of the records out: each would replace the one before it."
+            raise StructureError(f"{id_field}, record {index}", expected, repr(text)[:60], fix)
+        seen.add(text)
+        found.append(text)
+    return found
 
 
 def _values(array: pa.Array, client: Client, path: Path) -> list[Any]:
