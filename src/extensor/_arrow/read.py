@@ -191,7 +191,7 @@ def nulls_in_table(table: pa.Table, nulls: NullsLike | None) -> list[FoundNulls]
 
 
 def _expect_no_objects(data: object) -> None:
-    """Raises if a DataFrame of polars has Python objects: it exports their addresses."""
+    """Raises if a DataFrame of polars has a type that Arrow lacks: of objects, it has addresses."""
     if type(data).__module__.partition(".")[0] != "polars":
         return
     if type(data).__name__ == "LazyFrame":
@@ -199,8 +199,9 @@ def _expect_no_objects(data: object) -> None:
         fix = "Collect it: data.collect()."
         raise DTypeError("from_arrow", expected, "a LazyFrame, which has no values yet", fix)
     for name, kind in getattr(data, "schema", {}).items():
-        if str(kind) == "Object":
-            received = "Python objects, the type Object of polars"
+        if str(kind) in ("Object", "Int128", "UInt128"):
+            what = "Python objects, " if str(kind) == "Object" else ""
+            received = f"{what}the type {kind} of polars"
             fix = "Convert the column, or leave it out: data.drop(name)."
             raise UnsupportedTypeError(Path(name), "a type that Arrow has", received, fix)
 
