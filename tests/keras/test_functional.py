@@ -244,3 +244,10 @@ def test_an_input_that_is_an_output_keeps_the_fields_that_no_layer_reads():
     found = xt.keras.Model(record, [total, record]).predict(records, verbose=0)
     assert found[0].tolist() == [3.0, 0.0]
     assert found[1].to_py() == records.to_py()
+
+
+def test_a_field_with_a_slash_in_its_name_is_read():
+    records = xt.struct.constant([{"a/b": 1.0, "c": 2.0}, {"a/b": 3.0, "c": 4.0}])
+    record = xt.keras.Input(xt.spec_of(records).unstacked().stacked(None))
+    found = xt.keras.Model(record, record["a/b"] * 2.0).predict(records, verbose=0)
+    assert found.tolist() == [2.0, 6.0]

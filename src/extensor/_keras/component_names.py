@@ -19,9 +19,13 @@ def component_names(spec: tf.TypeSpec, name: str) -> list[str]:
         spec: The spec of the value.
         name: The name of the value, before the paths of its fields.
     """
-    # Keras does not accept names with a slash.
-    names = [tensor_name(one, Path(name), FLAT).replace("/", "|") for one in components(spec)]
+    names = [without_slash(tensor_name(one, Path(name), FLAT)) for one in components(spec)]
     return batch_first(any_batch_size(spec), names)
+
+
+def without_slash(name: str) -> str:
+    """Returns a name as Keras accepts it."""
+    return name.replace("/", "|")
 
 
 def part_name(

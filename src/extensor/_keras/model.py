@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
+from extensor._keras.component_names import without_slash
 from extensor._keras.graph_node import (
     ValueKerasTensor,
     fields_read,
@@ -263,7 +264,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
         self._check_batch(spec_of_value(x))
         read = self._names_read() or set[str]()
         fields = {Path.parse(name).names[1] for name in read}
-        return of_fields(x, [name for name in x.field_names() if name in fields])
+        return of_fields(x, [name for name in x.field_names() if without_slash(name) in fields])
 
     def _names_read(self) -> set[str] | None:
         parts = [
