@@ -211,7 +211,7 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
         if isinstance(value, RecordsBase) and self._accepts(tf.type_spec_from_value(value)):
             # TensorFlow would compare the dtype and shape of each tensor with its spec again.
-            tensors = tf.nest.flatten(self.to_components(value), expand_composites=True)
+            tensors = _flat_tensors(value)
             if all(isinstance(tensor, tf.Tensor) for tensor in tensors):
                 return tensors
         return super().to_tensors(value)
@@ -323,6 +323,18 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
     def _from_columns(self, columns: Iterator[Any]) -> StructuredTensor:
         return self.from_components(tuple([part._from_columns(columns) for part in self._parts]))
+
+
+def _flat_tensors(value: FieldValue) -> list[Any]:
+    """Returns `tf.nest.flatten(value, expand_composites=True)`; it makes no spec of RaggedTensors."""
+    if isinstance(value, tf.Tensor):
+        return [value]
+    if isinstance(value, tf.RaggedTensor):
+        return [value.flat_values, *value.nested_row_splits]
+    if isinstance(value, RecordsBase):
+        parts = value.__tf_type_spec__().to_components(value)
+        return [tensor for part in parts for tensor in _flat_tensors(part)]
+    return tf.nest.flatten(value, expand_composites=True)
 
 
 def with_row_splits_dtype(spec: tf.TypeSpec, dtype: tf.DType) -> tf.TypeSpec:

@@ -78,7 +78,7 @@ def _combine(lists: ListItems, combiner: str, scores: tf.Tensor | None) -> tf.Te
 def rows_of_table(
     table: tf.Tensor, ids: tf.Tensor, row_ids: tf.Tensor, count: tf.Tensor, combiner: str
 ) -> tf.Tensor:
-    """Returns the sum or mean of rows of a table, one for each list; of empty lists, anything.
+    """Returns the sum or mean of rows of a table, one for each list; of empty lists, zeros.
 
     The rows of the items are not written to memory.
 
@@ -93,12 +93,14 @@ def rows_of_table(
     if ids.shape[0]:
         found = segment(table, ids, row_ids, count)
     else:
-        # Without an item, TensorFlow does not write to the memory of the gradient of these ops.
+        # Without an item, TensorFlow does not write to the memory of the gradient of these ops. So
+        # one more list gets one then.
         # (No `tf.pad`: a GPU has no kernel for int64, and would copy the ids to the host and back.)
-        missing = [tf.cast(tf.equal(tf.size(ids), 0), tf.int32)]
-        ids = tf.concat([ids, tf.zeros(missing, ids.dtype)], 0)
-        row_ids = tf.concat([row_ids, tf.zeros(missing, row_ids.dtype)], 0)
-        found = segment(table, ids, row_ids, tf.maximum(count, tf.ones_like(count)))[:count]
+        more = tf.cast(tf.equal(tf.size(ids), 0), count.dtype)
+        ids = tf.concat([ids, tf.zeros([more], ids.dtype)], 0)
+        row_ids = tf.concat([row_ids, tf.fill([more], tf.cast(count, row_ids.dtype))], 0)
+        # The gradient of a split copies nothing here; that of a slice does.
+        found, _ = tf.split(segment(table, ids, row_ids, count + more), tf.stack([count, more]))
     found.set_shape([None, table.shape[1]])
     return found
 

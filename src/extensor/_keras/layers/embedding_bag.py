@@ -110,7 +110,7 @@ class EmbeddingBag(ListLayer):
                 self.embedding.build(())
             table = tf.cast(tf.convert_to_tensor(self.embedding.embeddings), self.compute_dtype)
             found = rows_of_table(table, ids, lists.row_ids, lists.count, self.combiner)
-            return lists.one_each(or_empty(lists, found, self.empty))
+            return lists.one_each(or_empty(lists, found, self.empty) if self.empty else found)
         vectors = self.embedding(ids)
         scores = None
         if self.score is not None:

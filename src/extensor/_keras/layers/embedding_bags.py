@@ -327,7 +327,8 @@ class _Group:
             found = combine(ListItems(tf.gather(table, ids), row_ids, count), combiner, 0.0)
         else:
             found = rows_of_table(table, ids, row_ids, count, combiner)
-        found = self._with_empty(found, lengths, places)
+        if any(one.bag.empty for one in self.features):
+            found = self._with_empty(found, lengths, places)
         vectors = tf.split(found, counts, num=len(each))
         return {
             one.path: lists.one_each(part)
