@@ -5,8 +5,10 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
 
 import extensor as xt
+from tests.samples.arrow_strategies import schemas_and_records
 
 CHECKS = {"cast", "to_tensors"}
 """The methods of a TensorSpec that compare a tensor."""
@@ -69,6 +71,15 @@ def test_variables_and_ragged_fields_are_arguments_as_before():
 
     for expected in ([3.0, 8.0], [4.0, 9.0]):
         assert add(value).numpy().tolist() == expected
+
+
+@given(schemas_and_records(max_rows=2, nulls=True))
+def test_the_tensors_of_an_argument_are_those_of_tensorflow(schema_and_data):
+    _, data = schema_and_data
+    records = xt.from_arrow(data, nulls="auto")
+    found = records.__tf_type_spec__().to_tensors(records)
+    expected = tf.nest.flatten(records, expand_composites=True)
+    assert list(map(id, found)) == list(map(id, expected))
 
 
 def test_a_concrete_function_refuses_a_value_of_another_dtype():

@@ -326,13 +326,14 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
 
 def _flat_tensors(value: FieldValue) -> list[Any]:
-    """Returns `tf.nest.flatten(value, expand_composites=True)`; it makes no spec of RaggedTensors."""
+    """Returns `tf.nest.flatten(value, expand_composites=True)`, without specs of RaggedTensors."""
     if isinstance(value, tf.Tensor):
         return [value]
     if isinstance(value, tf.RaggedTensor):
         return [value.flat_values, *value.nested_row_splits]
     if isinstance(value, RecordsBase):
-        parts = value.__tf_type_spec__().to_components(value)
+        records: Any = value
+        parts = records.__tf_type_spec__().to_components(records)
         return [tensor for part in parts for tensor in _flat_tensors(part)]
     return tf.nest.flatten(value, expand_composites=True)
 
