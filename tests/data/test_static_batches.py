@@ -340,8 +340,6 @@ def test_a_wrong_state_is_an_error_by_name(path):
         MAKE["pack"](dataset, state=state)
     with pytest.raises(StructureError, match=r"^xt\.data\.pack: expected a source without a serv"):
         MAKE["pack"](xt.data.parquet(path, 4, shard="service"))
-    with pytest.raises(StructureError, match=r"^BackupAndRestore: dataset: expected a dataset of"):
-        xt.keras.callbacks.BackupAndRestore("backup", made(path, "pack"))
     with pytest.raises(StructureError, match=r"^xt\.data\.pack: expected a dataset of files"):
         xt.data.steps_per_shard(made(path, "pack"))
 

@@ -186,6 +186,42 @@ def test_passes_that_take_ends_go_on_with_the_next_epoch(tmp_path, steps, is_ord
     assert trained() == whole
 
 
+def static(folder, how):
+    """Returns a dataset of static batches, whose free rows have the weight 0."""
+    path = folder / "lists.parquet"
+    if not path.exists():
+        rows = [{"id": float(i), "x": [1] * (i % 4)} for i in range(20)]
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=5)
+    rows = xt.data.parquet(path, 3, shuffle=xt.data.Shuffle(seed=1, window=6))
+    if how == "pack":
+        made = xt.data.pack(rows, {"x": 5}, 3)
+    else:  # 4 batches of each bucket
+        made = xt.data.bucket(rows, "x", [1, 3], 3)
+        made = made.apply(tf.data.experimental.assert_cardinality(8))
+    return made.map(
+        lambda r: (*[r["id"].fill(0.0)[:, tf.newaxis] / 20] * 2, tf.cast(r["id"].mask, tf.float32))
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*ran out of data")
+@pytest.mark.parametrize(
+    ("how", "save_freq"), [("bucket", 3), ("bucket", "epoch"), ("pack", "epoch")]
+)
+def test_static_batches_are_those_of_a_training_without_the_interruption(tmp_path, how, save_freq):
+    def trained(*stops):
+        train = static(tmp_path, how)
+        backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
+        return weights(reused(new_model), train, backup, *stops)
+
+    with pytest.raises(InterruptedError):
+        trained(Stop(13))
+    assert trained() == weights(reused(new_model), static(tmp_path, how))
+    train = static(tmp_path, how).repeat()
+    backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train)
+    with pytest.raises(errors.StructureError, match="expected epochs that are whole passes, for"):
+        model().fit(train, steps_per_epoch=2, callbacks=[backup], shuffle=False, verbose=0)
+
+
 def test_an_execution_of_more_steps_than_are_left_counts_those_that_ran(tmp_path):
     def trained(*stops):
         fitted = new_model()

@@ -70,11 +70,6 @@ class BackupAndRestore(keras.callbacks.Callback):
             raise StructureError("BackupAndRestore: save_freq", expected, repr(save_freq), fix)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
         expect_its_batches(dataset)
-        if not self._plan.counts_steps:
-            expected = "a dataset of which the number of batches of a pass is known"
-            received = "batches of xt.data.bucket or xt.data.pack"
-            fix = "Save xt.data.state(iterator, step), or a tf.train.Checkpoint of the iterator."
-            raise StructureError("BackupAndRestore: dataset", expected, received, fix)
         self._path = os.fspath(backup_dir)
         self._folder = BackupFolder(self._path, self._plan.shard)
         self._length = int(dataset.cardinality())
@@ -130,6 +125,11 @@ class BackupAndRestore(keras.callbacks.Callback):
             expected = f"epochs of {self._length} batches, or all epochs within one pass of them"
             received = f"{params['epochs']} epochs of {steps} batches"
             fix = "Give epochs= to the function of xt.data, in place of repeat()."
+            raise StructureError("BackupAndRestore: steps_per_epoch", expected, received, fix)
+        if not (self._plan.counts_steps or self._has_pass_each_epoch):
+            expected = "epochs that are whole passes, for batches of xt.data.bucket or xt.data.pack"
+            received = f"epochs of {steps} batches"
+            fix = "Leave steps_per_epoch out."
             raise StructureError("BackupAndRestore: steps_per_epoch", expected, received, fix)
         if self._save_freq != "epoch" and steps % execution:
             expected = f"batches of an epoch that steps_per_execution={execution} divides"
