@@ -74,9 +74,10 @@ def expect_no_lookup(model: keras.Model) -> None:
             'tags=layer(records["tags"]))), and give the model the ids; on one device, a '
             "RecordFeatures of such layers does it by itself. Or use compile(jit_compile=False)."
         )
-        raise UnsupportedTypeError(
-            f"{model.name}: {layer.path}", expected, type(layer).__name__, fix
-        )
+        # A layer that is not built has no path.
+        around = [each.name for each in layers_in(model)[1:] if layer in layers_in(each)]
+        path = f"{model.name}: {'/'.join(around)}"
+        raise UnsupportedTypeError(path, expected, type(layer).__name__, fix)
 
 
 def lookups_in(model: keras.Model, apart: bool | None = None) -> list[keras.Layer]:
