@@ -87,6 +87,11 @@ for name, read, write in [
     assert read(path).to_py() == records.to_py(), name
 [batch] = xt.data.parquet(os.path.join(sys.argv[1], "r.parquet"), 2)
 assert batch.to_py() == records.to_py()
+static = records.to_static({"l": 2})
+assert xt.struct.from_static(static, xt.spec_of(records)).to_py() == records.to_py()
+rows = tf.data.Dataset.from_tensor_slices(records)
+[arrays] = xt.data.arrays(xt.data.bucket(rows, "l", [2], 2))
+assert arrays["l"].tolist() == [[1, 0], [0, 0]]
 import keras
 assert keras.backend.backend() == os.environ["KERAS_BACKEND"]
 for use in (lambda: xt.keras.Layer, lambda: __import__("extensor.keras")):

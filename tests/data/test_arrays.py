@@ -201,6 +201,29 @@ def test_static_records_are_arrays_with_their_masks():
         xt.data.arrays(packed)
 
 
+@pytest.mark.filterwarnings("ignore:.*ran out of data")
+@pytest.mark.parametrize("has_free_rows", [False, True])
+def test_a_model_of_keras_takes_batches_of_buckets(has_free_rows):
+    lists = [[1.0], [2.0, 3.0, 4.0], [5.0], [6.0, 7.0], [8.0], [9.0]]
+    records = xt.DenseStructuredTensor([6], {"x": tf.ragged.constant(lists)})
+    rows = tf.data.Dataset.from_tensor_slices((records, tf.range(6.0)[:, tf.newaxis]))
+    dataset = xt.data.bucket(rows, "x", [1, 3], 3, drop_remainder=not has_free_rows)
+    if has_free_rows:
+        with pytest.raises(errors.UnsupportedTypeError, match=r"^1: .* Give y\.values and y\.mask"):
+            xt.data.arrays(dataset)
+        dataset = dataset.map(lambda r, y: (r, y.values, tf.cast(y.mask, tf.float32)))
+    inputs = {"x": keras.Input((None,), name="x")}
+    inputs["x__mask"] = keras.Input((None,), dtype="bool", name="x__mask")
+    present = keras.ops.where(inputs["x__mask"], inputs["x"], 0.0)
+    model = keras.Model(inputs, keras.ops.sum(present, axis=1, keepdims=True))
+    model.compile(loss="mse")
+    # The first bucket is full with 0, 2 and 4. The others are in two batches with free rows.
+    kept, places = (range(6), 9) if has_free_rows else ([0, 2, 4], 3)
+    expected = sum((sum(lists[i]) - i) ** 2 for i in kept) / places
+    loss = model.evaluate(xt.data.arrays(dataset), verbose=0)
+    np.testing.assert_allclose(loss, expected, rtol=1e-6)
+
+
 def dataset_of(**fields):
     return tf.data.Dataset.from_tensors(xt.DenseStructuredTensor([2], fields))
 

@@ -47,6 +47,16 @@ def rows_of(value):
     return [flat[a:b] for a, b in itertools.pairwise(splits)]
 
 
+def records_of_numbers(lengths):
+    """Lists of records of three numeric fields, and of each list the vectors of all numbers."""
+    rows = rows_of(vectors(lengths, size=4))
+    rows = [np.concatenate([np.round(row[:, :1]), row[:, 1:]], 1) for row in rows]
+    flat = np.concatenate(rows)
+    fields = {"day": flat[:, 0].astype(np.int32), "price": flat[:, 1], "place": flat[:, 2:]}
+    items = xt.DenseStructuredTensor([len(flat)], fields)
+    return xt.RaggedStructuredTensor.from_row_lengths(items, lengths), rows
+
+
 def table(seed=0):
     """Records with dense, string, time and list fields, lists of records, and nulls in all."""
     random = np.random.default_rng(seed)

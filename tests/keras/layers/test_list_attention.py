@@ -10,7 +10,13 @@ from hypothesis import given
 
 import extensor as xt
 from extensor import errors
-from tests.keras.layers.samples import nullable_lists, ragged, rows_of, vectors
+from tests.keras.layers.samples import (
+    nullable_lists,
+    ragged,
+    records_of_numbers,
+    rows_of,
+    vectors,
+)
 
 LENGTHS = [2, 0, 3, 1]
 
@@ -109,6 +115,15 @@ def test_numbers_are_vectors_of_size_one():
     assert_same_rows(layer(numbers, query=numbers), layer(numbers))
     masked = xt.types.MaskedTensor(tf.ones([2, 3]), [[True, False, True], [True, True, False]])
     assert_same_rows(layer(masked), layer(tf.ragged.constant([[1.0, 1.0]] * 2)))
+
+
+def test_records_of_numbers_are_vectors_of_all_their_fields():
+    layer, reference = layer_and_reference()
+    records, rows = records_of_numbers(LENGTHS)
+    for got, row in zip(rows_of(layer(records)), rows, strict=True):
+        assert got.shape == row.shape
+        if len(row):
+            np.testing.assert_allclose(got, reference(row, row), rtol=1e-4, atol=1e-5)
 
 
 def assert_same_rows(one, other):

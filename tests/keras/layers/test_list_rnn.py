@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from tests.keras.layers.samples import rows_of, vectors
+from tests.keras.layers.samples import records_of_numbers, rows_of, vectors
 
 LENGTHS = [2, 0, 3, 1]
 LAYERS = {
@@ -80,6 +80,14 @@ def test_numbers_are_vectors_of_size_one():
     numbers = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
     layer = xt.keras.layers.ListRNN(keras.layers.GRU(2))
     np.testing.assert_allclose(layer(numbers), layer(tf.expand_dims(numbers, -1)), rtol=1e-5)
+
+
+def test_records_of_numbers_are_vectors_of_all_their_fields():
+    layer = xt.keras.layers.ListRNN(keras.layers.GRU(4), empty=0.25)
+    records, rows = records_of_numbers(LENGTHS)
+    for got, row in zip(layer(records).numpy(), rows, strict=True):
+        expected = layer.layer(row[np.newaxis])[0] if len(row) else 0.25
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_lists_in_lists_and_nulls():
