@@ -1,6 +1,7 @@
 """Records from and to a real PostgreSQL server."""
 
 import datetime
+import decimal
 import json
 
 import pyarrow as pa
@@ -129,6 +130,61 @@ def test_records_are_written_and_come_back(connection):
     assert len(xt.read_database(query, connection, ["i"])) == 6
     xt.write_database(rows[:1], table, connection, if_exists="replace")
     assert xt.read_database(query, connection, ["i"]).to_py() == [{"i": 1}]
+
+
+@pytest.mark.parametrize(
+    ("array", "column", "wanted"),
+    [
+        (pa.array([5]), "float8", 5.0),
+        (pa.array([2**53 + 1]), "float8", None),
+        (pa.array([5], pa.int32()), "float4", 5.0),
+        (pa.array([2.0]), "bigint", 2),
+        (pa.array([1.5]), "bigint", None),
+        (pa.array([[5]]), "float8[]", [5.0]),
+        (pa.array([5], pa.int8()), "integer", 5),
+        (pa.array([2**64 - 1], pa.uint64()), None, None),
+        (pa.array([2**63 - 1], pa.uint64()), None, 2**63 - 1),
+        (pa.array([5], pa.timestamp("ns")), None, None),
+        (pa.array([[5]], pa.list_(pa.timestamp("ns"))), None, None),
+        (pa.array([5], pa.time64("ns")), None, None),
+        (pa.array([5], pa.duration("ns")), None, None),
+        (pa.array([5], pa.timestamp("s")), "timestamptz", None),
+        (pa.array([5], pa.timestamp("s")), "date", None),
+        (pa.array([5], pa.timestamp("s")), "timestamp", datetime.datetime(1970, 1, 1, 0, 0, 5)),
+        (pa.array([5], pa.date32()), "integer", None),
+        (pa.array([5]), "timestamp", None),
+        (pa.array([5]), "bytea", None),
+        (pa.array([5]), "numeric", "5"),
+        (pa.array([decimal.Decimal("1.5")]), "numeric", "1.5"),
+        (pa.array([decimal.Decimal("1.5")]), "float8", 1.5),
+        (pa.array(["é"]), "varchar", "é"),
+        (pa.array(["{}"]), "json", "{}"),
+        (pa.array([b"a"]), "text", "a"),
+        (pa.array([True]), "boolean", True),
+        (pa.array([1]), "boolean", None),
+    ],
+)
+def test_a_column_has_the_value_or_there_is_an_error(connection, array, column, wanted):
+    with connection.cursor() as cursor:
+        cursor.execute("drop table if exists it")
+        if column is not None:
+            cursor.execute(f"create table it(v {column})")
+    connection.commit()
+    rows = xt.from_arrow(pa.table({"v": array}))
+    if wanted is None:
+        with pytest.raises(errors.DTypeError, match=r"^v: expected "):
+            xt.write_database(rows, "it", connection, if_exists="append")
+        wanted = []
+    else:
+        xt.write_database(rows, "it", connection, if_exists="append")
+        wanted = [wanted]
+    if column is None and not wanted:
+        with pytest.raises(errors.DatabaseError, match="does not exist"):
+            xt.read_database("select * from it", connection)
+        connection.rollback()
+        return
+    found = xt.to_arrow(xt.read_database("select * from it", connection))["v"].to_pylist()
+    assert found == wanted
 
 
 def test_an_error_writes_nothing(connection):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields, is_list, map_types, with_inner_fields
 from extensor._arrow.batches import (
     batches_of,
     num_records_of,
@@ -17,7 +16,7 @@ from extensor._arrow.batches import (
     with_one_schema,
     with_progress,
 )
-from extensor._arrow.cast import cast_column
+from extensor._arrow.table_columns import as_in_columns, expect_same_bytes, folded
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import needed
@@ -29,7 +28,6 @@ from extensor.errors import (
     DatabaseError,
     DTypeError,
     ExtensorError,
-    FieldError,
     StructureError,
     UnsupportedTypeError,
 )
@@ -50,6 +48,7 @@ _CHANGED = {
 _CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
 _EXISTS = ("fail", "append", "replace")
 _VIEW = "extensor_records"
+_AsReader = Callable[[pa.Schema, Iterable[pa.RecordBatch]], pa.RecordBatchReader]
 _DIMENSIONS = "extensor_dimensions_"
 
 
@@ -165,7 +164,8 @@ def write_database(
         DatabaseError: If the database refuses the records, has no type for a field, or fails (also
             an OSError).
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or a column
-            of a table of DuckDB does not hold a number or a time exactly (also a TypeError).
+            of a table of DuckDB or PostgreSQL does not hold a number or a time exactly (also a
+            TypeError).
         FieldError: If the records in a column of DuckDB lack a field (also a KeyError).
         StructureError: If there is no batch, batches have different schemas, or DuckDB does not
             take the names of the fields (also a ValueError).
@@ -193,17 +193,13 @@ def write_database(
         batches = with_progress(batches_of(records, "write_database"), advance)
         found = (to_plain_arrow(batch, schema) for batch in batches)
         arrow, checked = with_one_schema(found, "write_database", "table")
-        write = _write_adbc
-        if _is_duckdb(opened):
-            write = _write_duckdb
-            _expect_names(arrow)
-            columns: dict[bytes, pa.DataType] = {}
-            if if_exists == "append":
-                columns = _columns(_table(names), arrow, opened)
-            arrow, checked = _as_in(columns, arrow, checked)
-        reader = pa.RecordBatchReader.from_batches(arrow, _keeping_errors(checked, raised))
+
+        def as_reader(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
+            return pa.RecordBatchReader.from_batches(schema, _keeping_errors(batches, raised))
+
+        write = _write_duckdb if _is_duckdb(opened) else _write_adbc
         try:
-            write(reader, names, opened, if_exists)
+            write(arrow, checked, as_reader, names, opened, if_exists)
         except Exception:
             if raised:
                 raise raised[0] from None
@@ -338,7 +334,7 @@ def _resize(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[
 
 
 def _keeping_errors(
-    batches: Iterator[pa.RecordBatch], raised: list[BaseException]
+    batches: Iterable[pa.RecordBatch], raised: list[BaseException]
 ) -> Iterator[pa.RecordBatch]:
     """Yields batches; an error that they raise is added to a list."""
     try:
@@ -352,101 +348,11 @@ def _expect_names(schema: pa.Schema) -> None:
     """Raises StructureError if DuckDB would give a column another name."""
     seen: dict[bytes, str] = {}
     for name in schema.names:
-        other = seen.setdefault(_folded(name), name)
+        other = seen.setdefault(folded(name), name)
         if not name or other != name:
             expected = "names of fields that are not empty, and differ in more than their case"
             received = f"{other} and {name}" if name else "an empty name"
             raise StructureError(Path(name), expected, received, "Rename the field.")
-
-
-def _folded(name: str) -> bytes:
-    """Returns a name for comparison as DuckDB compares names: without the case of ASCII."""
-    return name.encode().lower()
-
-
-def _columns(
-    table: str, schema: pa.Schema, connection: duckdb.DuckDBPyConnection
-) -> dict[bytes, pa.DataType]:
-    """Returns the types of the columns of a table, by folded name; the table is created if needed.
-
-    Args:
-        table: The table.
-        schema: The schema with which it is created.
-        connection: The connection.
-    """
-    with _registered(schema.empty_table(), connection):
-        connection.execute(f"create table if not exists {table} as from {_VIEW}")
-    there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
-    return {_folded(field.name): field.type for field in there}
-
-
-def _as_in(
-    columns: Mapping[bytes, pa.DataType], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
-) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Returns a schema and its batches with numbers and times as the columns of DuckDB have them.
-
-    DuckDB itself rounds what a column does not hold.
-
-    Raises:
-        DTypeError: Later, if a number or time does not convert without loss (also a TypeError).
-    """
-    fields = [
-        f.with_type(_type_in(columns.get(_folded(f.name)), f.type, Path(f.name))) for f in schema
-    ]
-    made = pa.schema(fields)
-    fix = "Give schema= with types that the table holds, or change the table."
-
-    def converted(batch: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [
-            array if array.type == field.type
-            else cast_column(array, field.type, Path(field.name), fix)
-            for array, field in zip(batch.columns, fields, strict=True)
-        ]  # fmt: skip
-        return pa.RecordBatch.from_arrays(arrays, schema=made)
-
-    return made, (batch if made == schema else converted(batch) for batch in batches)
-
-
-def _type_in(want: pa.DataType | None, have: pa.DataType, path: Path) -> pa.DataType:
-    """Returns the type of a column for numbers and times, also in lists; else the type itself.
-
-    Raises:
-        FieldError: If the records of a column lack a field, which DuckDB would leave out.
-    """
-    if want is None:
-        return map_types(have, _kept_duration)
-    if any(is_kind(want) and is_kind(have) for is_kind in (_is_number, _is_time)):
-        return want
-    if pa.types.is_struct(want) and pa.types.is_struct(have):
-        wanted = {_folded(field.name): field.type for field in want}
-        fields: list[pa.Field] = []
-        for field in have:
-            inner, name = path / field.name, _folded(field.name)
-            if name not in wanted:
-                expected = f"one of the fields of the column: {', '.join(f.name for f in want)}"
-                fix = "Add the field to the table, or leave it out."
-                raise FieldError(inner, expected, field.name, fix)
-            fields.append(field.with_type(_type_in(wanted[name], field.type, inner)))
-        return pa.struct(fields)
-    if any(is_kind(want) and is_kind(have) for is_kind in (is_list, pa.types.is_map)):
-        pairs = zip(inner_fields(want), inner_fields(have), strict=True)
-        inside = [field.with_type(_type_in(each.type, field.type, path)) for each, field in pairs]
-        return with_inner_fields(have, inside)
-    return map_types(have, _kept_duration)
-
-
-def _kept_duration(arrow: pa.DataType) -> pa.DataType | None:
-    """Returns the type of durations that DuckDB keeps: its intervals count microseconds."""
-    return pa.duration("us") if arrow == pa.duration("ns") else None
-
-
-def _is_number(arrow: pa.DataType) -> bool:
-    t = pa.types
-    return t.is_integer(arrow) or t.is_floating(arrow) or t.is_decimal(arrow)
-
-
-def _is_time(arrow: pa.DataType) -> bool:
-    return pa.types.is_timestamp(arrow) or pa.types.is_date(arrow) or pa.types.is_time(arrow)
 
 
 @contextlib.contextmanager
@@ -462,34 +368,59 @@ def _registered(
 
 
 def _write_duckdb(
-    reader: pa.RecordBatchReader,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    as_reader: _AsReader,
     names: tuple[str, ...],
     connection: duckdb.DuckDBPyConnection,
     if_exists: str,
 ) -> None:
     table = _table(names)
+    _expect_names(schema)
+    own: dict[bytes, pa.DataType] = {}
+    if if_exists == "append":
+        with _registered(schema.empty_table(), connection):
+            connection.execute(f"create table if not exists {table} as from {_VIEW}")
+        there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
+        own = {folded(field.name): field.type for field in there}
+    columns = {name: own.get(folded(name)) for name in schema.names}
     # One statement, which is a transaction of its own unless one is open.
     start = {
         "fail": f"create table {table} as",
         "replace": f"create or replace table {table} as",
         "append": f"insert into {table} by name",
     }[if_exists]
-    with _registered(reader, connection):
+    with _registered(as_reader(*as_in_columns(columns, schema, batches)), connection):
         connection.execute(f"{start} select * from {_VIEW}")
 
 
 def _write_adbc(
-    reader: pa.RecordBatchReader,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    as_reader: _AsReader,
     names: tuple[str, ...],
     connection: dbapi.Connection,
     if_exists: str,
 ) -> None:
     modes: dict[str, Any] = {"fail": "create", "replace": "replace", "append": "create_append"}
-    reader = reader.cast(pa.schema([_portable_field(field) for field in reader.schema]))
+    mode = modes[if_exists]
+    place: dict[str, Any] = {"db_schema_name": names[0] if len(names) == 2 else None}
+    portable = pa.schema([_portable_field(field) for field in schema])
     try:
         with connection.cursor() as cursor:
-            schema_name = names[0] if len(names) == 2 else None
-            cursor.adbc_ingest(names[-1], reader, modes[if_exists], db_schema_name=schema_name)
+            if connection.adbc_get_info().get("vendor_name") == "PostgreSQL":
+                cursor.adbc_ingest(names[-1], portable.empty_table(), mode, **place)
+                there = connection.adbc_get_table_schema(
+                    names[-1], db_schema_filter=place["db_schema_name"]
+                )
+                columns = {field.name: field.type for field in there}
+                schema, batches = as_in_columns(columns, schema, batches)
+                portable = pa.schema([_portable_field(field) for field in schema])
+                for field in portable:
+                    expect_same_bytes(columns.get(field.name), field.type, Path(field.name))
+                mode = "append"
+            reader = as_reader(schema, batches).cast(portable)
+            cursor.adbc_ingest(names[-1], reader, mode, **place)
         connection.commit()
     except Exception:
         with contextlib.suppress(Exception):  # the first error says more
