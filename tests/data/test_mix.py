@@ -274,6 +274,27 @@ def test_sources_that_are_read_in_order_are_mixed(at_end):
         xt.data.mix(given, seed=1, at_end="rest")
 
 
+@pytest.mark.parametrize("rows", [20, 60])
+def test_a_pass_ends_where_a_source_of_unknown_length_ends(folder, rows):
+    table = pa.table({"n": range(rows)})
+
+    def made(state=None):
+        ordered = xt.data.batches([table], table.schema, 4)
+        given = {**sources(folder, "a"), "b": (ordered, 6)}
+        return xt.data.mix(given, seed=1, state=state)
+
+    dataset = made()
+    assert dataset.cardinality() == tf.data.UNKNOWN_CARDINALITY
+    whole, later = numbers(dataset), numbers(dataset)
+    assert len(whole) in (2 * min(rows, 60) // 4, 2 * min(rows, 60) // 4 + 1)
+    assert len(later) == len(whole)
+    for step in (0, 5, len(whole) - 1):
+        used = made()
+        numbers(itertools.islice(used, step))
+        resumed = made(xt.data.state(used, step))
+        assert [numbers(resumed), numbers(resumed)] == [whole[step:], later]
+
+
 def test_one_source_is_that_source(folder):
     [dataset, weight] = sources(folder, "a")["a"]
     mixed = xt.data.mix({"a": (sources(folder, "a")["a"][0], weight)}, seed=0)

@@ -1,6 +1,7 @@
 """Sources that are read from their beginning, such as queries: one contract for all."""
 
 import importlib
+import itertools
 import json
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
+from extensor._data import ordered
 from tests.formats import emulators, postgres
 
 ROWS = 30
@@ -172,6 +174,20 @@ def test_a_checkpoint_goes_on_at_the_exact_batch(make, tmp_path):
 
 
 @pytest.mark.whole("many cases")
+@pytest.mark.parametrize("read", [5, 12, 15], ids=["same part", "later part", "to the end"])
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_checkpoint_is_read_while_its_pass_exists(tmp_path, monkeypatch, read, is_same):
+    monkeypatch.setattr(ordered, "PART_ROWS", 12)
+    dataset = of_batches()(2)
+    iterator = iter(dataset)
+    seen = numbers(itertools.islice(iterator, 3))
+    saved = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "it"))
+    numbers(itertools.islice(iterator, read - 3))
+    other = iterator if is_same else iter(dataset)
+    tf.train.Checkpoint(iterator=other).read(saved)
+    assert seen + numbers(other) == [[n, n + 1] for n in range(0, ROWS, 2)]
+
+
 def test_a_pass_may_be_left_at_any_time(make):
     dataset = make(7)
     for _ in range(5):

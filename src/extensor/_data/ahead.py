@@ -50,9 +50,9 @@ class ReadAhead(abc.ABC):
             if ahead is not None:
                 ahead[1].cancel()
             batches = self._load(number)
+        self.is_over = batches is None
         self.entry.is_finished = batches is None or number + 1 == self._parts
         if batches is None:
-            self.is_over = True
             return empty_dataset()
         if self.reads_ahead and number + 1 < self._parts and not self._is_closed:
             future = _submit(self._load, number + 1)

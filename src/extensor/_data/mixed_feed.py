@@ -98,6 +98,9 @@ class MixedPlan(Resumable):
         self._ended = frozenset[int]()  # in the pass that is next, before it begins
         self._has_begun = False  # a pass, since the state was given
         self.is_endless = weights.at_end == "repeat"
+        # A source that is read from its beginning knows its length after a pass. All passes of a
+        # mixture end by the same rule, so it does not count then.
+        self._is_counted = [plan.steps is not None for plan in self._sources]
         for name, plan in plans.items():
             if weights.at_end == "rest" and plan.steps is None:
                 expected = "a source of files, whose number of batches is known"
@@ -140,15 +143,18 @@ class MixedPlan(Resumable):
     def _left(self, begun: Begun) -> list[float]:
         """Returns how many batches each source has left in a pass; infinite if it is not known."""
         left = [
-            math.inf if plan.steps is None else plan.steps_before(epoch, plan.epochs) - step
-            for plan, (epoch, step) in zip(self._sources, begun.places, strict=True)
+            plan.steps_before(epoch, plan.epochs) - step if is_counted else math.inf
+            for plan, is_counted, (epoch, step) in zip(
+                self._sources, self._is_counted, begun.places, strict=True
+            )
         ]
         return [0 if i in begun.ended else count for i, count in enumerate(left)]
 
     def _whole(self) -> list[float]:
         """Returns how many batches a pass of each source has; infinite if it is not known."""
         return [
-            math.inf if plan.steps is None else plan.steps * plan.epochs for plan in self._sources
+            (plan.steps or 0) * plan.epochs if is_counted else math.inf
+            for plan, is_counted in zip(self._sources, self._is_counted, strict=True)
         ]
 
     def _segments(self, left: list[float], before: int) -> Iterator[Segment]:
@@ -232,8 +238,9 @@ class MixedPlan(Resumable):
     @property
     def steps(self) -> int | None:
         """The number of batches in a whole pass, if it is known."""
-        length = sum(segment.length for segment in self._segments(self._whole(), 0))
-        return None if length == math.inf else int(length)
+        whole = self._whole()
+        length = sum(segment.length for segment in self._segments(whole, 0))
+        return None if math.inf in (length, *whole) else int(length)
 
     def steps_before(self, first: int, count: int) -> int:
         """Returns the number of the first batch after the next pass."""
@@ -266,10 +273,18 @@ class MixedPlan(Resumable):
         is_rest = self._weights.at_end == "rest"
         ended = [n for i, n in enumerate(self._plans) if is_rest and counts[i] == left[i]]
         states = {
-            name: plan.state(counts[i], found.places[i])
-            for i, (name, plan) in enumerate(self._plans.items())
+            name: self._state_of_source(i, counts[i], found.places[i])
+            for i, name in enumerate(self._plans)
         }
         return self._state_of(number, draws, states, ended)
+
+    def _state_of_source(self, source: int, step: int, begun: Place) -> dict[str, Any]:
+        plan = self._sources[source]
+        if self._is_counted[source] or self._weights.at_end == "repeat":
+            return plan.state(step, begun)
+        # Not the next epoch: the pass ends where a batch after the last one would be drawn.
+        plan.expect_order("state")
+        return plan.state_at(begun[0], begun[1] + step)
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """Returns the state at which the next pass begins."""

@@ -169,6 +169,9 @@ class OrderedPass(ReadAhead):
         return super()._load(number)
 
     def _read(self, number: int) -> tf.data.Dataset | None:
+        if number <= self._number:  # an iterator was restored in a part that another one has read
+            self._tables.close()
+            self._tables, self._number = self._all(*self.entry.place), -1
         found = None
         while self._number < number:
             found = next(self._tables, None)
