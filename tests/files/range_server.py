@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import time
+import urllib.parse
 
 
 class RangeServer:
@@ -28,7 +29,8 @@ class RangeServer:
         self.bad = []
         """What the next GETs do instead.
 
-        "503", "429", "403", "short", "wrong range", "cut", "all" (the whole file), "stall".
+        "503", "429", "403", "short", "wrong range", "cut", "all" (the whole file), "stall", "slow"
+        (a tenth of the bytes each 0.2 seconds).
         """
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -61,7 +63,7 @@ class RangeServer:
                 self.answer(self.headers.get("Range"))
 
             def answer(self, asked):
-                path = self.path.lstrip("/")
+                path = urllib.parse.unquote(self.path).lstrip("/")
                 outer.requests.append((self.command, asked))
                 outer.now += 1
                 outer.at_once.append(outer.now)
@@ -96,7 +98,12 @@ class RangeServer:
                     self.close_connection = True
                     self.connection.shutdown(2)
                     return None
-                return self.wfile.write(memoryview(data)[start:end])
+                step = max(1, (end - start) // 10) if bad == "slow" else len(data)
+                for begin in range(start, end, step):
+                    self.wfile.write(memoryview(data)[begin : min(begin + step, end)])
+                    self.wfile.flush()
+                    time.sleep(0.2 if bad == "slow" else 0)
+                return None
 
             def head(self, code, size, etag=None, span=None):
                 self.send_response(code)

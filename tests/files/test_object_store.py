@@ -1,6 +1,11 @@
 """Files of an HTTP server are those of the disk, by few requests, or an error that says why not."""
 
 import functools
+import json
+import re
+import shutil
+import ssl
+import subprocess
 import sys
 import time
 from datetime import timedelta
@@ -32,6 +37,8 @@ TABLE = pa.table(
     {f"c{i}": np.random.default_rng(i).random(40_000) for i in range(COLUMNS - 1)}
     | {"steps": pa.array([[{"m": i % 7}] * (i % 3) for i in range(40_000)])}
 )
+
+RETRY_TIMEOUT = object_store._RETRIES["retry_timeout"]
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +90,10 @@ STREAMS = {
 }
 
 
+@pytest.mark.parametrize("latency", [0, 0.05])
 @pytest.mark.parametrize("name", READ)
-def test_each_format_is_read_as_from_a_disk(name, server, folder):
+def test_each_format_is_read_as_from_a_disk(name, latency, server, folder):
+    server.latency = latency
     ours = xt.to_arrow(READ[name](f"{server.url}/{name}"))
     theirs = xt.to_arrow(READ[name](folder / name))
     assert ours.equals(theirs)
@@ -297,18 +306,71 @@ def test_a_stream_hides_the_latency_of_a_store(server, folder):
     assert server.most > 4
 
 
+@pytest.fixture
+def quick_times(server, monkeypatch):
+    """Lets a store have a hundredth of the times that it has otherwise."""
+    times = object_store._CLIENT.items()
+    few = {key: each / 100 if isinstance(each, timedelta) else each for key, each in times}
+    monkeypatch.setattr(object_store, "_CLIENT", few)
+    monkeypatch.setitem(object_store._RETRIES, "retry_timeout", RETRY_TIMEOUT / 100)
+
+
 @pytest.mark.parametrize("bad", ["503", "429", "cut", "stall"])
-def test_a_request_that_fails_is_repeated(bad, server, folder, monkeypatch):
-    monkeypatch.setattr(object_store, "_CLIENT", _CLIENT)
+def test_a_request_that_fails_is_repeated(quick_times, bad, server, folder):
     server.bad = [bad, bad]
     records = xt.read_parquet(f"{server.url}/it.parquet", columns=["c1"])
     assert xt.to_arrow(records).equals(
         xt.to_arrow(xt.read_parquet(folder / "it.parquet", columns=["c1"]))
     )
     assert len(server.requests) == 8
+    ranges = [tuple(map(int, asked[6:].split("-"))) for _, asked in server.requests[1:4]]
+    (begin, end), *again = ranges
+    left = (end + 1 - begin) // 2  # a cut answer has half of what was asked for
+    half = [(begin + left, end), (begin + left + (end + 1 - begin - left) // 2, end)]
+    assert again == (half if bad == "cut" else [(begin, end)] * 2)
 
 
-_CLIENT = {"allow_http": True, "timeout": timedelta(seconds=1)}
+@pytest.mark.whole("waits for slow answers")
+def test_an_answer_may_take_longer_than_a_store_may_say_nothing(quick_times, server, folder):
+    """Two seconds in place of 1.2; in each of its tenths some bytes come."""
+    server.bad = ["slow"] * 2
+    records = xt.read_csv(f"{server.url}/it.csv")
+    assert xt.to_arrow(records).equals(xt.to_arrow(xt.read_csv(folder / "it.csv")))
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("shuffle", [None, xt.data.Shuffle(1, 3000)])
+def test_a_stream_goes_on_at_its_state_after_its_store_has_died(shuffle, server, monkeypatch):
+    monkeypatch.setattr("extensor._data.plan.PART_ROWS", 2000)
+
+    def stream(state=None):
+        url, words = f"{server.url}/it.parquet", {"columns": ["c1"], "read_ahead": 0}
+        return xt.data.parquet(url, 1000, shuffle=shuffle, state=state, **words)
+
+    dataset, seen = stream(), []
+
+    def read_until_the_end():
+        for batch in dataset:
+            seen.append(batch["c1"].numpy())
+            server.bad = ["cut"] * 99
+
+    with pytest.raises(StoreError, match=r"it\.parquet"):
+        read_until_the_end()
+    server.bad = []
+    assert 0 < len(seen) < 40
+    seen += [batch["c1"].numpy() for batch in stream(xt.data.state(dataset, len(seen)))]
+    assert np.array_equal(np.sort(np.concatenate(seen)), np.sort(TABLE["c1"]))
+
+
+def test_columns_that_lie_apart_take_two_requests_for_a_row_group(server, folder):
+    random = np.random.default_rng(0)
+    wide = pa.table({name: random.random(600_000) for name in "abc"})
+    pq.write_table(wide, folder / "wide.parquet", row_group_size=200_000, use_dictionary=False)
+    server.files["wide.parquet"] = (folder / "wide.parquet").read_bytes()
+    records = xt.read_parquet(f"{server.url}/wide.parquet", columns=["a", "c"])
+    assert xt.to_arrow(records).equals(wide.select(["a", "c"]).to_batches()[0])
+    assert len(server.requests) == 2 + 2 * 3
+
 
 BAD = {
     "always busy": (["503"] * 99, StoreError, "an answer of the store"),
@@ -325,8 +387,7 @@ BAD = {
     "case",
     [*list(BAD)[:-1], pytest.param("too slow", marks=pytest.mark.whole("waits for an answer"))],
 )
-def test_wrong_answers_are_errors_that_name_the_file(case, server, monkeypatch):
-    monkeypatch.setattr(object_store, "_CLIENT", _CLIENT)
+def test_wrong_answers_are_errors_that_name_the_file(quick_times, case, server):
     server.bad, error, match = BAD[case]
     with pytest.raises(error, match=match) as caught:
         xt.read_parquet(f"{server.url}/it.parquet")
@@ -402,6 +463,44 @@ def test_a_stream_of_a_store_takes_64_mb_more_than_that_of_a_disk(kind, tmp_path
             peak = peak_of(int(run_python(code, timeout=400).stdout) for _ in range(2))
             peaks.append(peak / 1024)
     assert peaks[1] < peaks[0] + 64, peaks
+
+
+def test_a_file_of_google_takes_six_requests(server, folder, monkeypatch):
+    """Of its XML interface, which `gs://` has, to read is as to read of an HTTP server."""
+    key = {"gcs_base_url": server.url, "disable_oauth": True}
+    key |= dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", json.dumps(key))
+    server.files["bucket/a b/it.parquet"] = server.files["it.parquet"]
+    records = xt.read_parquet("gs://bucket/a b/it.parquet", columns=["c0", "steps"])
+    assert xt.to_arrow(records).equals(
+        xt.to_arrow(xt.read_parquet(folder / "it.parquet", columns=["c0", "steps"]))
+    )
+    assert len(server.requests) == 6
+    server.bad = ["403"]
+    with pytest.raises(AccessError, match=r"gs://bucket/a b/it\.parquet"):
+        xt.read_parquet("gs://bucket/a b/it.parquet")
+
+
+def test_https_needs_a_certificate_that_is_known(folder, tmp_path, monkeypatch):
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("openssl, which makes certificates, is not installed")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=it", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = RangeServer({"it.csv": (folder / "it.csv").read_bytes()})
+    server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
+    monkeypatch.setattr(object_store, "_RETRIES", {"max_retries": 0})
+    url = f"{server.url.replace('http', 'https')}/it.csv"
+    with server.running():
+        with pytest.raises(StoreError, match=re.escape(f"{url}: expected an answer of the store")):
+            xt.read_csv(url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert xt.read_csv(url).to_py() == xt.read_csv(folder / "it.csv").to_py()
 
 
 def test_urls_of_object_stores_are_told_from_others():

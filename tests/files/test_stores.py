@@ -232,11 +232,27 @@ def test_wrong_credentials_are_named(server, key, monkeypatch):
     url = f"{server.kind}://{bucket.name}"
     for call in (
         lambda: xt.read_parquet(f"{url}/a.parquet"),
+        lambda: xt.read_parquet(f"{url}/"),
+        lambda: xt.read_parquet(f"{url}/*.parquet"),
         lambda: xt.data.json(f"{url}/a.parquet", 10),
         lambda: xt.write_parquet(RECORDS, f"{url}/b.parquet"),
     ):
-        with pytest.raises(AccessError, match=r"bucket\d+/\w.*credentials that may do this"):
+        with pytest.raises(AccessError, match=r"bucket\d+/.*credentials that may do this"):
             call()
+
+
+def test_the_schemes_of_azure_are_one(monkeypatch):
+    server = azurite()
+    bucket = server.bucket(next(_names))
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    xt.write_parquet(RECORDS, f"abfs://{bucket.name}/a.parquet")
+    for scheme in ("az", "azure", "adl", "abfs"):
+        assert equal(xt.read_parquet(f"{scheme}://{bucket.name}/*.parquet"), RECORDS)
+    url = f"abfss://{bucket.name}@devstoreaccount1.dfs.core.windows.net/"
+    assert equal(xt.read_parquet(url), RECORDS)
+    with pytest.raises(AccessError, match=r"abfss://.*credentials that may do this"):
+        xt.read_parquet(url.replace("devstoreaccount1", "other"))
 
 
 @of_s3

@@ -40,12 +40,17 @@ _PAGE = 1 << 18
 # What is larger is written in parts of this size.
 _CHUNK = 1 << 23
 
-# A request is repeated if the store is busy or the connection breaks.
-_RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
+# A request is repeated if the store is busy, says nothing, or the connection breaks. After
+# `retry_timeout` none is repeated, so that it is longer than the wait for an answer.
+_RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=300)}
 
 
-# The time for a whole request, after which it is repeated.
-_CLIENT: dict[str, Any] = {"allow_http": True, "timeout": timedelta(seconds=120)}
+# How long a store may say nothing. A large part over a slow line takes longer as a whole.
+_CLIENT: dict[str, Any] = {
+    "allow_http": True,
+    "read_timeout": timedelta(seconds=120),
+    "timeout": timedelta(hours=2),
+}
 
 
 def is_in_object_store(url: str) -> bool:
@@ -358,12 +363,16 @@ def store_errors(url: str) -> Generator[None]:
         raise
     except FileNotFoundError as error:
         raise _missing(url) from error
-    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-        fix = "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-        raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
     except exceptions.PreconditionError as error:
         raise replaced_error(url) from error
     except (exceptions.BaseError, OSError) as error:
+        denied = exceptions.PermissionDeniedError, exceptions.UnauthenticatedError
+        # The class of an error of a list does not say so.
+        if isinstance(error, denied) or re.search("status code: 40[13]", str(error)):
+            fix = (
+                "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+            raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
         if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
             raise _missing(url) from error
         fix = "Read again; if it stays, look at the store."
