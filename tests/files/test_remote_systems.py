@@ -389,10 +389,53 @@ BAD = {
 }
 
 
+class Answer(Exception):  # noqa: N818 - as aiohttp names it
+    """The answer of an HTTP server that is an error."""
+
+    __module__ = "aiohttp.client_exceptions"
+
+    def __init__(self, status):
+        super().__init__(f"{status}, of a server")
+        self.status = status
+
+
+@pytest.mark.parametrize("root", ["counted", "onebyone"], indirect=True)
+@pytest.mark.parametrize("what", ["info", "read"])
+@pytest.mark.parametrize(
+    ("status", "error", "times"),
+    [(404, MissingFileError, 1), (403, AccessError, 1), (503, StoreError, 4), (503, None, 3)],
+)
+def test_a_server_that_is_busy_is_asked_again(root, what, status, error, times, monkeypatch):
+    """fsspec takes each error of an HTTP server for a missing file where it asks for its size."""
+    monkeypatch.setattr(remote_system, "_PAUSES", (0, 0, 0))
+    system, asked = file_at(f"{root}/it.csv").store, []
+    if what == "read":
+        system.meta("d/it.csv")
+
+    def fail(name, path):
+        asked.append(name)
+        if name == what and (error or len(asked) < times):
+            raise FileNotFoundError(path) from Answer(status)
+
+    monkeypatch.setattr(COUNTS, "begin", fail)
+    monkeypatch.setattr(COUNTS, "end", lambda: None)
+
+    def read():
+        return bytes(system.tail("d/it.csv", 5))
+
+    if error is None:
+        assert read() == COUNTS.content["d/it.csv"][-5:]
+    else:
+        with pytest.raises(error, match=f"{root}/it.csv"):
+            read()
+    assert asked.count(what) == times
+
+
 @pytest.mark.whole("all formats of three file systems")
 @pytest.mark.parametrize("case", BAD)
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "arrow", "tfrecord"])
-def test_wrong_answers_are_errors_that_name_the_file(case, kind, root):
+def test_wrong_answers_are_errors_that_name_the_file(case, kind, root, monkeypatch):
+    monkeypatch.setattr(remote_system, "_PAUSES", (0,))
     if root.startswith("onebyone") and case == "short":
         pytest.skip("A file that is open reads on after a short read.")
     read, stream = READ[kind]

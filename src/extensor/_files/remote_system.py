@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -33,7 +33,11 @@ _OPEN = 256
 # A file that was asked for so many seconds ago is not asked for again, once.
 _RECENT = 2.0
 
+# A file system of fsspec that gives an error is asked again, after so many seconds each.
+_PAUSES = (0.2, 0.8, 3.2)
+
 _Handle = TypeVar("_Handle")
+_T = TypeVar("_T")
 
 
 def remote_system(system: pafs.FileSystem, url: str, inner: str) -> pafs.FileSystem:
@@ -130,14 +134,16 @@ class RemoteSystem(Store, Generic[_Handle]):
             yield
         except (ExtensorError, MemoryError):
             raise
-        except FileNotFoundError as error:
-            raise _missing_error(url, "a file") from error
-        except PermissionError as error:
-            fix = "Give the credentials as the file system takes them."
-            raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
         except Exception as error:  # the clients of stores have errors of their own
+            cause = _cause_of(error)
+            if isinstance(cause, FileNotFoundError):
+                raise _missing_error(url, "a file") from error
+            if isinstance(cause, PermissionError) or getattr(cause, "status", 0) in (401, 403):
+                fix = "Give the credentials as the file system takes them."
+                expected = "credentials that may do this"
+                raise AccessError(url, expected, _reason(cause), fix) from error
             fix = "Read again; if it stays, look at the file system."
-            raise StoreError(url, "an answer of the file system", _reason(error), fix) from error
+            raise StoreError(url, "an answer of the file system", _reason(cause), fix) from error
 
     # Methods of FileSystemHandler, which are those of the file system.
 
@@ -275,6 +281,9 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
         return handle
 
     def _ask(self, path: str) -> Found:
+        return _repeated(self._ask_once, path)
+
+    def _ask_once(self, path: str) -> Found:
         with self._errors_of(path):
             if path in self._known:
                 self._fs.invalidate_cache(path)  # of what was listed
@@ -290,6 +299,9 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
             size = len(self._whole[path])
         return _as_found(size, info)
 
+    def _range(self, path: str, each: Range) -> memoryview:
+        return _repeated(super()._range, path, each)
+
     def _get(self, path: str, each: Range) -> memoryview:
         start, end = each
         with self._errors_of(path):
@@ -304,14 +316,14 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
                 raise
 
     def _info(self, path: str) -> pafs.FileInfo:
-        if self.knows(path):
-            return self._file_info(path)
+        try:
+            return self._file_info(path) if self.knows(path) else _repeated(self._look_up, path)
+        except MissingFileError:
+            return pafs.FileInfo(path, pafs.FileType.NotFound)
+
+    def _look_up(self, path: str) -> pafs.FileInfo:
         with self._errors_of(path):
-            try:
-                info = self._fs.info(path)
-            except FileNotFoundError:
-                return pafs.FileInfo(path, pafs.FileType.NotFound)
-            return self._info_of(path, info)
+            return self._info_of(path, self._fs.info(path))
 
     def _info_of(self, path: str, info: Mapping[str, Any]) -> pafs.FileInfo:
         """Returns what is at a path, as the file system tells it; files are remembered."""
@@ -372,6 +384,24 @@ def _is_same(one: Found, other: Found) -> bool:
     if one.etag and other.etag and one.etag.split("=")[0] == other.etag.split("=")[0]:
         return one.etag == other.etag
     return type(one.changed) is not type(other.changed) or one.changed == other.changed
+
+
+def _repeated(ask: Callable[..., _T], *arguments: Any) -> _T:
+    """Returns what a file system answers; asks again after an error, as not all of them do."""
+    for seconds in _PAUSES:
+        with contextlib.suppress(StoreError):
+            return ask(*arguments)
+        time.sleep(seconds)
+    return ask(*arguments)
+
+
+def _cause_of(error: Exception) -> Exception:
+    """Returns an error, or the one of an HTTP server that fsspec took for a missing file."""
+    cause = error.__cause__
+    is_of_http = type(cause).__module__.partition(".")[0] == "aiohttp"
+    if isinstance(cause, Exception) and is_of_http and getattr(cause, "status", 0) != 404:
+        return cause
+    return error
 
 
 def _missing_error(url: str, expected: str) -> MissingFileError:
