@@ -70,6 +70,31 @@ def test_blocks_of_any_size_have_all_records(rows, size, names):
         count += len(list(csv.reader(io.StringIO(block.data.decode(), newline=""))))
 
 
+LENIENT = ['5"', 'a"b"', '"x\ny"', '"q"",\n"', '""', '6" "', '"a"b', "p"]
+
+
+@given(
+    rows=st.lists(st.lists(st.sampled_from(LENIENT), min_size=2, max_size=2), max_size=9),
+    size=st.integers(1, 40),
+    names=st.booleans(),
+)
+def test_quotes_within_a_value_are_characters_as_others(rows, size, names):
+    """They were counted, so that a block ended within quotes, or the text had no end."""
+    text = "".join(f"{','.join(row)}\n" for row in rows).encode()
+    [header, *expected] = csv.reader(io.StringIO('h",k\n' + text.decode(), newline=""))
+    dialect = Dialect(names=tuple(header) if names else None)
+    found = list(blocks(io.BytesIO(text if names else b'h",k\n' + text), "it", dialect, size))
+    read = [
+        list(csv.reader(io.StringIO(block.data.decode(), newline=""), strict=False))
+        for block in found
+    ]
+    assert [row for each in read for row in each] == expected
+    assert [block.record for block in found] == [sum(map(len, read[:i])) for i in range(len(read))]
+    schema = pa.schema(dict.fromkeys(header, pa.string()))
+    records = xt.read_csv(b'h",k\n' + text, schema=schema)
+    assert [list(record.values()) for record in records.to_py()] == expected
+
+
 NUMBERS = {
     "int": ["1", "-20", "0"],
     "float": ["1.5", "-2e10", "7"],

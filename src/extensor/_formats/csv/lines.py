@@ -17,6 +17,8 @@ from extensor._files.files import File
 from extensor._formats.csv.dialect import Dialect, expect_different
 from extensor.errors import FormatError
 
+_Places = np.ndarray[Any, Any]
+
 _BREAK = re.compile(rb"\r\n?|\n")
 
 
@@ -54,16 +56,15 @@ def blocks(
     stream: Any, path: str, dialect: Dialect, size: int, is_packed: bool = False
 ) -> Iterator[CsvBlock]:
     """Yields the records of a stream of bytes; see `blocks_of_file`."""
-    is_seekable = dialect.is_utf8 and not is_packed
+    is_seekable, delimiter = dialect.is_utf8 and not is_packed, dialect.delimiter_of(path)
     if not dialect.is_utf8:
         stream = pa.transcoding_input_stream(stream, dialect.encoding, "utf8")
     first = _read(stream, path, dialect, size)
     block = first.removeprefix(codecs.BOM_UTF8)
     start, record, names = len(first) - len(block), 0, dialect.names
     is_last = not first
-    delimiter = dialect.delimiter_of(path)
     while names is None:
-        if end := _first_record(_quoted(block, delimiter), is_last):
+        if end := _first_record(block, delimiter, is_last):
             names = _names_of(block[:end], path, dialect)
             block, start = block[end:], start + end
             break
@@ -73,58 +74,57 @@ def blocks(
         block, is_last = block + more, not more
     is_first = True
     while block or is_first:
-        text = _quoted(block, delimiter)
-        end = end_of_records(text)
+        end, count, is_in_quotes = _whole_records(block, delimiter)
         # Of a long record as much again, so that it is not copied again and again.
         more = b"" if is_last else _read(stream, path, dialect, max(size, len(block) - end))
         if not more:
-            if text.count(b'"') % 2:
-                raise _unfinished_error(path, record + _num_lines(text[:end]))
+            if is_in_quotes:
+                raise _unfinished_error(path, record + count)
             end = len(block)
         if end or (is_first and not more):
             yield CsvBlock(block[:end], start if is_seekable else None, record, names)
             is_first = False
-            start, record = start + end, record + _num_lines(text[:end])
+            start, record = start + end, record + count
         block, is_last = block[end:] + more, not more
 
 
-def _quoted(block: bytes, delimiter: str) -> bytes:
-    """Returns a text that begins with a record, in which each quote begins or ends a quoted value.
+def _whole_records(block: bytes, delimiter: str) -> tuple[int, int, bool]:
+    """Returns where the last whole record ends of a text that begins with one.
 
-    A quote after the beginning of a value, as in `12" disc`, is a character as others. An x is in
-    its place.
+    Also how many records and empty lines there are up to it, and whether the text ends in quotes.
+    """
+    if b'"' not in block:
+        return block.rfind(b"\n") + 1, block.count(b"\n"), False
+    quotes = _quotes(block, delimiter)
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
+    ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return int(ends[-1]) if len(ends) else 0, len(ends), len(quotes) % 2 == 1
+
+
+def _quotes(block: bytes, delimiter: str) -> _Places:
+    """Returns where quoted texts begin and end; a quote in quotes, which is two, ends and begins.
+
+    A quote within a value that does not begin with one is a character as others.
     """
     data = np.frombuffer(block, np.uint8)
-    opening = np.flatnonzero(data == ord('"'))[::2]
-    before = data[opening[opening > 0] - 1]
-    if np.isin(before, list(f'{delimiter}\r\n"'.encode())).all():
-        return block
-    value = rb'((?:\A|(?<=[\r\n%s]))"[^"]*(?:""[^"]*)*(?:"|\Z))|"' % re.escape(delimiter.encode())
-    return re.sub(value, lambda found: found[1] or b"x", block)
+    found = np.flatnonzero(data == ord('"'))
+    before = data[np.maximum(found[::2] - 1, 0)]  # where quoted texts begin
+    if np.isin(before, np.frombuffer(b'"\r\n' + delimiter.encode(), np.uint8)).all():
+        return found
+    quoted = re.compile(b'(?<![^\r\n%b])"[^"]*(?:""[^"]*)*("?)' % re.escape(delimiter.encode()))
+    edges = ([m.start(), m.end() - 1] if m[1] else [m.start()] for m in quoted.finditer(block))
+    return np.array([at for pair in edges for at in pair], np.int64)
 
 
-def end_of_records(block: bytes) -> int:
-    """Returns the end of the last complete record of a text that begins with one.
-
-    A line break that is not in quotes ends a record. A quote in quotes is two.
-    """
-    quotes, end = block.count(b'"'), len(block)
-    while (at := block.rfind(b"\n", 0, end)) >= 0:
-        quotes -= block.count(b'"', at, end)
-        if quotes % 2 == 0:
-            return at + 1
-        end = at
-    return 0
-
-
-def _first_record(block: bytes, is_last: bool) -> int:
+def _first_record(block: bytes, delimiter: str, is_last: bool) -> int:
     """Returns the end of the first record, with the empty lines before it; 0 if it is not there."""
     at = len(block) - len(block.lstrip(b"\r\n"))
+    quotes = _quotes(block, delimiter)
     for found in _BREAK.finditer(block, at):
         is_sure = is_last or found.end() < len(block)  # a line feed may follow
-        if is_sure and block.count(b'"', 0, found.start()) % 2 == 0:
+        if is_sure and np.searchsorted(quotes, found.start()) % 2 == 0:
             return found.end()
-    is_whole = is_last and block.strip(b"\r\n") and block.count(b'"') % 2 == 0
+    is_whole = is_last and block.strip(b"\r\n") and len(quotes) % 2 == 0
     return len(block) if is_whole else 0
 
 
@@ -136,15 +136,6 @@ def _names_of(line: bytes, path: str, dialect: Dialect) -> tuple[str, ...]:
     [names] = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter_of(path))
     expect_different(path, names)
     return tuple(names)
-
-
-def _num_lines(block: bytes) -> int:
-    """Returns the number of the records and empty lines of a text of complete ones."""
-    if b'"' not in block:
-        return block.count(b"\n")
-    data = np.frombuffer(block, np.uint8)
-    is_quoted = np.cumsum(data == ord('"'), dtype=np.int64) & 1
-    return int(np.count_nonzero((data == ord("\n")) & (is_quoted == 0)))
 
 
 def _read(stream: Any, path: str, dialect: Dialect, size: int) -> bytes:
