@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.errors import DTypeError, FieldError
+from extensor.errors import DTypeError, FieldError, StructureError
 from tests.files.range_server import RangeServer
 
 ROWS = [
@@ -52,13 +52,33 @@ def test_all_passes_have_the_filtered_records(folder, filters, size, shuffled, c
     found = numbers(dataset)
     assert (sorted(found) if shuffled else found) == expected
     assert dataset.cardinality() == -(-len(expected) // size)
-    shards = [
-        numbers(xt.data.parquet(folder, size, shard=(i, count), **words)) for i in range(count)
-    ]
-    assert sorted(n for shard in shards for n in shard) == expected
+    shards = [xt.data.parquet(folder, size, shard=(i, count), **words) for i in range(count)]
+    passes = [list(shard) for shard in shards]
+    assert [shard.cardinality() for shard in shards] == list(map(len, passes))
+    assert sorted(n for batches in passes for n in numbers(batches)) == expected
+    seen, states = [], []
+    for i, batches in enumerate(passes):
+        steps = min(i, len(batches))
+        seen += numbers(batches[:steps])
+        shard = xt.data.parquet(folder, size, shard=(i, count), **words)
+        states.append(xt.data.state(shard, steps))
+    for i in range(2):
+        seen += numbers(xt.data.parquet(folder, size, shard=(i, 2), state=states, **words))
+    assert sorted(seen) == expected
     step = dataset.cardinality().numpy() // 2
     state = xt.data.state(xt.data.parquet(folder, size, **words), int(step))
     assert numbers(xt.data.parquet(folder, size, state=state, **words)) == found[step * size :]
+
+
+def test_a_state_of_another_filter_is_an_error(folder):
+    """It was taken where both leave as many records of each row group."""
+    evens, odds = ([("n", "in", list(range(i, 60, 2)))] for i in (0, 1))
+    state = xt.data.state(xt.data.parquet(folder, 4, ["n"], filters=evens), 2)
+    rest = xt.data.parquet(folder, 4, ["n"], filters=evens, state=state)
+    assert numbers(rest) == list(range(16, 60, 2))
+    for other in (state, [state]):
+        with pytest.raises(StructureError, match=r"^state.*, digest: expected"):
+            xt.data.parquet(folder, 4, ["n"], filters=odds, state=other)
 
 
 def test_the_filter_may_be_of_columns_that_are_not_read(folder):

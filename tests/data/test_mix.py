@@ -419,6 +419,28 @@ def test_a_state_of_another_mixture_is_an_error_by_name(folder):
         mixture(folder, state={**state, "sources": {n: state["sources"]["a"] for n in "abc"}})
 
 
+WRONG_LISTS = {
+    "one missing": (lambda s: s[::2], "expected the states of all 3 shards, got none of shard 1"),
+    "one twice": (lambda s: [*s, s[1]], "shard: expected each shard once, got shard 1 twice"),
+    "of other files": (
+        lambda s: [*s[:2], {**s[2], "sources": dict.fromkeys("abc", s[2]["sources"]["a"])}],
+        "digest: .*other files or columns",
+    ),
+    "of another mixture": (
+        lambda s: [*s[:2], {**s[2], "seed": 9}],
+        r"^state\[2\], seed: expected 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_LISTS)
+def test_a_wrong_list_of_states_is_an_error_by_name(folder, wrong):
+    states = [xt.data.state(mixture(folder, at_end="rest", shard=(i, 3)), 1) for i in range(3)]
+    change, text = WRONG_LISTS[wrong]
+    with pytest.raises(errors.StructureError, match=text):
+        mixture(folder, at_end="rest", shard=(0, 2), state=change(states))
+
+
 class Stop(keras.callbacks.Callback):
     def __init__(self, steps):
         super().__init__()

@@ -67,6 +67,11 @@ class ParquetSource(Source):
                 if rows or self._counts is None:
                     self.groups.append(Group(each.file, name, rows, nbytes, (each, group)))
 
+    def identity(self) -> object:
+        """Returns what differs between sources; see `Source`."""
+        own, condition = super().identity(), self._plan.filter
+        return own if condition is None else [own, str(condition)]
+
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with some of their fields; see `Source`."""
         found = copy.copy(self)
