@@ -15,7 +15,7 @@ from extensor._formats.json.text import json_lines
 from extensor._progress import no_bar, progress_bar
 from extensor._struct.tensor import StructuredTensor
 
-_SLICE = 1 << 22  # bytes of Arrow data
+_SLICE = 1 << 23  # bytes of Arrow data
 
 
 def write_json(
@@ -87,21 +87,20 @@ def _write(
             write(b"[")
         is_first = True
         for text, count in _texts(batches, allow_nan):
-            joint = b"\n" if lines else b",\n"
             # JSON text has no line breaks of its own.
-            part = text if lines else text[:-1].replace(b"\n", b",\n")
-            write(part if lines or is_first else joint + part)
+            part = text if lines else text.to_pybytes()[:-1].replace(b"\n", b",\n")
+            write(part if lines or is_first else b",\n" + part)
             is_first = False
             advance(count)
         if not lines:
             write(b"]\n")
 
 
-def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[tuple[bytes, int]]:
+def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[tuple[pa.Buffer, int]]:
     """Yields the text of some records, with a line break after each, and their number."""
     for batch in batches:
         array = batch.to_struct_array()
         count = max(1, len(array) * _SLICE // max(1, array.get_total_buffer_size()))
         for start in range(0, len(array), count):
             part = array.slice(start, count)
-            yield json_lines(part, allow_nan).to_pybytes(), len(part)
+            yield json_lines(part, allow_nan), len(part)
