@@ -56,6 +56,7 @@ def functions():
     """Returns functions of records, by what they are called in docs/gpu.md."""
     layers = xt.keras.layers
     bag = layers.EmbeddingBag(4, input_dim=10, combiner="sum")
+    means = layers.EmbeddingBag(4, input_dim=10)
     total, largest = layers.ListPooling("sum"), layers.ListPooling("max")
     attention = layers.ListAttention(1, 2)
     gru = layers.ListRNN(keras.layers.GRU(4, use_cudnn=False))
@@ -64,6 +65,12 @@ def functions():
 
     def numbers(records):
         return records.without("shop")  # no device but a CPU has strings
+
+    def static(records):
+        return numbers(records).to_static({"items": 8, "steps": 8})
+
+    def from_static(records):
+        return xt.struct.from_static(static(records), xt.spec_of(numbers(records)))
 
     return {
         'records["items.price"]': lambda r: r["items.price"],
@@ -74,8 +81,13 @@ def functions():
         'tf.reduce_sum(records["items.price"], 1)': lambda r: tf.reduce_sum(r["items.price"], 1),
         'tf.reduce_mean(records["taste"])': lambda r: tf.reduce_mean(r["taste"]),
         'records["items"].to_dense()': lambda r: r["items"].to_dense(),
-        'records.to_static({"items": 8})': lambda r: numbers(r).to_static({"items": 8, "steps": 8}),
+        'records.to_static({"items": 8})': static,
+        'records.to_static(packed={"items": 8})': lambda r: numbers(r).to_static(
+            packed={"items": 8, "steps": 8}
+        ),
+        'from_static(records.to_static({"items": 8}), spec)': from_static,
         'EmbeddingBag(4, input_dim=10, combiner="sum")': lambda r: bag(r["items.brand"]),
+        "EmbeddingBag(4, input_dim=10)": lambda r: means(r["items.brand"]),
         'ListPooling("sum")': lambda r: total(r["items.price"]),
         'ListPooling("max")': lambda r: largest(r["items.price"]),
         "ListAttention(1, 2)": lambda r: attention(r["steps"]),

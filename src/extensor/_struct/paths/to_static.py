@@ -436,10 +436,9 @@ def with_empty_rows(items: Any, missing: Any, count: int, at: Path) -> Any:
         return tf.RaggedTensor.from_row_splits(items.values, splits, validate=False)
     if isinstance(items, (tf.Tensor, BaseResourceVariable)):
         items = tf.convert_to_tensor(items)
-        after = tf.pad(
-            tf.reshape(tf.cast(missing, tf.int32), [1, 1]), [[0, items.shape.rank - 1], [1, 0]]
-        )
-        result = tf.pad(items, after)
+        shape = tf.concat([[tf.cast(missing, tf.int32)], tf.shape(items)[1:]], 0)
+        # No `tf.pad`: a GPU has no kernel for int64, and would copy them to the host and back.
+        result = tf.concat([items, tf.zeros(shape, items.dtype)], 0)
         result.set_shape([count, *items.shape[1:]])
         return result
     spec = _spec_of_parts(items, at)
