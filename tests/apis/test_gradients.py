@@ -11,6 +11,13 @@ from tests.apis.kinds import assert_same, masked, measured
 from tests.apis.matrix import RUN, row
 
 
+@xt.extension_type
+class Count:
+    """A type without floating point components."""
+
+    number: tf.Tensor
+
+
 def gradient_of(kind, numbers, like):
     """The value that a gradient should be: `like`, with its floats replaced, all others zero."""
     zeroed = like
@@ -340,6 +347,15 @@ def test_forward_accumulators_watch_values(kind, run):
     assert none is None
     with pytest.raises((AttributeError, TypeError, ValueError)):
         run(lambda x: bool(tf.autodiff.ForwardAccumulator(x, x)), value)
+
+
+def test_a_value_without_floats_has_no_gradient_as_a_ragged_tensor():
+    count, ragged, x = Count([1, 2]), tf.ragged.constant([[1], [2]]), tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * tf.cast(count.number, tf.float32)
+    found = tape.gradient(y, {"count": count, "ragged": ragged, "x": x})
+    assert (found["count"], found["ragged"], found["x"].numpy().tolist()) == (None, None, [1, 2])
 
 
 def test_a_variable_inside_a_value_has_its_gradient():

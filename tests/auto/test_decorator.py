@@ -480,6 +480,43 @@ def test_the_error_for_a_method_instead_of_an_argument_names_it():
         Mean(1.0)._type_spec  # noqa: B018
 
 
+def test_methods_and_constants_of_the_class_are_no_arguments_of_a_value():
+    @xt.auto_composite_tensor
+    class Mean(xt.AutoCompositeTensor):
+        dtype = "of the class"
+        other = "of the class"
+
+        def __init__(self, x, dtype=None, reduce=None, name=None, other=None):
+            self._x, self._dtype, self._reduce, self._name = x, dtype, reduce, name
+
+        @classmethod
+        def reduce(cls):
+            return "reduced"
+
+        @staticmethod
+        def name():
+            return "named"
+
+    spec = tf.type_spec_from_value(Mean(tf.constant(1.0), "mine", "sum", "m"))
+    assert (spec.dtype, spec.reduce, spec.other) == ("mine", "sum", "of the class")
+    mean = tf.function(lambda mean: mean)(Mean(tf.constant(1.0), "mine", "sum", "m"))
+    assert (mean._dtype, mean._reduce, mean._name) == ("mine", "sum", "m")
+
+
+def test_a_class_may_answer_for_every_attribute():
+    @xt.auto_composite_tensor
+    class Lazy(xt.AutoCompositeTensor):
+        def __init__(self, x):
+            self.x = x
+
+        def __getattr__(self, name):
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return getattr(self.x, name, 5)
+
+    assert tf.function(lambda lazy: lazy)(Lazy(tf.constant([1.0]))).x.numpy().tolist() == [1.0]
+
+
 # Arguments.
 
 

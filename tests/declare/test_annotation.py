@@ -331,6 +331,25 @@ def test_a_composite_that_converts_to_a_tensor_is_converted_as_by_extension_type
     """)
 
 
+def test_a_value_with_tf_tensor_is_converted_as_by_extension_type():
+    @xt.extension_type
+    class Fixed:
+        raw: tf.Tensor
+
+        def __tf_tensor__(self, dtype=None, name=None):
+            return tf.cast(self.raw, tf.float32) / 4.0
+
+    @xt.extension_type
+    class Declared:
+        x: tf.Tensor
+
+    class Theirs(tf.experimental.ExtensionType):
+        x: tf.Tensor
+
+    fixed = Fixed([2, 4])
+    assert Declared(fixed).x.numpy().tolist() == Theirs(fixed).x.numpy().tolist() == [0.5, 1.0]
+
+
 def test_a_composite_that_does_not_convert_is_an_error_for_a_tensor():
     for value in (tf.ragged.constant([[1.0], []]), tf.sparse.from_dense([1.0])):
         with pytest.raises(xt.errors.DTypeError, match="Annotate the field with the type"):

@@ -744,6 +744,20 @@ def test_decorating_anything_but_a_class_with_a_dict_is_an_error():
             xt.extension_type(wrong)
 
 
+def test_a_frozen_dataclass_is_an_error_that_names_the_decorator():
+    with pytest.raises(xt.errors.ProtocolError, match=r"Cup: .* or the decorator @dataclass"):
+
+        @xt.extension_type
+        @dataclasses.dataclass(frozen=True)
+        class Cup:
+            amount: tf.Tensor
+
+
+def test_a_field_may_be_called_self():
+    cup = xt.extension_type(type("Cup", (), {"__annotations__": {"self": tf.Tensor}}))
+    assert cup.Spec(self=tf.TensorSpec([1])) == xt.spec_of(cup([1.0]))
+
+
 def test_a_name_for_the_registry():
     @xt.extension_type(name="cookbook.Cup")
     class Cup:

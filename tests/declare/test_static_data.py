@@ -6,6 +6,7 @@ import enum
 import math
 import pickle
 from collections import OrderedDict, defaultdict
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -73,6 +74,16 @@ def test_numbers_of_different_types_differ():
     different = [freeze(x, "x") for x in (1, 1.0, True, np.array(1), (1,), [[1]], {1}, {1: 1})]
     assert len(set(map(key, different))) == len(different)
     assert key(freeze([1, 2], "x")) == key(freeze((1, 2), "x"))
+
+
+def test_equal_times_and_decimals_that_differ_are_traced_apart():
+    utc = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+    other = utc.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
+    for one, two in ((utc, other), (Decimal("1.0"), Decimal("1.00"))):
+        assert one == two
+        function = tf.function(lambda labelled: labelled)
+        found = [function(Labelled([1.0], label)).label for label in (one, two)]
+        assert list(map(repr, found)) == [repr(one), repr(two)]
 
 
 def test_numpy_scalars_become_python_ones():

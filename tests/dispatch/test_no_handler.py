@@ -140,6 +140,19 @@ def test_a_registered_conversion_is_used_first():
     assert tf.add(Registered(), 1.0).numpy() == 1.5
 
 
+def test_a_declared_value_with_a_length_is_no_list_of_its_rows():
+    @xt.extension_type
+    class Rows:
+        x: tf.Tensor
+
+        def __len__(self):
+            return self.x.shape[0]
+
+    for convert in (tf.convert_to_tensor, tf.reduce_sum, tf.Variable):
+        with pytest.raises(xt.errors.DTypeError, match="Rows: expected a tensor"):
+            convert(Rows(tf.zeros([0, 2])))  # as a list it would be an empty tensor
+
+
 def test_a_value_that_does_not_convert_is_an_error_beside_tensors():
     class Bare(xt.dispatch.OperatorsMixin):
         pass

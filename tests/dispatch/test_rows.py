@@ -172,7 +172,8 @@ def test_iteration_ends_with_the_last_row():
 
 @pytest.mark.parametrize("call", [
     lambda v: tf.stack([v, v], 1), lambda v: tf.concat([v, v], 1), lambda v: tf.unstack(v, axis=1),
-    lambda v: tf.gather(v, [0], axis=1), lambda v: v[0, 0], lambda v: v[None], lambda v: v[True],
+    lambda v: tf.gather(v, [0], axis=1), lambda v: tf.gather(v, tf.ragged.constant([[0], [1, 0]])),
+    lambda v: v[0, 0], lambda v: v[None], lambda v: v[True],
     lambda v: tf.stack([v, tf.ones([2])]), lambda v: tf.exp(v),
     lambda v: tf.Variable(v),
 ])  # fmt: skip

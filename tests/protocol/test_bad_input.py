@@ -70,6 +70,21 @@ def amount(to_components=None, from_components=None):
     return Amount(tf.constant([1.0, 2.0]), tf.constant([True, False]))
 
 
+@pytest.mark.parametrize(("spec", "received"), [
+    (None, "None"), ("float32", "'float32'"), (tf.TensorSpec, "the class TensorSpec"),
+])  # fmt: skip
+def test_a_spec_that_is_no_type_spec_is_an_error_that_names_the_method(spec, received):
+    class Odd:
+        def __tf_type_spec__(self):
+            return spec
+
+    Odd.__qualname__ = "Odd"
+    match = rf"Odd\.__tf_type_spec__: expected a TypeSpec, got {received}\. Return a spec"
+    for call in (tf.function(lambda x: x), tf.type_spec_from_value, xt.spec_of):
+        with pytest.raises(xt.errors.ProtocolError, match=match):
+            call(Odd())
+
+
 SPECS = (tf.TensorSpec([2], tf.float32), tf.TensorSpec([2], tf.bool))
 STRUCTURE = f"components in the structure {SPECS}"
 MISMATCHES = {

@@ -155,8 +155,9 @@ def test_in_a_graph_it_is_the_same():
 def test_a_masked_array_is_an_error_without_a_declared_dtype():
     half = np.ma.array([1.0, 2.0], mask=[True, False])
     crate = xt.extension_type(type("Crate", (), {"__annotations__": {"content": tf.Tensor}}))
-    with pytest.raises(xt.errors.DTypeError, match=r"Crate.content: expected an array without a"):
-        crate(half)
+    for wrong in (half, [half, half], (half.filled(0), half)):
+        with pytest.raises(xt.errors.DTypeError, match=r"Crate.content: expected an array without"):
+            crate(wrong)
     assert crate(half.filled(0)).content.numpy().tolist() == [0.0, 2.0]
     with pytest.raises(xt.errors.DTypeError, match=r"MaskedTensor.values: .*from_numpy"):
         xt.types.MaskedTensor(half)

@@ -854,6 +854,21 @@ def test_fields_of_other_types_keep_the_shape_of_their_records():
     assert tf.function(lambda v: v)(value).shape == [2]
 
 
+@pytest.mark.parametrize("shape", ["round", (9,)])
+def test_the_attribute_shape_of_a_field_may_be_anything(shape):
+    @xt.extension_type
+    class Solid:
+        x: tf.Tensor
+        shape: object
+
+    value = Dense([2], {"solid": Solid([1.0, 2.0], shape)})
+    assert value.shape == [2]
+    assert [row["solid"].x.numpy() for row in value] == [1, 2]
+    assert tf.function(lambda v: v[1])(value)["solid"].shape == shape
+    batch = next(iter(tf.data.Dataset.from_tensor_slices(value).batch(2)))
+    assert batch["solid"].x.numpy().tolist() == [1, 2]
+
+
 # Variables.
 
 

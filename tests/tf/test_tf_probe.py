@@ -262,6 +262,12 @@ def gradient_tape():
     jacobian = tape.jacobian(y, masked)
     assert type(jacobian) is type(masked), "tf.GradientTape.jacobian: it is not the wrapped one"
     np.testing.assert_array_equal(jacobian.values, [[2.0, 0.0], [0.0, 4.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(masked)
+        y = masked.values**2
+    assert tape.gradient(y, fresh_masked([1, 2])) is None, (
+        "tf.GradientTape.gradient: it is not the wrapped one"
+    )
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:
         tape.watch(x)

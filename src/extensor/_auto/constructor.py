@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._lookup import defines
 from extensor._tf._tf_probability import signature_of
 from extensor._typing import Nest, Value
 from extensor.errors import ArgumentError
@@ -80,6 +81,8 @@ class Constructor:
                 self.defaults[name] = parameter.default
         self.names = tuple(names)
         """The arguments that are not omitted, in their order."""
+        self._of_class = frozenset(name for name in names if _is_of_class(cls, name))
+        self._static_names = [name for name in _STATIC_NAMES if defines(cls, name)]
         self._places = [(name, f"_{name}") for name in names if name != self._keywords]
         self._not_keywords = {*names, *omitted, *ignored}
         self._positional = tuple(positional)
@@ -117,8 +120,8 @@ class Constructor:
             argument = getattr(value, name, _MISSING)
             if argument is _MISSING:
                 argument = getattr(value, private, _MISSING)
-            if argument is _MISSING or type(argument) is types.MethodType:
-                argument = argument_of(value, name)  # slower, but also handles methods
+            if argument is _MISSING or type(argument) is types.MethodType or name in self._of_class:
+                argument = self.argument_of(value, name)  # slower, but also handles methods
             found[name] = argument
         if self._keywords is not None:
             found[self._keywords] = self._keywords_of(value)
@@ -126,7 +129,9 @@ class Constructor:
 
     def argument_of(self, value: object, name: str) -> Nest:
         """Returns one argument of a value, or the dict of its `**kwargs`."""
-        return self._keywords_of(value) if name == self._keywords else argument_of(value, name)
+        if name == self._keywords:
+            return self._keywords_of(value)
+        return argument_of(value, name, of_class=name in self._of_class)
 
     def _keywords_of(self, value: object) -> dict[str, Nest]:
         """Returns the `**kwargs` of a value; their names are in `value.parameters`."""
@@ -142,6 +147,21 @@ class Constructor:
             if name not in self._not_keywords
         }
 
+    def static_names(self, value: object) -> Collection[str]:
+        """Returns the names of arguments that are static data if their values are known."""
+        own = getattr(value, "__dict__", ())
+        for attribute in _STATIC_NAMES:
+            # Not an attribute that the class computes for any name.
+            if attribute not in self._static_names and attribute not in own:
+                continue
+            try:
+                names = getattr(value, attribute, None)
+            except NotImplementedError:  # a distribution that does not annotate its parameters
+                continue
+            if names is not None:
+                return (names,) if isinstance(names, str) else names
+        return ()
+
     def call(self, arguments: dict[str, Nest]) -> Value:
         """Returns a new value, constructed with the given arguments."""
         if self._keywords is not None:
@@ -151,22 +171,39 @@ class Constructor:
         return self._cls(*[arguments.pop(name) for name in self._positional], **arguments)
 
 
-def argument_of(value: object, name: str, given: Nest = _MISSING) -> Nest:
+_METHODS = (types.FunctionType, classmethod, staticmethod)
+
+
+def _is_of_class(cls: type, name: str) -> bool:
+    """Returns whether a name is that of a method or a constant of a class, not of its values."""
+    found = inspect.getattr_static(cls, name, _MISSING)
+    return found is not _MISSING and (
+        isinstance(found, _METHODS) or not hasattr(type(found), "__get__")
+    )
+
+
+def argument_of(value: object, name: str, given: Nest = _MISSING, of_class: bool = False) -> Nest:
     """Returns a constructor argument of a value.
 
-    The argument `x` is read from the attribute `x`, else `_x`, else `parameters["x"]`. Methods of
-    the value are skipped.
+    The argument `x` is read from the attribute `x`, else `_x`, else `parameters["x"]`. Methods are
+    skipped, and a constant of the class is the last choice.
 
     Args:
         value: A value.
         name: The name of the argument.
         given: The result if the argument is not found.
+        of_class: Whether the class has a method or a constant of this name.
 
     Raises:
         ArgumentError: If the argument is not found (also a TypeError and a ValueError).
     """
     public = getattr(value, name, _MISSING)
-    if public is not _MISSING and not _is_own_method(public, value):
+    if of_class and name not in getattr(value, "__dict__", ()):
+        if given is _MISSING and not isinstance(
+            inspect.getattr_static(type(value), name, None), _METHODS
+        ):
+            given = public
+    elif public is not _MISSING and not _is_own_method(public, value):
         return public
     private = getattr(value, "_" + name, _MISSING)
     if private is not _MISSING and not _is_own_method(private, value):
@@ -192,18 +229,6 @@ def argument_of(value: object, name: str, given: Nest = _MISSING) -> Nest:
 
 def _is_own_method(found: object, value: object) -> bool:
     return type(found) is types.MethodType and found.__self__ is value
-
-
-def static_names(value: object) -> Collection[str]:
-    """Returns the names of arguments that are static data if their values are known."""
-    for attribute in _STATIC_NAMES:
-        try:
-            names = getattr(value, attribute, None)
-        except NotImplementedError:  # a distribution that does not annotate its parameters
-            continue
-        if names is not None:
-            return (names,) if isinstance(names, str) else names
-    return ()
 
 
 def static_value(tensor: Nest) -> Nest:

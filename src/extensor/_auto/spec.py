@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._auto.argument import Converted, ConvertedSpec, part_of_argument
-from extensor._auto.constructor import Constructor, static_names, static_value
+from extensor._auto.constructor import Constructor, static_value
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, check_names, leaves_of, plain, tensors_of
 from extensor._declare.static_data import Code, FrozenDict, FrozenPartial, Itself, Part, thaw
@@ -48,7 +48,7 @@ class AutoSpec(DerivedSpec):
     _constructor: ClassVar[Constructor | None] = None
     _known: ClassVar[dict[Any, AutoSpec]]
 
-    def __init__(self, *args: Part, **parts: Part) -> None:
+    def __init__(self, /, *args: Part, **parts: Part) -> None:
         type(self).constructor()
         super().__init__(*args, **parts)
 
@@ -81,8 +81,9 @@ class AutoSpec(DerivedSpec):
         made: Any = cls.value_type
         if type(value) is not made:
             raise not_decorated(type(value), made.__qualname__)
-        arguments = cls.constructor().arguments_of(value)
-        for name in static_names(value):
+        constructor = cls.constructor()
+        arguments = constructor.arguments_of(value)
+        for name in constructor.static_names(value):
             if name in arguments:
                 arguments[name] = static_value(arguments[name])
         # A cache, because specs are expensive to construct and most values share a spec.

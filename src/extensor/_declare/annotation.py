@@ -28,6 +28,7 @@ import tensorflow as tf
 
 from extensor._declare.derived_spec import is_spec, part_of
 from extensor._declare.static_data import FrozenDict, freeze
+from extensor._lookup import defines
 from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.tree import Static
 from extensor._tf import CompositeTensor, VariableSpec, describes
@@ -303,12 +304,12 @@ def _mismatch(spec: tf.TypeSpec, value: Value, path: str) -> ExtensorError:
 def _tensor(value: Value, path: str, dtype: tf.DType | None = None) -> tf.Tensor:
     if isinstance(value, tf.Tensor):
         return value
-    # A composite tensor with a registered conversion, such as TFP's TransformedVariable, is
-    # converted, as in a tf.experimental.ExtensionType.
+    # A composite tensor with a conversion, such as TFP's TransformedVariable, is converted, as in a
+    # tf.experimental.ExtensionType.
     if (
         is_tensor_like(value)
         and not isinstance(value, tf.Variable)
-        and not is_registered(type(value))
+        and not (is_registered(type(value)) or defines(type(value), "__tf_tensor__"))
     ):
         raise _wrong(path, "a tf.Tensor", value, "Annotate the field with the type of the value.")
     value = lossless(value, dtype, path)

@@ -163,6 +163,12 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
         fix = "Write @xt.extension_type above a class without __slots__."
         raise ProtocolError("extension_type", expected, received, fix)
     refuse(cls)
+    for method in ("__setattr__", "__delattr__"):
+        if method in vars(cls):
+            expected = f"a class without {method}, because values are immutable"
+            received = f"a class that defines {method}, as a frozen dataclass does"
+            fix = "Remove it, or the decorator @dataclass: @xt.extension_type makes a dataclass."
+            raise ProtocolError(cls.__qualname__, expected, received, fix)
     made: Any = cls
     inherited = _prepare_fields(made)
     if "__init__" in vars(made):

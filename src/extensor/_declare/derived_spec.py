@@ -115,7 +115,7 @@ class DerivedSpec(StackableTypeSpec):
     ignored: ClassVar[Collection[str]] = ()
     """The names of the fields whose static data is ignored when specs are compared."""
 
-    def __init__(self, *args: Part, **parts: Part) -> None:
+    def __init__(self, /, *args: Part, **parts: Part) -> None:
         cls = type(self)
         given = dict(zip(cls.field_names, args, strict=False))
         twice = given.keys() & parts.keys()

@@ -5,6 +5,8 @@ Frozen data consists of tuples, namedtuples, `FrozenList`s and `FrozenDict`s of 
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import enum
 import functools
 import importlib
@@ -203,6 +205,10 @@ def thaw(frozen: Part, leaf: Callable[[Any], Any]) -> Nest:
     return leaf(frozen)
 
 
+_TEXT_TELLS = (decimal.Decimal, datetime.datetime, datetime.time)
+"""Types of which equal values differ: in digits, or in the time zone."""
+
+
 def key(frozen: Part) -> Hashable:
     """Returns a hashable key that is equal only for equal frozen data.
 
@@ -222,7 +228,7 @@ def key(frozen: Part) -> Hashable:
         return float, frozen.hex()
     if type(frozen) is complex:
         return complex, frozen.real.hex(), frozen.imag.hex()
-    if isinstance(frozen, numbers.Number) and frozen != frozen:
+    if isinstance(frozen, _TEXT_TELLS) or (isinstance(frozen, numbers.Number) and frozen != frozen):
         return type(frozen), repr(frozen)
     return type(frozen), frozen
 

@@ -86,6 +86,7 @@ def _gather(
 ) -> Value:
     if (
         not isinstance(params, cls)
+        or isinstance(indices, tf.RaggedTensor)
         or not _is_first(0 if axis is None else axis)
         or not _is_first(batch_dims)
     ):

@@ -13,7 +13,12 @@ from extensor._dispatch.switch import SWITCHED_OFF
 from extensor._lookup import class_attribute, defines
 from extensor._patches.patch import Patch, changes
 from extensor._tf import Extension
-from extensor._tf._tf_as_tensor import is_array, refusing, tensor_conversion_registry
+from extensor._tf._tf_as_tensor import (
+    ARRAY_INTERFACE,
+    is_array,
+    refusing,
+    tensor_conversion_registry,
+)
 from extensor._tf._tf_composite import Container, Guarded, refusal
 from extensor._typing import Value
 from extensor.errors import DTypeError, ExtensorError
@@ -104,6 +109,9 @@ def _refuse_with_operators(value: Value, *args: object, **kwargs: object) -> obj
 def _refuse_extension_value(
     value: Value, dtype: tf.DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> tf.Tensor:
+    # A class may have a length and items, which are rows of the value, no numbers.
+    if not any(defines(type(value), attribute) for attribute in ("__array__", ARRAY_INTERFACE)):
+        return refuse_as_tensor(value)
     try:
         return tf.constant(value, dtype, name=name)  # what TensorFlow does without this function
     except ExtensorError:

@@ -41,6 +41,31 @@ def _tensors(source: Value) -> list[tf.Tensor]:
 
 
 @overrides(
+    "tf.GradientTape.gradient",
+    reason="Its gradient of a value without floating point components is the value itself.",
+    probe="gradient_tape",
+)
+def gradient(
+    self: tf.GradientTape,
+    target: Nest,
+    sources: Nest,
+    output_gradients: Nest = None,
+    unconnected_gradients: tf.UnconnectedGradients = tf.UnconnectedGradients.NONE,
+    *,
+    plain: Callable[..., Nest],
+) -> Nest:
+    """Like TensorFlow's method; None for a value that is its own gradient."""
+    found = plain(self, target, sources, output_gradients, unconnected_gradients)
+    if tf.UnconnectedGradients(unconnected_gradients) != tf.UnconnectedGradients.NONE or not any(
+        isinstance(source, Extension) for source in tf.nest.flatten(sources)
+    ):
+        return found
+    return tf.nest.map_structure(
+        lambda source, slope: None if slope is source else slope, sources, found
+    )
+
+
+@overrides(
     "tf.GradientTape.jacobian",
     reason="It reshapes the gradients, which works only for tensors.",
     probe="gradient_tape",

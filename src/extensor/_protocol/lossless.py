@@ -45,6 +45,9 @@ def lossless(value: TensorLike, dtype: tf.DType | None, path: str) -> tf.Tensor:
     if type(value) is float and dtype in _WIDE and abs(value) < _FLOAT32_MAX:
         return value
     expect_no_nulls(value, path)
+    if isinstance(value, (list, tuple)) and any(map(may_have_nulls, set(map(type, value)))):
+        for column in cast("list[Value]", value):
+            expect_no_nulls(column, path)
     if dtype is None or _numeric_rank(dtype) is None:
         return value
     if isinstance(value, np.ndarray) and value.dtype.hasobject:

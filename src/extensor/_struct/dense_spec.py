@@ -108,9 +108,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 raise DTypeError(Path(name), "a TypeSpec", type(spec).__name__, fix)
             kept[name] = plain_spec(spec)
             marks = marks or marks_rows(spec)
-            has_sizes = has_sizes or hasattr(spec, "shape")
-            field_shape = getattr(spec, "shape", None)
-            if field_shape is None or field_shape.rank is None:
+            field_shape: Any = getattr(spec, "shape", None)
+            if not isinstance(field_shape, tf.TensorShape):  # of a user's class it may be anything
+                continue
+            has_sizes = True
+            if field_shape.rank is None:
                 continue
             if field_shape.rank < rank or not found.is_compatible_with(field_shape[:rank]):
                 expected = f"a shape that begins with {found}"

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._lookup import defines
-from extensor._tf._tf_composite import PROTOCOL, CompositeTensor
+from extensor._tf._tf_composite import PROTOCOL, CompositeTensor, declared_spec
 from extensor._tf._tf_spec import VariableSpec
 from extensor._typing import Value
 
@@ -104,6 +104,6 @@ def _part(spec: tf.TypeSpec, component: Value, context: object) -> _TraceType | 
 
 def tracing_type(self: Value, context: object) -> _TraceType:
     """Returns the tracing type of an extension value: its `__tf_tracing_type__`."""
-    spec = self.__tf_type_spec__()
+    spec = declared_spec(self)
     own = spec.__tf_tracing_type__(context)
     return _type_of(spec, self, context) if own is spec else own

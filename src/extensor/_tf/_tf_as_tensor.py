@@ -41,13 +41,13 @@ def is_registered(kind: type) -> bool:
 
 def is_array(kind: type) -> bool:
     """Returns whether NumPy, and so TensorFlow, converts values of a type to arrays."""
-    found = [namespace(base).get(_INTERFACE) for base in lineage(kind)]
+    found = [namespace(base).get(ARRAY_INTERFACE) for base in lineage(kind)]
     return defines(kind, "__array__") or any(
         one is not None and not isinstance(one, NoArray) for one in found
     )
 
 
-_INTERFACE = "__array_interface__"
+ARRAY_INTERFACE = "__array_interface__"
 
 
 class NoArray:
@@ -64,5 +64,5 @@ class NoArray:
 
     def __get__(self, value: object, owner: type | None = None) -> NoReturn:
         if value is None or is_array(type(value)):
-            raise AttributeError(_INTERFACE)
+            raise AttributeError(ARRAY_INTERFACE)
         self.refuse(value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, MappingView, Sequence
 
+import tensorflow as tf
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 
 from extensor._lookup import class_attribute, defines, full_name
@@ -18,6 +19,16 @@ from extensor.errors import ProtocolError
 
 PROTOCOL = "__tf_type_spec__"
 """The method that makes a class an extension type."""
+
+
+def declared_spec(value: Value) -> tf.TypeSpec:
+    """Returns the spec of an extension value, or raises ProtocolError if it is no TypeSpec."""
+    spec = value.__tf_type_spec__()
+    if isinstance(spec, tf.TypeSpec):
+        return spec
+    received = f"the class {spec.__qualname__}" if isinstance(spec, type) else repr(spec)
+    fix = "Return a spec that describes the value. See xt.ExtensionType."
+    raise ProtocolError(f"{type(value).__qualname__}.{PROTOCOL}", "a TypeSpec", received, fix)
 
 
 ATTRS = "__attrs_attrs__"

@@ -20,6 +20,7 @@ from extensor._tf._tf_composite import (
     PROTOCOL,
     CompositeTensor,
     Guarded,
+    declared_spec,
     describes,
     is_container,
     refusal,
@@ -35,7 +36,7 @@ class _TypeSpecOfValue:
     """
 
     def __get__(self, value: Value, owner: type | None = None) -> tf.TypeSpec:
-        return self if value is None else value.__tf_type_spec__()
+        return self if value is None else declared_spec(value)
 
 
 def _convert_variables_to_tensors(self: Value) -> Value:

@@ -69,6 +69,8 @@ def take(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
             if rows is not None:
                 return rows
     shape: Any = getattr(value, "shape", None)
+    if not isinstance(shape, tf.TensorShape) and isinstance(value, CompositeTensor):
+        shape = None  # of a user's class it may be anything
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     axes: list[int] = []
     if rank is not None and len(positions) <= rank and (is_known or _are_simple(positions)):
