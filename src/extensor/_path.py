@@ -166,8 +166,5 @@ def _parse(text: str) -> Iterator[str]:
 
 def _syntax_error(text: str, at: int, expected: str) -> PathError:
     received = repr(text[at]) if at < len(text) else "the end of the string"
-    fix = (
-        "Quote a name that contains a dot, a quote or a bracket: "
-        'recipe."est. time", or pass the names as a tuple.'
-    )
+    fix = 'Quote a name with a dot, a quote or a bracket: recipe."est. time", or pass a tuple.'
     return PathError(f"path {text!r}", f"{expected} at position {at}", received, fix)

@@ -113,8 +113,7 @@ class PathError(ExtensorError, ValueError):
     >>> xt.struct.constant([{"title": "tea"}])["title..x"]
     Traceback (most recent call last):
     extensor.errors.PathError: path 'title..x': expected a field name at position 6, got '.'.
-    Quote a name that contains a dot, a quote or a bracket: recipe."est. time", or pass the names
-    as a tuple.
+    Quote a name with a dot, a quote or a bracket: recipe."est. time", or pass a tuple.
     """
 
 

@@ -284,7 +284,7 @@ def test_scan_and_folds_of_plain_tensors_equal_those_of_tensorflow(ours, plain, 
 
 @pytest.mark.parametrize("function", [xt.scan, xt.foldl], ids=["scan", "foldl"])
 def test_the_error_of_scan_and_folds_names_the_expected_result(function):
-    with pytest.raises(ValueError, match="fn must return values of the type of the acc"):
+    with pytest.raises(ValueError, match="fn must return this type"):
         function(lambda _, element: xt.replace(element, unit="lb"), measured(3))
 
 

@@ -54,9 +54,8 @@ def cast_column(
         raise DTypeError(path, expected, received, fix) from error
     # Of a number that is too large, Arrow makes an infinite one without an error.
     if contains_type(arrow, _is_narrow_float) and _num_infinite(made) > _num_infinite(column):
-        expected = f"values of Arrow type {arrow}, as schema= says"
         received = f"Arrow type {column.type} (a number is too large)"
-        raise DTypeError(path, expected, received, fix)
+        raise DTypeError(path, f"values of Arrow type {arrow}, as schema= says", received, fix)
     return made
 
 

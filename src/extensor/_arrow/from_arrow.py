@@ -88,7 +88,6 @@ def from_arrow(
         try:
             table = wanted.table(table_of(data, type(data).__name__), validate=True)
         except pa.ArrowInvalid as error:
-            expected = "valid Arrow data"
-            fix = "The Arrow data is corrupt."
+            expected, fix = "valid Arrow data", "The Arrow data is corrupt."
             raise StructureError("from_arrow", expected, str(error).splitlines()[0], fix) from error
         return wanted.records(table)

@@ -231,8 +231,7 @@ def needs_data(where: str) -> StructureError:
 def _no_place(text: str, places: list[str]) -> FieldError:
     near = difflib.get_close_matches(text, places, 3)
     listed = ", ".join(places[:20]) + (f", ... ({len(places)} in all)" if len(places) > 20 else "")
-    expected = f"one of the paths {listed}"
-    received = text or "'', the records themselves"
+    expected, received = f"one of the paths {listed}", text or "'', the records themselves"
     fix = (
         f"Did you mean {' or '.join(near)}?"
         if near

@@ -195,8 +195,7 @@ def _expect_no_objects(data: object) -> None:
     if type(data).__module__.partition(".")[0] != "polars":
         return
     if type(data).__name__ == "LazyFrame":
-        expected = "a DataFrame of polars"
-        fix = "Collect it: data.collect()."
+        expected, fix = "a DataFrame of polars", "Collect it: data.collect()."
         raise DTypeError("from_arrow", expected, "a LazyFrame, which has no values yet", fix)
     for name, kind in getattr(data, "schema", {}).items():
         if str(kind) in ("Object", "Int128", "UInt128"):
@@ -207,10 +206,7 @@ def _expect_no_objects(data: object) -> None:
 
 
 def _no_records(received: str) -> DTypeError:
-    fix = (
-        'Name the column of a plain array, pa.table({"x": array}); convert dicts with '
-        "pa.array(dicts)."
-    )
+    fix = 'Name the column: pa.table({"x": array}); convert dicts with pa.array(dicts).'
     return DTypeError("from_arrow", "a Table, a RecordBatch, or an array of structs", received, fix)
 
 

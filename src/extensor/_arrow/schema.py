@@ -78,8 +78,7 @@ def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
       child 0, item: int32
     """
     if not isinstance(spec, StructuredTensorSpec):
-        expected = "the spec of a StructuredTensor"
-        fix = "Give xt.spec_of(records)."
+        expected, fix = "the spec of a StructuredTensor", "Give xt.spec_of(records)."
         raise DTypeError("schema_from_spec", expected, type(spec).__name__, fix)
     if spec.rank != 1:
         expected = "the spec of records of rank 1, which are the rows of a table"

@@ -68,8 +68,7 @@ def batch_of(cls: type[_Value], values: list[_Value]) -> _Value:
         raise StructureError(path, "at least one value", "an empty list", fix)
     for value in values:
         if not isinstance(value, cls):
-            expected = f"values of type {cls.__qualname__}"
-            received = type(value).__qualname__
+            expected, received = f"values of type {cls.__qualname__}", type(value).__qualname__
             raise DTypeError(path, expected, received, "Make all values of one type first.")
     spec, *others = [value.__tf_type_spec__() for value in values]
     same = all(other == spec for other in others)

@@ -81,8 +81,7 @@ class Pairs:
                 raise StructureError(f"{self.path}.num_{name}", expected, received, self.fix_counts)
         if value.shape.rank is None:
             unknown = next(name for name in counts if counts[name].shape.rank is None)
-            expected = "a tensor of known rank"
-            received = "a tensor of unknown rank"
+            expected, received = "a tensor of known rank", "a tensor of unknown rank"
             fix = "Use tf.ensure_shape."
             raise StructureError(f"{self.path}.num_{unknown}", expected, received, fix)
 
@@ -106,8 +105,7 @@ class Pairs:
         arrays = {name: np.asarray(counts[name]) for name in self.counted}
         for name, array in arrays.items():
             if array.size and array.min() < 0:
-                expected = "counts of at least 0"
-                fix = f"Give the number of {name}."
+                expected, fix = "counts of at least 0", f"Give the number of {name}."
                 raise StructureError(f"{self.path}.num_{name}", expected, str(array.min()), fix)
         num_pairs = arrays[self.pairs]
         total = num_pairs.sum()

@@ -196,8 +196,7 @@ def _names(option: str, names: Iterable[str] | str) -> tuple[str, ...]:
     wrong = [type(name).__name__ for name in found if not isinstance(name, str)]
     if wrong:
         at = f"auto_composite_tensor, {option}"
-        expected = "a sequence of argument names"
-        fix = "Pass the names as strings."
+        expected, fix = "a sequence of argument names", "Pass the names as strings."
         raise ArgumentError(at, expected, f"a sequence with a {wrong[0]}", fix)
     return found
 

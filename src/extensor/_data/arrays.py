@@ -136,8 +136,7 @@ def _key(one: ComponentTensor, names: Names) -> str | None:
     without = f"records.without({key!r})"
     kinds = {step.kind for step in one.steps}
     if not kinds <= _KINDS:
-        fix = f"Leave the field out: {without}."
-        received = "a field of another type"
+        fix, received = f"Leave the field out: {without}.", "a field of another type"
         raise UnsupportedTypeError(at, "tensors, lists, records or masks", received, fix)
     if ITEMS in kinds and one.spec.shape.rank and one.spec.shape[0] is None:
         path = str(Path(*(name for step in one.lists[-1] for name in step.names)))

@@ -43,8 +43,7 @@ def fields_used(fn_or_model: Callable[[Any], Any], spec: StructuredTensorSpec) -
     FieldsUsed(['steps.minutes'])
     """
     if not callable(fn_or_model):
-        expected = "a function of records, or a model"
-        received = type(fn_or_model).__name__
+        expected, received = "a function of records, or a model", type(fn_or_model).__name__
         raise DTypeError("xt.data.fields_used: fn_or_model", expected, received, "Give a callable.")
     if not isinstance(spec, StructuredTensorSpec):
         expected = "the spec of a StructuredTensor"

@@ -39,9 +39,8 @@ def checked_state(
     given = cast("Mapping[str, Any]", state)
     is_state = isinstance(state, Mapping) and all(name in given for name in names)
     if not is_state or not _is_pair(given["shard"]):
-        expected = "a state that `xt.data.state` returned"
         fix = "Give the whole dict, or None to begin at the beginning."
-        raise DTypeError(where, expected, type(state).__name__, fix)
+        raise DTypeError(where, "a state that `xt.data.state` returned", type(state).__name__, fix)
     version = VERSION_OF_REST if "earlier_runs" in given else VERSION
     if given["version"] != version:
         expected = f"a state of version {version}"
@@ -116,9 +115,8 @@ def wrong_place(
 ) -> StructureError:
     """Returns the error for a state that is no place of the dataset."""
     expected = "an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}")
-    fix = "Give a state as `xt.data.state` returned it."
     received = f"epoch {state['epoch']}, step {state['step']}"
-    return StructureError(where, expected, received, fix)
+    return StructureError(where, expected, received, "Give a state as `xt.data.state` returned it.")
 
 
 def runs_in(state: Mapping[str, Any]) -> EarlierRuns:
@@ -153,8 +151,7 @@ def checked_states(states: Sequence[object], own: Mapping[str, Any]) -> list[Map
             fix = "Give a state as `xt.data.state` returned it."
             raise StructureError(where, expected, f"shard {index} of {own_count}", fix)
         if own_count != count:
-            expected = f"a shard of {count}, as state[0]"
-            fix = "Give the states of one run."
+            expected, fix = f"a shard of {count}, as state[0]", "Give the states of one run."
             raise StructureError(where, expected, f"shard {index} of {own_count}", fix)
         if index in by_shard:
             fix = "Give the last state of each shard."

@@ -113,9 +113,8 @@ def _checked_sources(sources: Any) -> tuple[dict[str, tf.data.Dataset], dict[str
             raise DTypeError(where, "a tf.data.Dataset", type(dataset).__name__, fix)
         is_number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
         if not is_number or not 0 < float(weight) < math.inf:
-            expected = "a positive number as the weight"
             fix = "Leave the source out if nothing is to be drawn from it."
-            raise StructureError(where, expected, repr(weight)[:60], fix)
+            raise StructureError(where, "a positive number as the weight", repr(weight)[:60], fix)
         datasets[name], weights[name] = dataset, float(weight)
     if not datasets:
         fix = 'Give for example {"a": (dataset, 0.7), "b": (other, 0.3)}.'
@@ -143,9 +142,8 @@ def _plan_of(name: str, dataset: tf.data.Dataset) -> Positioned:
         raise StructureError(where, "a dataset that is not repeated", "one without an end", fix)
     if feed.count is not None and count != feed.count:
         received = "a number that is not known" if count < 0 else str(count)
-        expected = f"as many batches as are read, {feed.count}"
         fix = "Use filter, take, unbatch, batch and repeat after xt.data.mix, not before."
-        raise StructureError(where, expected, received, fix)
+        raise StructureError(where, f"as many batches as are read, {feed.count}", received, fix)
     return plan
 
 

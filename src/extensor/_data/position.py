@@ -137,10 +137,7 @@ class Position:
         if len(passes) > 1:
             expected = "a dataset of which at most one pass is not finished"
             received = f"{len(passes)} passes that may be meant"
-            fix = (
-                "Give the iterator of the pass, iter(dataset), to xt.data.state. To look at "
-                "some batches, make another dataset."
-            )
+            fix = "Give the pass, iter(dataset). To look at batches, make another dataset."
             raise StructureError("dataset", expected, received, fix)
         return passes[0].place if passes else self.next
 

@@ -172,8 +172,7 @@ def positive(value: object, where: str, fix: str) -> int:
 def expect_sizes(sizes: object, where: str) -> None:
     """Raises an error if capacities are no mapping from paths."""
     if not isinstance(sizes, Mapping):
-        fix = 'Write {"items": 8}.'
-        raise DTypeError(where, "a mapping from paths", type(sizes).__name__, fix)
+        raise DTypeError(where, "a mapping from paths", type(sizes).__name__, 'Write {"items": 8}.')
 
 
 def text_of_sizes(sizes: Sizes) -> list[str]:

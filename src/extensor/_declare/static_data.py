@@ -140,8 +140,7 @@ def freeze(
         return _frozen_array(value, path)
     if isinstance(value, (Mapping, list, tuple)):
         if any(value is holder for holder in inside):
-            expected = "static data that can be frozen"
-            fix = "Remove the circular reference."
+            expected, fix = "static data that can be frozen", "Remove the circular reference."
             raise DTypeError(path, expected, f"a {type(value).__name__} that contains itself", fix)
         inside = (*inside, value)
     if isinstance(value, Mapping):

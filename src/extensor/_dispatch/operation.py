@@ -150,10 +150,7 @@ def operation_of(function: object) -> Operation:
         return _operation_of(function)
     expected = "a function of TensorFlow that types can override, such as tf.add"
     received = "a function without a dispatcher" if callable(function) else type(function).__name__
-    fix = (
-        "For an operator, pass the function that it calls: tf.add for +, and "
-        "tf.__operators__.getitem for x[i]."
-    )
+    fix = "For an operator, pass its function: tf.add for +, tf.__operators__.getitem for x[i]."
     raise ProtocolError(
         getattr(function, "__qualname__", None) or repr(function), expected, received, fix
     )

@@ -175,10 +175,7 @@ class OperatorsMixin:
 
     def __bool__(self) -> bool:
         name = type(self).__name__
-        fix = (
-            "Compute elementwise, with tf.where or tf.reduce_any; to test for a value, write "
-            "`x is not None`."
-        )
+        fix = "Compute elementwise: tf.where, tf.reduce_any. To test for a value: `x is not None`."
         raise DTypeError(f"bool({name})", "a single bool", f"a {name}", fix)
 
     def __len__(self) -> int:
@@ -187,10 +184,7 @@ class OperatorsMixin:
         if sizes is None or not sizes.rank or sizes[0] is None:
             expected = "a value with a shape whose first dimension is known"
             received = "no shape" if sizes is None else f"shape {sizes}"
-            fix = (
-                "Use tf.shape(x)[0], if the type handles tf.shape. tf.stack makes one value "
-                "of a list; no tensor or variable can hold it."
-            )
+            fix = "Use tf.shape(x)[0], if the type handles it; no tensor holds a list of values."
             raise StructureError(f"len({type(self).__name__})", expected, received, fix)
         return int(sizes[0])
 

@@ -219,8 +219,7 @@ def file_at(path: FilePath | bytes) -> File:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        expected = "a path in UTF-8, as pyarrow needs it"
-        received = "a path with other bytes"
+        expected, received = "a path in UTF-8, as pyarrow needs it", "a path with other bytes"
         raise FormatError(
             os.fsencode(text).decode(errors="backslashreplace"),
             expected,
@@ -282,8 +281,7 @@ def files_at(
     look_up(given)
     found = [file for each in given for file in _expand(each, suffixes)]
     if not found:
-        expected = f"at least one file{_as_list(suffixes)}"
-        fix = "Check the folder or the pattern."
+        expected, fix = f"at least one file{_as_list(suffixes)}", "Check the folder or the pattern."
         raise StructureError(
             ", ".join(file.path for file in given) or "paths", expected, "none", fix
         )
@@ -568,6 +566,5 @@ def _directory(path: str, fix: str) -> DirectoryError:
 
 
 def _no_folder(path: str, folder: str) -> MissingFileError:
-    expected = "a path in an existing folder"
-    received = f"{folder}, which does not exist"
+    expected, received = "a path in an existing folder", f"{folder}, which does not exist"
     return MissingFileError(path, expected, received, "Create the folder first.")

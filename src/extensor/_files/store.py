@@ -189,8 +189,7 @@ class Store(pafs.FileSystemHandler, abc.ABC):  # pyright: ignore[reportUntypedBa
                 return kept
         data = self._get(path, each)
         if len(data) != each[1] - each[0]:
-            received = f"{len(data)} bytes of {each[1] - each[0]}"
-            fix = "Read the file again."
+            received, fix = f"{len(data)} bytes of {each[1] - each[0]}", "Read the file again."
             raise StoreError(self.url_of(path), "the bytes that were asked for", received, fix)
         if self._cache is not None and key is not None:
             self._cache.add(key, data)

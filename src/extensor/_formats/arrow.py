@@ -406,8 +406,5 @@ def write(
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 expected = "batches that an Arrow IPC file can hold"
                 received = str(error).splitlines()[0]
-                fix = (
-                    "A file has one dictionary for a column: write a stream (.arrows), or give "
-                    "schema= with the type of the values."
-                )
+                fix = "A file has one dictionary a column: write a stream, .arrows, or give schema="
                 raise StructureError("write_arrow", expected, received, fix) from error

@@ -80,9 +80,8 @@ def read_realtime_database(
     expect_one_of(("error", "union"), conflicts, "read_realtime_database: conflicts", fix)
     if not hasattr(reference, "get") or isinstance(reference, dict):
         expected = "a reference of firebase_admin.db"
-        received = type(reference).__name__
         fix = 'Get one by firebase_admin.db.reference("path").'
-        raise DTypeError("read_realtime_database", expected, received, fix)
+        raise DTypeError("read_realtime_database", expected, type(reference).__name__, fix)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     source = str(getattr(reference, "path", "read_realtime_database"))
     with _named_errors(source):

@@ -80,10 +80,7 @@ def cast_accumulator(specs: Nest, result: Nest, any_shape: bool = False) -> Nest
                 return value if is_compatible else cast_value(common, value)
         except ExtensorError:
             pass
-        fix = (
-            "fn must return values of the type of the accumulated value: cast them, or pass "
-            "an initializer of the returned type."
-        )
+        fix = "fn must return this type: cast its result, or give an initializer of that type."
         raise StructureError(type(value).__name__, f"an accumulated value of {spec}", str(own), fix)
 
     return tf.nest.map_structure(cast_accumulator, specs, result)

@@ -30,8 +30,7 @@ def check_backend() -> None:
     try:
         import keras
     except ImportError as error:
-        received = f"a failed import ({error})"
-        fix = "pip install 'extensor[keras]'"
+        received, fix = f"a failed import ({error})", "pip install 'extensor[keras]'"
         raise MissingDependencyError("extensor.keras", "Keras 3", received, fix) from error
     if keras.backend.backend() != "tensorflow":
         raise _wrong_backend(f"{keras.backend.backend()!r}, with which Keras was imported")

@@ -65,8 +65,7 @@ class BackupAndRestore(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         if save_freq != "epoch" and not (isinstance(save_freq, int) and save_freq > 0):
-            expected = '"epoch", or a positive number of batches'
-            fix = 'Give save_freq="epoch".'
+            expected, fix = '"epoch", or a positive number of batches', 'Give save_freq="epoch".'
             raise StructureError("BackupAndRestore: save_freq", expected, repr(save_freq), fix)
         self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
         expect_its_batches(dataset)

@@ -360,10 +360,7 @@ def named_errors(model: Trainer) -> Generator[None]:
 
 def _error(model: Trainer, names: Iterable[str], received: str) -> UnsupportedTypeError:
     expected = "tensors and operations of XLA, because of jit_compile=True"
-    fix = (
-        "Convert the field to a tensor of numbers before the model, in dataset.map, or use "
-        "compile(jit_compile=False)."
-    )
+    fix = "Convert the field to numbers before the model, or use compile(jit_compile=False)."
     return UnsupportedTypeError(f"{model.name}: {', '.join(names)}", expected, received, fix)
 
 

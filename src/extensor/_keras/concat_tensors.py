@@ -110,8 +110,7 @@ def _variants(batches: Iterable[tf.Tensor]) -> tf.Tensor:
 
 def _tensor(array: np.ndarray[Any, Any] | Value, path: Path) -> tf.Tensor:
     if isinstance(array, tf.RaggedTensor):
-        expected = "one size in all batches"
-        received = "batches of different sizes"
+        expected, received = "one size in all batches", "batches of different sizes"
         fix = "Return a ragged field, or call the model on each batch."
         raise StructureError(
             f"predict: {path}" if path.names else "predict", expected, received, fix

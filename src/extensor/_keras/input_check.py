@@ -207,10 +207,7 @@ def _as_lists(structure: Nest) -> Nest:
 
 
 def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError:
-    fix = (
-        "Give the model the fields and dtypes that it was built for: "
-        "spec.cast(records), with the spec of its input."
-    )
+    fix = "Give the fields and dtypes of its input: spec.cast(records), with the spec of the input."
     return DTypeError(
         f"{model}: input {path}" if path else f"{model}: input", expected, received, fix
     )

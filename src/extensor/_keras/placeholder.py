@@ -73,10 +73,7 @@ class SymbolicRagged:
 
     def __tf_tensor__(self, dtype: object = None, name: str | None = None) -> NoReturn:
         """Raises UnsupportedTypeError, because a placeholder holds no values."""
-        fix = (
-            "Compute with it in the call of an xt.keras.Layer or in xt.keras.Lambda; Keras "
-            "layers accept its flat_values."
-        )
+        fix = "Compute with it in an xt.keras.Layer or Lambda; layers of Keras take flat_values."
         raise UnsupportedTypeError(f"{self}", "a tensor", "a placeholder for a ragged tensor", fix)
 
     def __repr__(self) -> str:

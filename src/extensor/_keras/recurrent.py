@@ -75,10 +75,7 @@ class RNN(LayerWithConfig):
     ) -> None:
         super().__init__(**kwargs)
         if stateful:
-            fix = (
-                "Keep the states yourself: take them with return_state=True, and give them to "
-                "the next call as initial_state=states."
-            )
+            fix = "Keep the states: return_state=True, and then initial_state= in the next call."
             raise ArgumentError(self.name, "stateful=False", "stateful=True", fix)
         if isinstance(cell, (list, tuple)):
             if not cell:

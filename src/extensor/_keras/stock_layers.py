@@ -113,9 +113,7 @@ class TimeDistributed(LayerWithConfig):
         spec = tf.type_spec_from_value(inputs)
         shape = getattr(spec, "shape", None)
         if not isinstance(spec, BatchableTypeSpec) or (shape is not None and shape.rank == 1):
-            expected = (
-                "a value of shape [batch, steps, ...], a ragged tensor, or records in ragged rows"
-            )
+            expected = "a value of shape [batch, steps, ...], ragged, or records in ragged rows"
             received = f"{type(inputs).__name__} of shape {shape}"
             fix = "Give a single field, or call the inner layer on the values."
             raise UnsupportedTypeError(self.name, expected, received, fix)

@@ -344,9 +344,6 @@ def _check_rows(spec: object, tree: Nest) -> None:
         return
     for part in parts:
         if part.value is None:
-            expected = (
-                f"a dense component, because {type(spec).__name__} of shape {shape} are "
-                "padded as a whole"
-            )
+            expected = f"a dense component: {type(spec).__name__} of shape {shape} are padded whole"
             fix = "Stack them with ragged_batch."
             raise StructureError(part.path, expected, str(part.spec), fix)

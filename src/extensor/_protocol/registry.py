@@ -185,10 +185,7 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
                 else f"the spec that is registered for it, {full_name(holder)}"
             )
             received = f"a class with {_PROTOCOL}" if holder is None else full_name(spec_class)
-            fix = (
-                "A class has one spec in a process: use the existing spec, or make a class "
-                "of your own that holds the value."
-            )
+            fix = "Use that spec, or make a class of your own that holds the value."
             raise RegistrationError(full_name(cls), expected, received, fix)
         named = inspect.getattr_static(spec_class, "value_type", None)
         if isinstance(named, type):

@@ -188,10 +188,7 @@ def _client(description: Mapping[str, Any], file: str) -> Client:
         if len(saved) != len(own) or not all(map(_is_same, saved, own)):
             expected = f"types with the saved components {', '.join(map(_place, saved))}"
             received = "types with the components " + ", ".join(map(_place, _tensors_of(layout)))
-            fix = (
-                "Import the same version of the types as when the model was saved, or save "
-                "the model again."
-            )
+            fix = "Import the types of the version that saved the model, or save the model again."
             raise StructureError(file, expected, received, fix)
         sides.append(layout.with_names([one["name"] for one in saved]))
     parameters = [

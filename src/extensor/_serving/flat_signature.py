@@ -119,8 +119,7 @@ def flat_signature(
     sent = {name: nest for name, nest in given.items() if _has_spec(nest)}
     outputs = Layout(tf.nest.map_structure(_spec, concrete.structured_outputs), ragged)
     if not outputs.components:
-        expected = "a function that returns tensors"
-        fix = "Return the values that a client needs."
+        expected, fix = "a function that returns tensors", "Return the values that a client needs."
         raise StructureError(_name(fn), expected, "a function that returns 0 tensors", fix)
 
     # Includes arguments that were not given, because a concrete function has no defaults.
@@ -209,8 +208,7 @@ class _Call:
 
 def _call(fn: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
     if not callable(fn):
-        expected = "a function or a callable module"
-        received = type(fn).__name__
+        expected, received = "a function or a callable module", type(fn).__name__
         raise ProtocolError("flat_signature", expected, received, "Give a method of the object.")
     if not args and not kwargs:
         function = _function(fn)
@@ -223,10 +221,7 @@ def _call(fn: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         signature.bind(*args, **kwargs)
     except TypeError as error:
         expected = f"specs for the arguments {signature}"
-        fix = (
-            "Give a spec for each argument without a default, such as the element_spec of a "
-            "dataset."
-        )
+        fix = "Give a spec for each argument without a default, such as dataset.element_spec."
         raise DTypeError(_name(fn), expected, f"specs that do not fit ({error})", fix) from error
     return _Call(signature, args, kwargs)
 

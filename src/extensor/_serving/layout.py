@@ -105,8 +105,7 @@ class Layout:
         ]
         duplicate = next((place for place, count in Counter(places).items() if count > 1), None)
         if duplicate is not None:
-            expected = "a unique path for every tensor"
-            received = "two tensors of this path"
+            expected, received = "a unique path for every tensor", "two tensors of this path"
             raise StructureError(duplicate[0], expected, received, "Use unique strings as keys.")
         self._components = {
             (names, one.steps): Component(name, path, part, _sent(one.spec, path, part))

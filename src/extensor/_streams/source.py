@@ -211,8 +211,7 @@ class Source(abc.ABC):
             yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
         expected = sum(group.rows or 0 for group in groups)
         if count != expected and groups[0].rows is not None:
-            received = f"{count} records: the file was written to"
-            fix = "Make the dataset again."
+            received, fix = f"{count} records: the file was written to", "Make the dataset again."
             raise FormatError(
                 _place(groups[0]),
                 f"{expected} records, as when the dataset was made",

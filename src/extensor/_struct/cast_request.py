@@ -36,8 +36,7 @@ class CastRequest:
             dropped = frozenset[Path]() if extra == "error" else None
             return cls(dropped, times is not None)
         if isinstance(extra, str) or not isinstance(extra, Iterable):
-            expected = '"error", "ignore", or a list of paths'
-            fix = "Leave it out for an error."
+            expected, fix = '"error", "ignore", or a list of paths', "Leave it out for an error."
             raise DTypeError("cast: extra", expected, repr(extra)[:60], fix)
         paths: Iterable[Any] = extra
         return cls(frozenset(Path.of(path) for path in paths), times is not None)

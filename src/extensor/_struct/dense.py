@@ -99,8 +99,7 @@ class DenseStructuredTensor(StructuredTensor):
         if not kept:
             if not static.is_fully_defined():
                 expected = "at least one field, or a shape without unknown sizes"
-                received = f"0 fields and shape {static}"
-                fix = "Give the number of records."
+                received, fix = f"0 fields and shape {static}", "Give the number of records."
                 raise StructureError(type(self).__name__, expected, received, fix)
             counter = tf.zeros(static, tf.bool)
         extra = NONE

@@ -81,10 +81,7 @@ def checked_dims(dims: object, rank: int, path: str) -> Dims:
             raise _wrong(name, path)
     if len(names) != rank:
         expected = count_text(rank, "names, one for each dimension of the records")
-        fix = (
-            "Give None for a dimension without a name. The dimensions inside a field belong "
-            "to the field."
-        )
+        fix = "Give None for one without a name; dimensions inside a field have no names."
         raise StructureError(f"{path}: dims", expected, f"{len(names)}: {names}", fix)
     for i, name in enumerate(names):
         if name is not None and name in names[:i]:

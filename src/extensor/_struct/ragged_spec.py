@@ -66,8 +66,7 @@ class ListSpec(StructuredTensorSpec):
         self._values_spec = values_spec
         self._row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
         if self._row_splits_dtype not in (tf.int64, tf.int32):
-            received = self._row_splits_dtype.name
-            fix = "Leave it out for int64."
+            received, fix = self._row_splits_dtype.name, "Leave it out for int64."
             raise DTypeError(f"{_NAME}.row_splits_dtype", "int64 or int32", received, fix)
 
     @property

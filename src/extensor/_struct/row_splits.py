@@ -53,10 +53,7 @@ def checked_row_splits(row_splits: Any, values: StructuredTensor, validate: bool
             f"{next(iter(inner - {row_splits.dtype})).name}, the dtype of the row splits "
             "inside the values"
         )
-        fix = (
-            "TensorFlow does not mix the two dtypes: cast one of them, or read with "
-            "row_splits_dtype=..."
-        )
+        fix = "TensorFlow does not mix them: cast one, or read with row_splits_dtype=..."
         raise DTypeError("row_splits", expected, row_splits.dtype.name, fix)
     if row_splits.shape.rank is None:
         row_splits = tf.ensure_shape(row_splits, [None])
@@ -151,13 +148,8 @@ def cut(values: FieldValue, row_splits: tf.Tensor, at: object) -> FieldValue:
         return rows
     if hasattr(type(values), "__tf_cut_rows__"):
         return values.__tf_cut_rows__(row_splits)
-    expected = (
-        "a field of tensors, records or a type with __tf_cut_rows__, because it is cut into rows"
-    )
-    fix = (
-        "Read the field before the cut: records.values.field_value(...), or define "
-        "__tf_cut_rows__ (see xt.authoring.cut_rows)."
-    )
+    expected = "a field of tensors, records or a type with __tf_cut_rows__, which is cut into rows"
+    fix = "Read it before the cut: records.values.field_value(...), or define __tf_cut_rows__."
     raise UnsupportedTypeError(at, expected, type(values).__name__, fix)
 
 

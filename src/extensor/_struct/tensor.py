@@ -529,8 +529,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def __len__(self) -> int:
         if self.rank == 0:
-            expected = "records of rank 1 or more"
-            received = "a single record, of shape ()"
+            expected, received = "records of rank 1 or more", "a single record, of shape ()"
             fix = (
                 "Write len(record.field_names()) for the number of its fields. tf.stack makes "
                 "one value of a list of records; no tensor or variable can hold them. For a "

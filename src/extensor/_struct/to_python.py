@@ -71,8 +71,7 @@ def expect_values(records: StructuredTensor, method: str) -> None:
     if _holds_values(records):
         return
     at = next(filter(None, _symbolic_fields(records, Path())), Path())
-    expected = "tensors that hold values"
-    fix = f"Call {method} outside of tf.function."
+    expected, fix = "tensors that hold values", f"Call {method} outside of tf.function."
     raise DTypeError(f"{method}: {at}" if at else method, expected, "tensors of a graph", fix)
 
 

@@ -97,8 +97,7 @@ class StructuredTensorValue(NoDataFrame):
         StructuredTensorValue(shape=(2,), fields={'x': array([1, 2], dtype=int32)})
         """
         if not isinstance(records, RecordsBase):
-            expected = "a StructuredTensor"
-            received = type(records).__name__
+            expected, received = "a StructuredTensor", type(records).__name__
             fix = "Make records of Python data with xt.struct.constant_value."
             raise DTypeError("StructuredTensorValue.from_tensor", expected, received, fix)
         to_python.expect_values(records, "from_tensor")
@@ -177,8 +176,7 @@ class StructuredTensorValue(NoDataFrame):
 
     def __len__(self) -> int:
         if not self.rank:
-            expected = "records of rank 1 or more"
-            received = "a single record, of shape ()"
+            expected, received = "records of rank 1 or more", "a single record, of shape ()"
             fix = "Write len(record.field_names()) for the number of its fields."
             raise DTypeError("len(StructuredTensorValue)", expected, received, fix)
         return int(self._shape[0] or 0)
@@ -207,8 +205,7 @@ class StructuredTensorValue(NoDataFrame):
 
     def __setattr__(self, name: str, value: object) -> None:
         expected = "no assignment of attributes, because records are immutable"
-        received = f"assignment of {name!r}"
-        fix = "Make a new value of changed fields."
+        received, fix = f"assignment of {name!r}", "Make a new value of changed fields."
         raise ImmutableError(f"StructuredTensorValue.{name}", expected, received, fix)
 
     def __reduce__(self) -> tuple[Any, ...]:

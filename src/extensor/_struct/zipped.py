@@ -57,8 +57,7 @@ def zip_(
     for name, value in parts.items():
         rank = shape_of(value).rank
         if depth < 0 or (rank is not None and rank < depth):
-            expected = f"a value of rank {depth} or more"
-            received = f"shape {shape_of(value)}"
+            expected, received = f"a value of rank {depth} or more", f"shape {shape_of(value)}"
             fix = "Give a smaller depth."
             raise StructureError(f"xt.struct.zip: {Path(name)}", expected, received, fix)
     return zip_fields(parts, depth, SizeComparison.in_graph(validate))

@@ -292,6 +292,5 @@ def _item_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def _unsupported_error(received: str) -> UnsupportedTypeError:
-    expected = "numbers, strings or booleans"
-    fix = "Pass your own strategy to check_spec."
+    expected, fix = "numbers, strings or booleans", "Pass your own strategy to check_spec."
     return UnsupportedTypeError("xt.testing.values_of", expected, received, fix)

@@ -73,10 +73,9 @@ def write_firestore(
     fix = "Leave it out to replace documents."
     expect_one_of(("set", "create"), mode, "write_firestore: mode", fix)
     if not hasattr(collection, "document") or not hasattr(collection, "add"):
-        expected = "a collection of google-cloud-firestore"
         received = type(collection).__name__
         fix = 'Get one by firestore.Client().collection("name").'
-        raise DTypeError("write_firestore", expected, received, fix)
+        raise DTypeError("write_firestore", "a collection of google-cloud-firestore", received, fix)
     client = collection._client  # it has no public name
     name = collection.id
     written = 0
@@ -198,10 +197,7 @@ def _leaves(array: pa.Array, path: Path) -> list[Any]:
             array = array.cast(pa.timestamp("us")) if t.is_date(arrow) else array
             return array.cast(wide).to_pylist()
         except (pa.ArrowInvalid, OverflowError) as error:
-            expected = (
-                "timestamps in whole microseconds of the years 1 to 9999, and numbers that int64 "
-                "holds"
-            )
+            expected = "timestamps in microseconds of the years 1 to 9999, and numbers of int64"
             received = f"Arrow type {arrow} ({str(error).splitlines()[0]})"
             raise DTypeError(path, expected, received, "Round the values first.") from error
     plain = (t.is_integer, t.is_floating, t.is_boolean, t.is_fixed_size_binary, t.is_null)

@@ -58,8 +58,7 @@ def exact_records(
         unused = set(maps.paths())
         values = [with_maps(value, maps, unused) for value in records.values]
         if unused and values and wanted.schema is None:
-            expected = "paths of objects"
-            fix = "Check the path; list levels are not part of it."
+            expected, fix = "paths of objects", "Check the path; list levels are not part of it."
             raise FieldError("maps", expected, f"{Path(*min(unused))}, where there are none", fix)
         records.values = values
     if wanted.schema is not None:
@@ -72,8 +71,7 @@ def exact_records(
     try:
         array = arrow_of(records.values, wanted.nulls, conflicts, records.name_of, expect_few_keys)
     except UnicodeEncodeError as error:
-        expected = "names of fields that UTF-8 can encode"
-        fix = "Correct the name."
+        expected, fix = "names of fields that UTF-8 can encode", "Correct the name."
         raise FormatError(texts[0].name, expected, f"{ascii(error.object)[:40]}", fix) from None
     if maps:
         array = as_maps(array, maps)
@@ -214,8 +212,7 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
         name = next(name for name in names if names.count(name) > 1)
-        received = f"an object with the key {name!r} twice"
-        fix = "Rename or remove one of the two."
+        received, fix = f"an object with the key {name!r} twice", "Rename or remove one of the two."
         raise _BadValueError("objects with distinct keys", received, fix)
     return record
 
@@ -258,8 +255,7 @@ def _below(name: str, value: Any, path: tuple[str, ...]) -> list[Any]:
         return [{"key": key, "value": each} for key, each in value.items()]
     if isinstance(value, list):
         return value
-    expected = "an array of records, or an object of records"
-    fix = "Correct records=."
+    expected, fix = "an array of records, or an object of records", "Correct records=."
     raise StructureError(f"{name}: {Path(*path)}" if path else name, expected, _kind(value), fix)
 
 

@@ -154,8 +154,7 @@ def readable(path: str) -> AbstractContextManager[None]:
 def check_count(path: str, expected: int, count: int) -> None:
     """Raises if a file has another number of records than its footer says."""
     if count != expected:
-        received = f"{count} records"
-        fix = "Write the file again."
+        received, fix = f"{count} records", "Write the file again."
         raise FormatError(path, f"{expected} records, the number in the footer", received, fix)
 
 

@@ -117,8 +117,7 @@ def write_partitions(
     """Writes Arrow record batches to a new folder, with a folder for each value of the keys."""
     keys = keys if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        expected = "a list of names of fields"
-        fix = 'Write partition_by=["country"].'
+        expected, fix = "a list of names of fields", 'Write partition_by=["country"].'
         raise DTypeError("write_parquet: partition_by", expected, repr(keys)[:80], fix)
     import pyarrow.dataset as ds  # here, because it imports pandas
 
@@ -186,8 +185,7 @@ def _check_keys(keys: list[str], schema: pa.Schema) -> None:
             fix = "The name is part of the name of a folder. Rename the field."
             raise StructureError("write_parquet: partition_by", expected, repr(key), fix)
     if not keys or len(set(keys)) < len(keys) or len(keys) == len(schema.names):
-        expected = "some of the fields, each once"
-        fix = "The files need at least one other field."
+        expected, fix = "some of the fields, each once", "The files need at least one other field."
         raise StructureError("write_parquet: partition_by", expected, repr(keys)[:80], fix)
 
 
@@ -200,10 +198,7 @@ def _named_by(keys: list[str], batch: pa.RecordBatch) -> pa.RecordBatch:
         for text in column.unique().drop_null().to_pylist():
             if text == NULL_NAME or "\0" in text:
                 expected = f"text without zero bytes, other than {NULL_NAME!r}, which is null"
-                fix = (
-                    "The value becomes the name of a folder. Replace it, or partition by "
-                    "another field."
-                )
+                fix = "The value names a folder. Replace it, or partition by another field."
                 raise StructureError(Path(key), expected, repr(text)[:80], fix)
     return batch
 

@@ -303,8 +303,7 @@ def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:
 
 def _expect_none(field: MessageField, array: pa.Array) -> None:
     if len(array.values):
-        expected = "messages nested at most as deep as max_depth says"
-        fix = "Increase max_depth."
+        expected, fix = "messages nested at most as deep as max_depth says", "Increase max_depth."
         raise BadMessageError(field.path, expected, "a message that is nested deeper", fix)
 
 

@@ -296,10 +296,7 @@ class _FieldMaker:
         if depth and at.chosen is None:
             if self._max_depth is None:
                 expected = "a message type that is not inside itself"
-                fix = (
-                    "Give max_depth=, the number of times that the type is read inside itself, or "
-                    "columns=, the paths to read."
-                )
+                fix = "Give max_depth=, how often it holds itself, or columns=, the paths to read."
                 raise StructureError(at.path, expected, f"the recursive type {name}", fix)
             if depth > self._max_depth:
                 return Cut()

@@ -365,8 +365,7 @@ def _checked(given: list[Any], binary: Descriptor | None) -> list[bytes]:
                 )
             messages.append(message.SerializePartialToString())
         elif message is None:
-            expected = "bytes for each record"
-            fix = "Remove the record."
+            expected, fix = "bytes for each record", "Remove the record."
             raise NullError("from_proto: serialized", expected, f"a null in record {i}", fix)
         else:
             raise _no_messages(f"{type(message).__name__} in record {i}")

@@ -92,8 +92,7 @@ def to_proto(
         fix = "Make records with xt.struct.constant."
         raise DTypeError("to_proto: records", "a StructuredTensor", type(records).__name__, fix)
     if records.rank > 1:
-        expected = "records of rank 0 or 1"
-        fix = "Give records.values, the records of all rows."
+        expected, fix = "records of rank 0 or 1", "Give records.values, the records of all rows."
         raise StructureError("to_proto: records", expected, f"rank {records.rank}", fix)
     is_one = records.rank == 0
     rows = records[None] if is_one else records

@@ -103,8 +103,7 @@ def constant(
             sources = "xt.spec_of(records), xt.spec_from_schema(schema) or xt.struct.spec_from(cls)"
             raise DTypeError("constant: spec", expected, show(spec), f"Get one from {sources}.")
         if dtype is not None:
-            expected = "no dtype, because the spec has the dtypes"
-            fix = "Leave one of them out."
+            expected, fix = "no dtype, because the spec has the dtypes", "Leave one of them out."
             raise DTypeError("constant: dtype", expected, f"both spec= and dtype={dtype!r}", fix)
         return of_spec(pyval, spec, nulls)
     splits = splits_dtype(row_splits_dtype)

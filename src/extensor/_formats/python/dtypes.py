@@ -57,8 +57,7 @@ class Dtypes:
         """Raises FieldError for a path of `dtype` at which there are no values."""
         for path in self._by_path:
             if path not in self._used:
-                expected = "paths of numbers, strings or bools"
-                fix = "Check the path."
+                expected, fix = "paths of numbers, strings or bools", "Check the path."
                 raise FieldError("dtype", expected, f"{path}, where there are none", fix)
 
     def chosen(self, place: Place) -> tf.DType | None:

@@ -88,8 +88,7 @@ def time_or_decimal(value: Any, arrow: pa.DataType) -> pa.Scalar:
         value = day if value == datetime.datetime.combine(day, datetime.time()) else value
     (given,), _ = plain([value], {type(value)})
     if not converts(kind_of_value(given), arrow):
-        fix = f"Give values that convert to {arrow}."
-        raise DTypeError("value", str(arrow), show(value), fix)
+        raise DTypeError("value", str(arrow), show(value), f"Give values that convert to {arrow}.")
     return times_or_decimals([given], arrow, Place())[0]
 
 

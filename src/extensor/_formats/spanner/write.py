@@ -129,8 +129,7 @@ class _Table:
         from google.cloud.spanner_v1 import KeySet
 
         if not names:
-            expected = "records with at least one field"
-            fix = "Add a field with with_updates."
+            expected, fix = "records with at least one field", "Add a field with with_updates."
             raise FieldError(self._name, expected, "records without fields", fix)
         with named_errors(self._name), self._database.snapshot() as snapshot:
             no_rows = KeySet(keys=[])

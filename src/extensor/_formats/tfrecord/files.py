@@ -380,8 +380,7 @@ def records_in(part: bytes, name: str) -> Iterator[tf.Tensor]:
         try:
             yield from _batches(copy.name)
         except tf.errors.DataLossError as error:
-            expected = "complete records of a TFRecord file"
-            fix = "Write the file again."
+            expected, fix = "complete records of a TFRecord file", "Write the file again."
             raise FormatError(name, expected, "a damaged or truncated one", fix) from error
 
 

@@ -213,8 +213,7 @@ def _leaf(
         expected, received = "values of at least one number", f"shape {shape}"
         if is_null:
             expected, received = "lists without nulls among their items", "a mask"
-        fix = "Leave the field out, or fill its nulls."
-        raise StructureError(path, expected, received, fix)
+        raise StructureError(path, expected, received, "Leave the field out, or fill its nulls.")
     lists = ragged_rank + (outer is not None)
     limit = 1 if message == EXAMPLE or is_in_context else 2
     if lists > limit:

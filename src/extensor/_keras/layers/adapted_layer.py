@@ -57,9 +57,8 @@ class LearnedField:
             if not differing and name != "name" and values[0] != values[1]:
                 differing = [f"{name}={value[:40]}" for value in values]
         if differing:
-            expected = "layers of the same settings"
             fix = "Adapt the features of all shards with the same arguments."
-            raise StructureError(path, expected, " and ".join(differing), fix)
+            raise StructureError(path, "layers of the same settings", " and ".join(differing), fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +80,7 @@ class Learned:
         """
         if self.fields.keys() != other.fields.keys():
             path = min(self.fields.keys() ^ other.fields.keys())
-            received = f"{path!r} in one of them"
-            fix = "Adapt all to shards of the same fields."
+            received, fix = f"{path!r} in one of them", "Adapt all to shards of the same fields."
             raise StructureError(name, "features of the same fields", received, fix)
         fields = {}
         for path, field in self.fields.items():

@@ -103,10 +103,7 @@ def _fields_of(
     else:
         expected = "numbers, strings, times, or records or unions of these"
         received = str(_item_type(kind)) if _has_words(kind) else type(inner).__qualname__
-        fix = (
-            "Leave the field out: records.without(...), or name the fields: "
-            "RecordFeatures({path: layer})."
-        )
+        fix = "Leave the field out: records.without(...), or give the layers of all fields."
         raise UnsupportedTypeError(str(path), expected, received, fix)
 
 

@@ -120,8 +120,7 @@ class EmbeddingBag(ListLayer):
     def _ids(self, items: Value) -> Any:
         """Returns the ids of items, in a dtype that all operations take."""
         if not isinstance(items, tf.Tensor):
-            fix = "Select a field of the records."
-            received = f"lists of {type(items).__name__}"
+            fix, received = "Select a field of the records.", f"lists of {type(items).__name__}"
             raise UnsupportedTypeError(self.name, "lists of words or ids", received, fix)
         ids = items if self.lookup is None else self.lookup(items)
         if ids.dtype == tf.string:
@@ -147,8 +146,7 @@ def _as_list(vocabulary: Any, path: str) -> Any:
     if hasattr(vocabulary, "__array__"):
         vocabulary = np.asarray(vocabulary).tolist()
     if not isinstance(vocabulary, Sequence):
-        fix = "Give a list; of a set, sorted(words)."
-        received = type(vocabulary).__name__
+        fix, received = "Give a list; of a set, sorted(words).", type(vocabulary).__name__
         raise ArgumentError(path, "a vocabulary that is a list of strings or ints", received, fix)
     # A configuration of Keras has text, and tensors of strings have bytes.
     return [_as_text(word) if isinstance(word, bytes) else word for word in vocabulary]

@@ -87,8 +87,7 @@ class EmbeddingBags(Layer):
         self.combiner, self.max_tokens = checked_combiner(combiner, self.name), max_tokens
         if output_mode not in ("concat", "dict"):
             fix = 'Write output_mode="concat" for one vector each record.'
-            expected = 'output_mode="concat" or "dict"'
-            raise ArgumentError(self.name, expected, repr(output_mode), fix)
+            raise ArgumentError(self.name, 'output_mode="concat" or "dict"', repr(output_mode), fix)
         self.output_mode = output_mode
         by_path = {str(Path.of(path)): bag for path, bag in bags.items()}
         if not by_path:

@@ -108,10 +108,7 @@ class ListPooling(ListLayer):
         if not isinstance(plain, tf.Tensor) or plain.dtype == tf.string:
             dtype = f" of {plain.dtype.name}" if isinstance(plain, tf.Tensor) else ""
             expected = "numbers, one tensor for each item"
-            fix = (
-                "Select other fields, or make a vector of each item first: "
-                "xt.keras.TimeDistributed(layer)."
-            )
+            fix = "Select other fields, or make vectors first: xt.keras.TimeDistributed(layer)."
             raise UnsupportedTypeError(path, expected, f"{type(plain).__name__}{dtype}", fix)
         plain = tf.cast(plain, self.compute_dtype)
         if valid is not None:

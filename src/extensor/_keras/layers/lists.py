@@ -83,10 +83,7 @@ class ListItems:
         if isinstance(value, (tf.Tensor, DenseStructuredTensor)) and (value.shape.rank or 0) > 1:
             return cls._of_dense(value, masks)
         shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
-        expected = (
-            "a field of lists: a ragged tensor, records in ragged rows, or a tensor of "
-            "rank 2 or more"
-        )
+        expected = "a field of lists: ragged, records in ragged rows, or a tensor of rank 2 or more"
         received = f"{type(value).__name__}{shape}"
         raise UnsupportedTypeError(path, expected, received, "Give a single field of lists.")
 
@@ -300,8 +297,7 @@ def _numbers(items: Value, path: str, place: str = "") -> Any:
         kind = plain.dtype.name if is_tensor else type(plain).__name__
         received = f"lists of records{place} of {kind}" if place else f"lists of {kind}"
         fix = "Make a vector of each item first: xt.keras.TimeDistributed(layer)."
-        expected = "lists of vectors or numbers"
-        raise UnsupportedTypeError(path, expected, received, fix)
+        raise UnsupportedTypeError(path, "lists of vectors or numbers", received, fix)
     for mask in masks:
         plain = MaskedTensor._of_parts(plain, mask).fill(0)
     return plain

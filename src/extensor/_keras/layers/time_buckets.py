@@ -73,8 +73,7 @@ class TimeBuckets(Layer):
             StructureError: If there are no times in the data (also a ValueError).
         """
         if self.num_bins is None:
-            expected = "a layer with num_bins, to adapt"
-            received = "a layer with bin_boundaries"
+            expected, received = "a layer with num_bins, to adapt", "a layer with bin_boundaries"
             raise ArgumentError(self.name, expected, received, "Write TimeBuckets(num_bins=...).")
         batches: Any = data if isinstance(data, tf.data.Dataset) else [data]
         quantiles = TimeQuantiles()

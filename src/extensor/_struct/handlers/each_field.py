@@ -434,10 +434,7 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
             raise DTypeError(name, "records only", f"a {type(value).__name__} as item {i}", fix)
         if value.rank != first.rank or set(value.field_names()) != set(first.field_names()):
             expected = f"records like the first: {text.kind_text(first)}"
-            fix = (
-                "Give all records the same fields and the same rank, with with_only, without "
-                "or with_updates."
-            )
+            fix = "Give all records the same fields and rank: with_only, without, with_updates."
             raise StructureError(name, expected, f"{text.kind_text(value)} as item {i}", fix)
         for field in first.field_names():
             ours, theirs = (

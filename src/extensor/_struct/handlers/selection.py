@@ -78,10 +78,7 @@ def gather_nd(
         indices = tf.convert_to_tensor(indices)
     depth = indices.shape[-1]
     if depth is None or depth + batch_dims > params.rank:
-        expected = (
-            f"at most {params.rank - batch_dims} coordinates, a static number, in the "
-            "last dimension"
-        )
+        expected = f"at most {params.rank - batch_dims} coordinates, a static number of them"
         fix = "The dimensions inside a field belong to the field: call it on the field."
         raise StructureError("tf.gather_nd: indices", expected, f"shape {indices.shape}", fix)
 

@@ -51,10 +51,7 @@ def to_position(part: Any, at: Path) -> Any:
             is_index = tensor.dtype in (tf.bool, *_INDEX_DTYPES)
             return tensor if is_index else tf.cast(tensor, tf.int64)
     expected = "a field name, an int, a slice, ..., None, or an array of ints or bools"
-    fix = (
-        "Select several fields with a list of names or with_only, and several records with "
-        "a list or tensor of ints or bools."
-    )
+    fix = "Select several fields, or several records, with a list: of names, of ints or of bools."
     raise DTypeError(at or "index", expected, type(part).__name__, fix)
 
 
@@ -226,10 +223,7 @@ def _expect_one_shape(arrays: list[Any], at: Path) -> None:
         try:
             shape = tf.broadcast_static_shape(shape, array.shape)
         except ValueError as error:
-            expected = (
-                "arrays of one shape, or of shapes that broadcast, because arrays in one "
-                "key are zipped"
-            )
+            expected = "arrays of one shape, or that broadcast: arrays in one key are zipped"
             received = " and ".join(f"shape {array.shape}" for array in arrays)
             fix = "Index with one array after the other: records[rows][:, columns]."
             raise StructureError(at or "index", expected, received, fix) from error
@@ -256,8 +250,7 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
                 if size
                 else "a dimension with at least one element"
             )
-            received = f"position {wrong.flat[0]}"
-            fix = f"This dimension has size {size}."
+            received, fix = f"position {wrong.flat[0]}", f"This dimension has size {size}."
             raise RowError(at or "index", expected, received, fix)
 
 

@@ -191,8 +191,7 @@ def cast(st: StructuredTensor, dtypes: Mapping[Any, Any]) -> StructuredTensor:
         names = names_of(st, path)
         value = value_at(st, names)
         if isinstance(value, StructuredTensor):
-            expected = "a field with one dtype"
-            fix = "Give the path of one of their fields."
+            expected, fix = "a field with one dtype", "Give the path of one of their fields."
             raise DTypeError(Path(*names) if names else "the records", expected, "records", fix)
         try:
             updates[names] = tf.cast(value, dtype)

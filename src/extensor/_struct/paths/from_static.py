@@ -49,8 +49,7 @@ def from_static(
     """
     if not isinstance(under_masks(spec), StructuredTensorSpec):
         fix = "Give xt.spec_of(records) of the records before to_static."
-        received = type(spec).__name__
-        raise DTypeError("from_static: spec", "the spec of records", received, fix)
+        raise DTypeError("from_static: spec", "the spec of records", type(spec).__name__, fix)
     found: dict[Names, Names] = {}
     for path, target in (lengths or {}).items():
         names, own = Path.of(path).names, Path.of(target).names

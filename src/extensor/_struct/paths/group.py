@@ -170,8 +170,7 @@ def cartesian(
     for name, path in sources.items():
         names, value, depth = list_at(st, path)
         if names[:-1] != new[:-1] or not names:
-            expected = f"a list in the records of {Path(*new)}"
-            received = "a list in other records"
+            expected, received = f"a list in the records of {Path(*new)}", "a list in other records"
             fix = "Bring the lists together first: xt.struct.promote_and_broadcast."
             raise StructureError(Path(*names) or "the records", expected, received, fix)
         lists[name] = lists_of(null_lists_to_empty(value, depth), depth)

@@ -263,10 +263,7 @@ def flatten(st: StructuredTensor, path: PathLike = ()) -> StructuredTensor:
     names, value, depth = list_at(st, path)
     if (rank_at(st, names) or 0) < depth + 2:
         expected = "a list of lists"
-        fix = (
-            "Use xt.struct.explode to put the items into the records, or promote to merge "
-            "lists of several records."
-        )
+        fix = "To put items into the records: xt.struct.explode; to merge lists: promote."
         raise StructureError(Path(*names) if names else "the records", expected, "a list", fix)
     return put_items(st, names, flat_lists(value, depth, 2))
 

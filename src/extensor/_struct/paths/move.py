@@ -113,10 +113,7 @@ def _source(st: StructuredTensor, path: PathLike) -> tuple[Names, Any]:
     """Returns the names of the path of a field that exists, and the records that hold it."""
     names = names_of(st, path)
     if not names:
-        fix = (
-            "Name a field of the records. No records lie above the root; xt.struct.broadcast "
-            "copies it to records below."
-        )
+        fix = "Name a field. xt.struct.broadcast copies a field to records below."
         raise FieldError("source", "the path of a field", "the path of the records themselves", fix)
     parent = value_at(st, names[:-1])
     records = records_in(parent)

@@ -116,8 +116,7 @@ def _capacities(
         if sizes is None:
             continue
         if not isinstance(sizes, Mapping):
-            fix = f'Write {word}={{"items": 8}}.'
-            expected = "a mapping from paths"
+            fix, expected = f'Write {word}={{"items": 8}}.', "a mapping from paths"
             raise DTypeError(f"to_static: {word}", expected, type(sizes).__name__, fix)
         for path, given in sizes.items():
             names = resolve(path, records._names()) if path != () else ()
@@ -149,9 +148,8 @@ def _expect_used(records: StructuredTensor, capacities: dict[Names, _Capacity]) 
     for names, capacity in capacities.items():
         if 0 < capacity.levels < len(capacity.sizes):
             expected = count_text(capacity.levels, "sizes for the levels of the lists")
-            received = str(len(capacity.sizes))
             fix = "Leave out those of the innermost lists, or of dimensions of one size."
-            raise StructureError(Path(*names) or "()", expected, received, fix)
+            raise StructureError(Path(*names) or "()", expected, str(len(capacity.sizes)), fix)
         if not capacity.levels:
             value = records._field_at(names, Path(*names)) if names else records
             is_one = (shape_of(value).rank or 0) <= depth_of(records, names)
@@ -311,10 +309,7 @@ class _Task:
         name = str(at) if at.names else "()"
         if found is None:
             key = repr(str(at)) if at.names else "()"
-            fix = (
-                f"Give padded={{{key}: the size of the longest list}}, or packed={{{key}: the size "
-                "of all lists of a batch}."
-            )
+            fix = f"Give padded={{{key}: the longest list}}, or packed={{{key}: all items}}."
             raise StructureError(name, "a capacity for each list", "none", fix)
         found.levels = max(found.levels, level + 1)
         if level >= len(found.sizes):
@@ -414,10 +409,8 @@ def _spec_of_parts(value: FieldValue, at: Path) -> Any:
     """Returns the spec of a value of an extension type, whose components have its rows."""
     spec = tf.type_spec_from_value(value)
     if is_union(value) or not stacks_by_components(spec):
-        expected = "a field of tensors, lists, records or masks"
-        received = type(value).__name__
-        fix = f"Leave the field out: records.without({str(at)!r})."
-        raise UnsupportedTypeError(at, expected, received, fix)
+        received, fix = type(value).__name__, f"Leave the field out: records.without({str(at)!r})."
+        raise UnsupportedTypeError(at, "a field of tensors, lists, records or masks", received, fix)
     return spec
 
 

@@ -85,9 +85,8 @@ def values_fit(alignment: DimensionAlignment, values: Values) -> None:
             expected = "a tensor or RaggedTensor of values for a batch" + (
                 ", or records in lists" if rank == 1 else ""
             )
-            received = type(values).__qualname__
             fix = "Apply the alignments of the batch one by one."
-            raise DTypeError(path, expected, received, fix)
+            raise DTypeError(path, expected, type(values).__qualname__, fix)
         given = tf.get_static_value(rows[1][1:] - rows[1][:-1])
     elif values.shape.rank is None or values.shape.rank <= rank:
         expected = f"values of rank {rank + 1} or more, for a batch of rank {rank}"

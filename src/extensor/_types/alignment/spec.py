@@ -72,8 +72,7 @@ class AlignmentSpec:
     def unstacked(self) -> Self:
         """Returns the spec of one element of a batch: an alignment or a smaller batch."""
         if self.shape.rank == 0:
-            expected = "a batch to unstack"
-            fix = "For a row for each source, call to_ragged()."
+            expected, fix = "a batch to unstack", "For a row for each source, call to_ragged()."
             raise StructureError("DimensionAlignment.Spec", expected, "a single alignment", fix)
         return type(self)(self.shape[1:])
 

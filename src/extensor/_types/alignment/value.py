@@ -188,10 +188,7 @@ class DimensionAlignment:
             targets = tf.ragged.constant(targets, tf.int64, ragged_rank=1)
         rank = targets.shape.rank
         if rank not in (2, 3) or targets.ragged_rank != rank - 1:
-            expected = (
-                "shape [sources, None], or [batch, None, None]: a row of target positions "
-                "for each source"
-            )
+            expected = "shape [sources, None], or [batch, None, None]: the targets of each source"
             received = f"shape {targets.shape}"
             fix = "Create single alignments, and combine them with DimensionAlignment.batch."
             raise StructureError("DimensionAlignment.from_ragged", expected, received, fix)
@@ -221,10 +218,7 @@ class DimensionAlignment:
             if target.shape.rank != 2:
                 expected = "shape [batch, None]: the target of each source"
                 received = f"shape {target.shape}"
-                fix = (
-                    "Create batches of one dimension, and combine them with "
-                    "DimensionAlignment.batch."
-                )
+                fix = "Make batches of one dimension, and join them by DimensionAlignment.batch."
                 raise StructureError("DimensionAlignment.from_index", expected, received, fix)
             source = tf.range(tf.size(target.values, tf.int64))
             splits = target.row_splits

@@ -294,8 +294,7 @@ def expect_same_dtype(
 def _dtype_error(
     matrix: CSRSparseTensor, other: CSRSparseTensor | tf.Tensor, path: str
 ) -> DTypeError:
-    expected = f"{matrix.dtype.name}, the dtype of this tensor"
-    received = other.dtype.name
+    expected, received = f"{matrix.dtype.name}, the dtype of this tensor", other.dtype.name
     return DTypeError(f"CSRSparseTensor.{path}", expected, received, "Cast one of the two tensors.")
 
 

@@ -97,12 +97,10 @@ def from_scipy(
 ) -> CSRSparseTensor:
     """Returns a sparse array of SciPy as a value of `cls`."""
     if not hasattr(array, "tocsr"):
-        expected = "a sparse array or matrix of SciPy"
-        fix = "Use from_dense for dense arrays."
+        expected, fix = "a sparse array or matrix of SciPy", "Use from_dense for dense arrays."
         raise DTypeError("CSRSparseTensor.from_scipy", expected, type(array).__qualname__, fix)
     if array.dtype.kind not in _KINDS or array.dtype.char in "gG":  # long double
-        expected = "a dtype that TensorFlow has"
-        fix = "Convert it with array.astype(...)."
+        expected, fix = "a dtype that TensorFlow has", "Convert it with array.astype(...)."
         raise DTypeError("CSRSparseTensor.from_scipy", expected, f"dtype {array.dtype}", fix)
     csr = array.tocsr()
     if not csr.has_canonical_format:
@@ -120,8 +118,7 @@ def from_scipy(
 def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> type[np.generic]:
     if dtype == tf.int32 and own == tf.int64 and max(csr.nnz, *csr.shape) >= 2**31:
         expected = "fewer than 2**31 entries and columns for row_splits_dtype=tf.int32"
-        received = f"{csr.nnz} entries, shape {csr.shape}"
-        fix = "Omit row_splits_dtype, for int64."
+        received, fix = f"{csr.nnz} entries, shape {csr.shape}", "Omit row_splits_dtype, for int64."
         raise StructureError("CSRSparseTensor.from_scipy", expected, received, fix)
     return dtype.as_numpy_dtype
 
@@ -129,8 +126,7 @@ def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> type[np.generic]:
 def to_scipy(matrix: CSRSparseTensor) -> sp.csr_array:
     """Returns a vector or matrix as a `scipy.sparse.csr_array`."""
     if matrix.shape.rank > 2:
-        expected = "a vector or a matrix"
-        fix = "Convert each matrix: tensor[i].to_scipy()."
+        expected, fix = "a vector or a matrix", "Convert each matrix: tensor[i].to_scipy()."
         raise StructureError("CSRSparseTensor.to_scipy", expected, f"shape {matrix.shape}", fix)
     if np.dtype(matrix.dtype.as_numpy_dtype).kind not in _KINDS:
         expected = "a dtype that NumPy has"

@@ -41,8 +41,7 @@ class CSRSpec:
     ) -> None:
         self.static_shape = tf.TensorShape(shape)
         if not self.static_shape.rank:
-            expected = "a shape of known rank, 1 or more"
-            received = str(self.static_shape)
+            expected, received = "a shape of known rank, 1 or more", str(self.static_shape)
             raise StructureError("CSRSparseTensor.Spec", expected, received, "Sizes may be None.")
         count = self.static_shape[:-1].num_elements()
         self.row_splits = tf.TensorSpec([None if count is None else count + 1], row_splits_dtype)

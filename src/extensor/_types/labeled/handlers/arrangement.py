@@ -44,8 +44,7 @@ def matrix_transpose(
     """Returns a tensor with its last two axes swapped."""
     rank = len(a.axes)
     if rank < 2:
-        expected = "at least 2 axes"
-        fix = "Add an axis with tf.expand_dims(x, 'batch')."
+        expected, fix = "at least 2 axes", "Add an axis with tf.expand_dims(x, 'batch')."
         raise StructureError("tf.linalg.matrix_transpose", expected, naming.describe(a), fix)
     return transpose(a, [*range(rank - 2), rank - 1, rank - 2], conjugate)
 

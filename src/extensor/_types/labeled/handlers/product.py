@@ -93,8 +93,7 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
         if not isinstance(x, LabeledTensor):
             continue
         if len(term) != len(x.axes):
-            expected = f"one letter for each of the {naming.describe(x)}"
-            received = repr(term)
+            expected, received = f"one letter for each of the {naming.describe(x)}", repr(term)
             raise StructureError("tf.einsum", expected, received, "Write one letter for each axis.")
         for letter, name in zip(term, x.axes, strict=True):
             if names.setdefault(letter, name) != name or letters.setdefault(name, letter) != letter:
