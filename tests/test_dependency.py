@@ -7,17 +7,17 @@ from google.protobuf import descriptor_pb2
 
 import extensor as xt
 from extensor import errors
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 
 
 def test_a_module_that_is_installed_is_returned():
-    assert needed("json.decoder", "json", "read_json").JSONDecoder
+    assert import_extra("json.decoder", "json", "read_json").JSONDecoder
 
 
 def test_a_missing_module_names_the_function_and_the_extra():
     message = "read_spanner: expected the module no_such_cloud.spanner, got No module named .*"
     with pytest.raises(ImportError, match=message + r"\[spanner\]") as caught:
-        needed("no_such_cloud.spanner", "spanner", "read_spanner")
+        import_extra("no_such_cloud.spanner", "spanner", "read_spanner")
     assert isinstance(caught.value, errors.MissingDependencyError)
 
 

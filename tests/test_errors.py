@@ -32,14 +32,14 @@ OTHER_ERRORS = {
         "tf.map_fn and tf.while_loop catch it, as they do for types of TensorFlow."
     ),
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
-    ("_formats/pandas/read.py", "_converted", "TypeError"): _CAUGHT,
+    ("_formats/pandas/read.py", "_convert", "TypeError"): _CAUGHT,
     ("_arrow/wanted_table.py", "_validate", "ArrowInvalid"): (
         "from_arrow makes a StructureError of it, and read_arrow a FormatError with the file."
     ),
     ("_formats/iceberg.py", "_decode", "ValueError"): (
         "The reader makes a FormatError with the file of it, as of the errors of pyiceberg."
     ),
-    ("_formats/tfrecord/files.py", "_decompressed", "error"): _CAUGHT,
+    ("_formats/tfrecord/files.py", "_decompress", "error"): _CAUGHT,
     ("_data/position.py", "_checked_shard", "TypeError"): _CAUGHT,
     ("_cli/nulls_option.py", "fill_of", "BadParameter"): "click shows it with the usage.",
 }

@@ -8,7 +8,7 @@ from typing import Any
 from extensor.errors import MissingDependencyError
 
 
-def needed(module: str, extra: str, function: str) -> Any:
+def import_extra(module: str, extra: str, function: str) -> Any:
     """Returns a module that an extra of extensor installs.
 
     Args:

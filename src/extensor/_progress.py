@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator
 from typing import Any
 
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor.errors import MissingDependencyError
 
 _DELAY = 1.0
@@ -43,7 +43,7 @@ def progress_bar(
     tqdm: Any = None
     if progress or (progress is None and _is_seen()):
         try:
-            tqdm = needed("tqdm", extra, title)
+            tqdm = import_extra("tqdm", extra, title)
         except MissingDependencyError:
             if progress:
                 raise

@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 
-__all__ = ["error_of_text", "marked", "raise_marked"]
+__all__ = ["error_of_text", "mark", "raise_marked"]
 
 _PROCESS = os.urandom(8).hex()
 _MARK = re.compile(rf"\[raised {_PROCESS} (\d+)\]")
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 _raised: dict[int, BaseException] = {}
 
 
-def marked(error: BaseException) -> Exception:
+def mark(error: BaseException) -> Exception:
     """Returns an exception to raise in a function that TensorFlow calls, in place of another one.
 
     Not every exception may pass through TensorFlow: an IndexError ends a dataset.
@@ -32,12 +32,12 @@ def marked(error: BaseException) -> Exception:
 
 
 def error_of_text(text: str) -> Exception:
-    """Returns an exception to raise for the text of one of `marked`."""
+    """Returns an exception to raise for the text of one of `mark`."""
     return ValueError(text)
 
 
 def raise_marked(message: object) -> None:
-    """Raises the exception of `marked` that the message of a TensorFlow error contains, once.
+    """Raises the exception of `mark` that the message of a TensorFlow error contains, once.
 
     Nothing is raised if there is none.
     """

@@ -192,7 +192,7 @@ def test_a_schema_that_evolved_is_named_or_filled_and_pruned(tmp_path):
     assert [float(x) for batch in dataset for x in batch["added"]] == [-1, -1, -1, -1, 1.5, -1]
     prunable = importlib.import_module("extensor._data.prunable")
     every = importlib.import_module("tests.data.test_prunable").all_used
-    found = prunable.pruned(dataset.map(lambda r: r["added"]), every).dataset
+    found = prunable.prune(dataset.map(lambda r: r["added"]), every).dataset
     assert [float(x) for batch in found for x in batch] == [-1, -1, -1, -1, 1.5, -1]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
-from extensor._data.prunable import is_prunable, pruned
+from extensor._data.prunable import is_prunable, prune
 from extensor._pruning.consumption import VALUE
 from tests.formats.test_parquet import folder
 from tests.pruning.programs import EXPRESSIONS, table, value
@@ -77,7 +77,7 @@ def test_elements_are_the_same(expressions, shape):
         pq.write_table(table(1, 11), f"{name}/records.parquet")
         whole = chained(xt.data.parquet(f"{name}/records.parquet", 3, columns=None))
         dataset = chained(xt.data.parquet(f"{name}/records.parquet", 3))
-        found = pruned(dataset, all_used)
+        found = prune(dataset, all_used)
         assert found is not None
         assert found.dataset.element_spec == whole.element_spec
         assert list(map(in_arrays, found.dataset)) == list(map(in_arrays, whole))
@@ -98,7 +98,7 @@ STEPS = {
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", STEPS)
 def test_fields_that_no_step_uses_are_not_read(path, name):
-    found = pruned(STEPS[name](xt.data.parquet(path, 8)), all_used)
+    found = prune(STEPS[name](xt.data.parquet(path, 8)), all_used)
     with Reads() as reads:
         for _ in found.dataset:
             pass
@@ -112,7 +112,7 @@ def test_side_effects_are_kept(path):
         tf.py_function(lambda title: seen.append(title.shape[0]), [records["title"]], [])
         return records["a"]
 
-    found = pruned(xt.data.parquet(path, 20).map(function), all_used)
+    found = prune(xt.data.parquet(path, 20).map(function), all_used)
     with Reads() as reads:
         for _ in found.dataset:
             pass
@@ -130,7 +130,7 @@ UNPRUNED = {
 @pytest.mark.parametrize("name", UNPRUNED)
 def test_what_cannot_be_pruned_stays(path, name):
     dataset = UNPRUNED[name](xt.data.parquet(path, 8))
-    assert not is_prunable(dataset) or pruned(dataset, all_used) is None
+    assert not is_prunable(dataset) or prune(dataset, all_used) is None
 
 
 def test_columns_none_or_given_reads_what_it_says(path):
@@ -142,7 +142,7 @@ def test_random_numbers_by_place_in_the_graph_stay(path):
     tf.random.set_seed(5)
     try:
         dataset = xt.data.parquet(path, 8).map(lambda r: r["a"] + tf.random.uniform([]))
-        assert pruned(dataset, all_used) is None
+        assert prune(dataset, all_used) is None
     finally:
         tf.random.set_seed(None)
 
@@ -156,7 +156,7 @@ def test_a_global_seed_shuffles_both_alike(path):
         plain = firsts(xt.data.parquet(path, 4, columns=None).shuffle(9).map(lambda r: r["a"]))
         tf.random.set_seed(7)
         dataset = xt.data.parquet(path, 4).shuffle(9).map(lambda r: r["a"])
-        after = pruned(dataset, all_used).dataset
+        after = prune(dataset, all_used).dataset
         assert firsts(after) == plain
     finally:
         tf.random.set_seed(None)
@@ -167,7 +167,7 @@ def test_policies_for_nulls_of_fields_that_are_not_read(path):
     nulls["title"] = xt.fill("unknown")
     dataset = xt.data.parquet(path, 8, nulls=nulls).map(lambda r: r["a"])
     whole = list(map(in_arrays, dataset))
-    assert list(map(in_arrays, pruned(dataset, all_used).dataset)) == whole
+    assert list(map(in_arrays, prune(dataset, all_used).dataset)) == whole
 
 
 @pytest.mark.parametrize(

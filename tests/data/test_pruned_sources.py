@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
-from extensor._data.prunable import is_prunable, pruned
+from extensor._data.prunable import is_prunable, prune
 from extensor._streams.arrow import ArrowSource
 from tests.data.test_prunable import all_used, in_arrays
 from tests.formats.test_parquet import folder
@@ -158,7 +158,7 @@ def test_elements_are_the_same(name, expressions, shape, options):
     with folder() as path:
         make = SOURCES[name](path, table(1, 11))
         whole = chained(make(3, columns=None, **options), of_all_fields(tuple(expressions)))
-        found = pruned(chained(make(3, **options)), all_used)
+        found = prune(chained(make(3, **options)), all_used)
         assert found is not None
         assert found.dataset.element_spec == whole.element_spec
         assert list(map(in_arrays, found.dataset)) == list(map(in_arrays, whole))
@@ -182,7 +182,7 @@ def test_only_the_fields_of_the_model_are_converted(name, tmp_path):
 def test_types_that_were_found_out_stay(make, tmp_path):
     dataset = make(str(tmp_path), table(2, 20))(8).map(lambda r: (r["title"], r["tags"]))
     with converted() as read:
-        found = list(map(in_arrays, pruned(dataset, all_used).dataset))
+        found = list(map(in_arrays, prune(dataset, all_used).dataset))
     assert read == {"title", "tags"}
     assert found == list(map(in_arrays, dataset))
 
@@ -226,7 +226,7 @@ def test_a_state_and_the_epochs_are_those_of_the_dataset(tmp_path):
     expected = [in_arrays(batch["a"]) for batch in whole]
     second = [in_arrays(batch["a"]) for batch in whole]
     resumed = xt.data.parquet(tmp_path, 8, **arguments, state=state).map(lambda r: r["a"])
-    found = pruned(resumed, all_used)
+    found = prune(resumed, all_used)
     assert list(map(in_arrays, found.dataset)) == expected[3:]
     assert list(map(in_arrays, found.dataset)) == second
     assert xt.data.state(resumed, 0)["epoch"] == 2

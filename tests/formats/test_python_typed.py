@@ -75,7 +75,7 @@ def test_values_are_cast_as_without_arrow(name, monkeypatch):
     for rows in ([{"f": fits}, {"f": value}], [{"f": value}, {"f": fits}], [{"f": value}]):
         found = outcome(lambda rows=rows: spec.cast(rows))
         with monkeypatch.context() as patch:
-            patch.setattr(constant, "typed", lambda *_: None)
+            patch.setattr(constant, "array_of_type", lambda *_: None)
             assert found == outcome(lambda rows=rows: spec.cast(rows))
 
 
@@ -118,7 +118,7 @@ def test_an_odd_record_is_found_at_any_place(odd, at, monkeypatch):
     assert spec.cast(records).to_py() == records
     records[at] = ODD[odd]
     found = outcome(lambda: spec.cast(records))
-    monkeypatch.setattr(constant, "typed", lambda *_: None)
+    monkeypatch.setattr(constant, "array_of_type", lambda *_: None)
     assert found == outcome(lambda: spec.cast(records))
 
 

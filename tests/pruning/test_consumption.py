@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor._arrow.schema import spec_from_schema
 from extensor._data.fields_used import uses_by
-from extensor._data.prunable import unpacked
+from extensor._data.prunable import unpack_used
 from extensor._pruning.components import blank, checked_uses, components
 from extensor._pruning.consumption import NOTHING, VALUE
 from tests.pruning.programs import EXPRESSIONS, table, value
@@ -31,7 +31,7 @@ def test_results_depend_only_on_what_is_used(expression, seed):
         if use != NOTHING
     ]
     whole = function.get_concrete_function(spec)(records)
-    pruned = tf.function(lambda used: function(unpacked(spec, found, used)))(used)
+    pruned = tf.function(lambda used: function(unpack_used(spec, found, used)))(used)
     np.testing.assert_array_equal(whole, pruned)
 
 

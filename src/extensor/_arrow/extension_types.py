@@ -87,19 +87,19 @@ class FixedShapeTensorType(ExtensionStorageType):
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of tensors of this shape."""
 
-        def reshaped(storage: tf.TypeSpec) -> tf.TypeSpec:
+        def reshape(storage: tf.TypeSpec) -> tf.TypeSpec:
             return tf.TensorSpec([count, *self._shape], storage.dtype)
 
-        return _each_part(super().spec(count, location), reshaped)
+        return _each_part(super().spec(count, location), reshape)
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
-        def reshaped(values: tf.Tensor) -> tf.Tensor:
+        def reshape(values: tf.Tensor) -> tf.Tensor:
             values = tf.reshape(values, [len(array), *self.arrow.shape])
             if self._order == sorted(self._order):
                 return values
             return tf.transpose(values, [0, *(i + 1 for i in self._order)])
 
-        return _each_part(super()._read(array, location), reshaped)
+        return _each_part(super()._read(array, location), reshape)
 
     def _to_storage(self, value: FieldValue, path: Path) -> FieldValue:
         return _each_part(value, lambda part: self._flat(part, path))

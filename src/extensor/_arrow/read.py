@@ -48,7 +48,7 @@ def read_records(
             of the data.
         is_part: Whether other parts of the data may have nulls in other fields, for errors.
     """
-    return _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
+    return _convert(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
 
 
 def has_capsules(value: object) -> bool:
@@ -111,7 +111,7 @@ def _import(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
         raise FormatError(name, expected, f"{type(error).__name__}: {error}", fix) from error
 
 
-def _converted(
+def _convert(
     data: Any,
     splits: tf.DType,
     nulls: NullsLike | None,
@@ -120,7 +120,7 @@ def _converted(
 ) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
         # pa.array makes no unions of scalars.
-        return _converted(pa.repeat(data, 1), splits, nulls)[0]
+        return _convert(pa.repeat(data, 1), splits, nulls)[0]
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         if not holds_records(data.type):
             raise _no_records(f"Arrow type {data.type}")
@@ -132,7 +132,7 @@ def _converted(
         with _refusing(nulls, found, is_part):
             return rows.read(column, Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
-        return _converted(_import(data, type(data).__name__), splits, nulls)
+        return _convert(_import(data, type(data).__name__), splits, nulls)
     schema = data.schema if schema is None else schema
     records = records_reader(schema, nulls)
     columns = _columns(data, records)

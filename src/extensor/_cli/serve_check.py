@@ -26,7 +26,7 @@ def serve_report(path: str) -> tuple[list[str], list[str]]:
         MissingFileError: If there is no such folder (also a FileNotFoundError).
         FormatError: If it is not a SavedModel, or cannot be loaded (also a ValueError).
     """
-    signatures = _loaded(path).signatures
+    signatures = _load(path).signatures
     lines, faults = [f"{path}: {len(signatures)} signatures"], list[str]()
     if not signatures:
         faults.append("there is no signature; save the model with xt.serving.save")
@@ -39,11 +39,11 @@ def serve_report(path: str) -> tuple[list[str], list[str]]:
             faults += _differences(key, client, inputs, outputs)
         elif note:
             faults.append(f"{key}: {note}")
-        lines += _called(key, function, inputs, client, faults)
+        lines += _call(key, function, inputs, client, faults)
     return lines, faults
 
 
-def _loaded(path: str) -> Any:
+def _load(path: str) -> Any:
     if not tf.io.gfile.exists(path):
         expected = "the folder of a SavedModel"
         raise MissingFileError(path, expected, "a path that does not exist", "Check the path.")
@@ -114,7 +114,7 @@ def _differences(
                 )
 
 
-def _called(
+def _call(
     key: str, function: Any, inputs: dict[str, Any], client: Client | None, faults: list[str]
 ) -> list[str]:
     """Calls a signature with an example, and returns the lines of the request."""

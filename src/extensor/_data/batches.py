@@ -118,12 +118,12 @@ class _Source:
         pieces = iter(source)
         try:
             for number, piece in enumerate(pieces):
-                yield from self._checked(number, piece)
+                yield from self._check(number, piece)
         finally:
             if hasattr(pieces, "gi_frame"):
                 pieces.close()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def _checked(self, number: int, piece: Any) -> Iterable[pa.RecordBatch]:
+    def _check(self, number: int, piece: Any) -> Iterable[pa.RecordBatch]:
         where = f"xt.data.batches, record batch {number}"
         if not isinstance(piece, (pa.RecordBatch, pa.Table)):
             fix = "Convert it first, such as with pa.record_batch."

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._choice import expect_one_of
 from extensor._count_text import count_text
-from extensor._data.regrouped import regrouped
+from extensor._data.regrouped import regroup
 from extensor._data.static_batches import (
     StaticBatches,
     StaticShape,
@@ -124,7 +124,7 @@ def bucket(
     grouped = rows.group_by_window(lambda number, _: number, batch, window_size_func=size)
     texts = [text_of_sizes(each) for each in others]
     arguments = [names, ends, sizes, texts, overflow, drop_remainder]
-    return regrouped(_NAME, dataset, grouped, arguments, state)
+    return regroup(_NAME, dataset, grouped, arguments, state)
 
 
 def _checked_boundaries(boundaries: Any) -> list[int]:

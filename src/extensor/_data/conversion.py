@@ -51,12 +51,12 @@ class Conversion:
             place: Returns where a record is, by its number, for errors.
         """
         with contextlib.suppress(ExtensorError):
-            return self._converted(table, size)
+            return self._convert(table, size)
         made: list[tf.data.Dataset] = []
         for at in range(0, table.num_rows, size):
             batch = table.slice(at, size)
             try:
-                made.append(self._converted(batch, size))
+                made.append(self._convert(batch, size))
             except ExtensorError as error:
                 where = f"of the batch that begins with record {first + at}"
                 if place is not None:
@@ -65,7 +65,7 @@ class Conversion:
                 break
         return concatenate(made)
 
-    def _converted(self, table: pa.Table, size: int) -> tf.data.Dataset:
+    def _convert(self, table: pa.Table, size: int) -> tf.data.Dataset:
         return batches_of(
             read_records(table, self.splits, self.nulls, is_part=True), size, self.spec
         )

@@ -201,12 +201,12 @@ def dataset_of_query(
         with contextlib.closing(run()) as result:
             schema = wanted.pruned(next(result))
 
-    def opened(_: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def open_batches(_: pa.Schema) -> Iterator[pa.RecordBatch]:
         result = run()
         next(result)  # the schema
         yield from result
 
-    return dataset_in_order(plan, opened, schema, wanted, passes)
+    return dataset_in_order(plan, open_batches, schema, wanted, passes)
 
 
 def in_order(query: str, order_by: Iterable[str] | None, quote: str) -> str:
@@ -304,8 +304,8 @@ def firestore(
     wanted = Wanted(columns, schema, nulls, row_splits_dtype)
     assert wanted.schema is not None
 
-    def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def open_batches(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
         nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
         return batches_of(source, fields, nulls, id_field, timeout)
 
-    return dataset_in_order(plan, opened, wanted.schema, wanted, passes)
+    return dataset_in_order(plan, open_batches, wanted.schema, wanted, passes)

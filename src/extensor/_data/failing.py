@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._data.dataset_graph import boxes_of
-from extensor._raised import error_of_text, marked
+from extensor._raised import error_of_text, mark
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 
 _NAME = "extensor.data.fail"
@@ -22,9 +22,7 @@ def failing_dataset(error: BaseException, spec: tf.TypeSpec) -> tf.data.Dataset:
         error: The error.
         spec: The spec of the elements that it does not have.
     """
-    message = tf.raw_ops.TensorDataset(
-        components=[np.array(str(marked(error)))], output_shapes=[[]]
-    )
+    message = tf.raw_ops.TensorDataset(components=[np.array(str(mark(error)))], output_shapes=[[]])
     variant = tf.raw_ops.FlatMapDataset(
         input_dataset=message, other_arguments=[], f=_function(), **boxes_of(spec)
     )

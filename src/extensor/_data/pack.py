@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor._authoring.comparison import with_checks
 from extensor._choice import expect_one_of
 from extensor._count_text import count_text
-from extensor._data.regrouped import regrouped
+from extensor._data.regrouped import regroup
 from extensor._data.static_batches import (
     StaticBatches,
     StaticShape,
@@ -133,7 +133,7 @@ def pack(
     windows = made.rows.batch(max(_WINDOW, rows))
     grouped = map_elements(windows, divide).flat_map(batches)
     sizes = [text_of_sizes(packed), text_of_sizes(others)]
-    return regrouped(_NAME, dataset, grouped, [*sizes, rows, overflow], state)
+    return regroup(_NAME, dataset, grouped, [*sizes, rows, overflow], state)
 
 
 def _counts(records: Any, budgets: dict[Names, list[int]]) -> tuple[tf.Tensor, tf.Tensor]:

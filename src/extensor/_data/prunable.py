@@ -156,7 +156,7 @@ def _with(dataset: tf.data.Dataset, origin: _Origin) -> tf.data.Dataset:
     return dataset
 
 
-def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -> Pruned | None:
+def prune(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -> Pruned | None:
     """Returns a dataset that reads only the fields that are used.
 
     Args:
@@ -170,7 +170,7 @@ def pruned(dataset: tf.data.Dataset, uses_of: Callable[[Any], dict[int, int]]) -
     stop = next((i for i, step in enumerate(origin.steps) if step.name in _OTHER), None)
     steps = origin.steps[:stop]
     spec = steps[-1].after if steps else origin.source_spec
-    uses = _checked(spec, uses_of(spec)) if stop is None else (VALUE,) * len(_parts(spec))
+    uses = _check_uses(spec, uses_of(spec)) if stop is None else (VALUE,) * len(_parts(spec))
     if uses not in origin.known:
         origin.known[uses] = _rebuild(origin, steps, spec, uses)
     found = origin.known[uses]
@@ -236,8 +236,8 @@ def _before(step: _Step, uses: Uses) -> Uses:
         raise _NotPrunableError
     if is_map:
         used = {i: use for i, use in enumerate(uses) if use}
-        return _checked(step.before, consumption.input_uses(used))
-    found = _checked(step.before, consumption.input_uses({0: VALUE}))
+        return _check_uses(step.before, consumption.input_uses(used))
+    found = _check_uses(step.before, consumption.input_uses({0: VALUE}))
     return tuple(map(max, found, uses))
 
 
@@ -272,7 +272,7 @@ def _parts(spec: Any) -> list[ComponentTensor]:
     return [part for leaf in tf.nest.flatten(spec) for part in components(leaf)]
 
 
-def _checked(spec: Any, uses: dict[int, int]) -> Uses:
+def _check_uses(spec: Any, uses: dict[int, int]) -> Uses:
     checked = checked_uses(_parts(spec), uses)
     if not any(checked):
         checked[0] = VALUE  # an element has at least one tensor
@@ -325,10 +325,10 @@ def specs_of_used(parts: Sequence[ComponentTensor], uses: Sequence[int]) -> list
 def _unpack(spec: Any, uses: Uses, *raw: Any) -> Any:
     if all(use == VALUE for use in uses):
         return raw if type(spec) is tuple else raw[0]
-    return unpacked(spec, uses, raw)
+    return unpack_used(spec, uses, raw)
 
 
-def unpacked(spec: Any, uses: Sequence[int], tensors: Sequence[Any]) -> Any:
+def unpack_used(spec: Any, uses: Sequence[int], tensors: Sequence[Any]) -> Any:
     """Returns an element from the tensors that are used, with blanks for the others.
 
     Args:

@@ -24,7 +24,7 @@ from extensor._data.stream import feeds, feeds_in, stream
 from extensor.errors import DTypeError, FormatError, StructureError
 
 
-def regrouped(
+def regroup(
     name: str, source: tf.data.Dataset, grouped: tf.data.Dataset, arguments: object, state: object
 ) -> tf.data.Dataset:
     """Returns a dataset of batches that were made of those of another dataset.

@@ -30,7 +30,7 @@ from extensor._data.feed import Feed
 from extensor._data.position import StartedPass
 from extensor._data.serialize import from_serialized
 from extensor._memory import tensor_at
-from extensor._raised import marked, raise_marked
+from extensor._raised import mark, raise_marked
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 from extensor.errors import StructureError
 
@@ -324,15 +324,15 @@ def _steps() -> Steps:
 def register() -> None:
     """Registers the Python functions of the graph under their names, in this process."""
 
-    def registered(name: str, function: Callable[..., tf.Tensor], result: tf.DType) -> None:
-        def called(*arguments: tf.Tensor) -> tf.Tensor:
+    def register_one(name: str, function: Callable[..., tf.Tensor], result: tf.DType) -> None:
+        def call(*arguments: tf.Tensor) -> tf.Tensor:
             with _calls:
                 try:
                     return function(*arguments)
                 except BaseException as error:
-                    raise marked(error) from None
+                    raise mark(error) from None
 
-        name_function(name, called, result)
+        name_function(name, call, result)
 
-    registered("extensor.data.hold", _hold, tf.int64)
-    registered("extensor.data.load", _load, tf.variant)
+    register_one("extensor.data.hold", _hold, tf.int64)
+    register_one("extensor.data.load", _load, tf.variant)

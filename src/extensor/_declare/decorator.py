@@ -89,8 +89,8 @@ def extension_type(cls: Any = None, /, *, name: str | None = None) -> Any:
     frame = inspect.currentframe()
     caller = None if frame is None else frame.f_back
     if cls is None:
-        return lambda decorated: _declared(decorated, name, caller)
-    return _declared(cls, name, caller)
+        return lambda decorated: _declare(decorated, name, caller)
+    return _declare(cls, name, caller)
 
 
 def replace(value: _Value, /, **changes: Any) -> _Value:
@@ -152,7 +152,7 @@ _STAGE = "_extensor_stage"
 `check` while the author's `__post_init__` runs."""
 
 
-def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
+def _declare(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
     if not isinstance(cls, type) or cls.__dictoffset__ == 0:
         expected = "a class whose instances have a __dict__"
         received = (

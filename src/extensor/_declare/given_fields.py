@@ -52,7 +52,7 @@ def components_of_fields(
             if len(found) < len(inner):
                 missing.append(f"{name!r}: ...")
             elif not inner and checked[name] and not _is_default(spec.value_type, name, part):
-                missing.append(f"{name!r}: {_shown(part)}")
+                missing.append(f"{name!r}: {_show(part)}")
         components.update(found)
     unknown = [name for name in given if name not in used]
     if missing or unknown:
@@ -74,7 +74,7 @@ def _match(
     elif not _has_tensors(part):
         if is_checked and not _is_equal(part, value):
             fix = "Convert the value, or give the spec of values with this static data."
-            raise DTypeError(f"{cls}.{name}", _shown(part), repr(value)[:60], fix)
+            raise DTypeError(f"{cls}.{name}", _show(part), repr(value)[:60], fix)
     elif isinstance(part, tuple) and type(part) is not FrozenPartial:
         if not isinstance(value, (list, tuple)) or len(value) != len(part):
             raise _other_structure(f"a sequence of {len(part)}", value, f"{cls}.{name}")
@@ -104,7 +104,7 @@ def _is_equal(part: Part, value: Nest) -> bool:
     return key(own) == key(freeze(value, "value", is_tensor_like))
 
 
-def _shown(part: Part) -> str:
+def _show(part: Part) -> str:
     return repr(thaw(part.spec if isinstance(part, Static) else part, lambda leaf: leaf))[:60]
 
 

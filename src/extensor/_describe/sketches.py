@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -40,7 +40,7 @@ def datasketches() -> Any:
     Raises:
         MissingDependencyError: If it is not installed (also an ImportError).
     """
-    return needed("datasketches", "describe", "xt.data.describe")
+    return import_extra("datasketches", "describe", "xt.data.describe")
 
 
 class Numbers:

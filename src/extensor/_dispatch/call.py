@@ -155,7 +155,7 @@ def interception(operation: Operation, plain: Function) -> Interception:
         kind: Any = handler.__self__
         if answer is None:
             return _check_none(operation, kind)
-        return _declined(operation, plain, [_how_declined(operation, kind)], args, kwargs)
+        return _call_plain(operation, plain, [_how_declined(operation, kind)], args, kwargs)
 
     if operation.any_iterable:
         find_handler = answer_iterables
@@ -222,7 +222,7 @@ def _answer(
         if result is not NotImplemented:
             return _check_none(operation, kind) if result is None else result
         declined.append(_how_declined(operation, kind))
-    return _declined(operation, plain, declined, args, kwargs)
+    return _call_plain(operation, plain, declined, args, kwargs)
 
 
 def _kinds(tensors: Iterable[object]) -> list[type]:
@@ -239,7 +239,7 @@ def _kinds(tensors: Iterable[object]) -> list[type]:
     return kinds if len(kinds) < 2 else by_precedence(kinds)
 
 
-def _declined(
+def _call_plain(
     operation: Operation, plain: Function, declined: list[str], args: Arguments, kwargs: Keywords
 ) -> Value:
     """Returns the result of the operation itself, after all types declined."""

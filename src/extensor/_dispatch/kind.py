@@ -56,7 +56,7 @@ _REARRANGING = """
 _STACKING = "concat parallel_stack ragged.stack stack"
 
 
-def _named(text: str) -> Iterator[Function]:
+def _ops(text: str) -> Iterator[Function]:
     """Yields the functions with these names, if this version of TensorFlow has them."""
     by_name = _by_name()
     for name in text.split():
@@ -79,19 +79,17 @@ def _elementwise_in_tensorflow(arity: int) -> Iterator[Function]:
 
 @functools.cache
 def _unary() -> frozenset[Function]:
-    return frozenset([*_elementwise_in_tensorflow(1), *_named(_UNARY)]).difference(
-        _named(_NOT_UNARY)
-    )
+    return frozenset([*_elementwise_in_tensorflow(1), *_ops(_UNARY)]).difference(_ops(_NOT_UNARY))
 
 
 @functools.cache
 def _binary() -> frozenset[Function]:
-    return frozenset([*_elementwise_in_tensorflow(2), *_named(_BINARY)])
+    return frozenset([*_elementwise_in_tensorflow(2), *_ops(_BINARY)])
 
 
 @functools.cache
 def _all(text: str) -> frozenset[Function]:
-    return frozenset(_named(text))
+    return frozenset(_ops(text))
 
 
 def is_unary_elementwise_op(op: Function) -> bool:

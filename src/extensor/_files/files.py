@@ -67,7 +67,7 @@ class File:
         Raises:
             MissingFileError, DirectoryError: If there is no such file, or it is a folder.
         """
-        with self._named():
+        with self._name_errors():
             if self.store is not None:
                 return pa.PythonFile(StoredFile(self.store, self.inner, self.ahead), mode="r")
             return self.system.open_input_file(self.inner)
@@ -82,7 +82,7 @@ class File:
         Raises:
             MissingFileError, DirectoryError: As `open`.
         """
-        with self._named():
+        with self._name_errors():
             if self.store is None:
                 return self.system.open_input_stream(self.inner, compression)
             ahead = self.ahead or FetchAhead(self.blocks(_pieces(self)), self.store.read_ahead)
@@ -160,7 +160,7 @@ class File:
         return [memoryview(each) for each in found]
 
     @contextlib.contextmanager
-    def _named(self) -> Generator[None]:
+    def _name_errors(self) -> Generator[None]:
         try:
             yield
         except OSError as error:

@@ -14,7 +14,7 @@ from extensor._arrow.read import table_of
 from extensor._arrow.schema import masked_places, masks_of_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
@@ -61,7 +61,7 @@ def from_awkward(
      [{x: 1, y: [1.5]},
       {x: 2, y: []}]>
     """
-    ak = needed("awkward", "awkward", "from_awkward")
+    ak = import_extra("awkward", "awkward", "from_awkward")
     if not isinstance(array, ak.Array):
         raise _no_records(type(array).__name__)
     while isinstance(schema, ListSpec) and schema.rank > 1:
@@ -142,7 +142,7 @@ def to_awkward(
     >>> xt.to_awkward(recipes)["minutes"]
     <Array [[5, 2], []] type='2 * var * int32'>
     """
-    ak = needed("awkward", "awkward", "to_awkward")
+    ak = import_extra("awkward", "awkward", "to_awkward")
     data = to_plain_arrow(records, schema)
     array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
     if (known := _known_type(array.type)) != array.type:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
@@ -74,7 +74,7 @@ def read_delta(
     """
     import pyarrow.dataset as ds  # here, because it imports pandas
 
-    deltalake = needed("deltalake", "delta", "read_delta")
+    deltalake = import_extra("deltalake", "delta", "read_delta")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     opened: Any = table
     if isinstance(table, deltalake.DeltaTable):

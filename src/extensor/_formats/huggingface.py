@@ -15,7 +15,7 @@ import pyarrow as pa
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
@@ -66,7 +66,7 @@ def from_huggingface(
     <StructuredTensor shape=(1,) {title: string, steps: [*] {minutes: int64}}
      [{title: 'tea', steps: []}]>
     """
-    datasets = needed("datasets", "huggingface", "from_huggingface")
+    datasets = import_extra("datasets", "huggingface", "from_huggingface")
     if not isinstance(dataset, datasets.Dataset):
         raise _no_dataset(datasets, dataset)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
@@ -164,7 +164,7 @@ def to_huggingface(
     >>> xt.to_huggingface(recipes)[0]
     {'title': 'bread', 'steps': [{'minutes': 60}]}
     """
-    datasets = needed("datasets", "huggingface", "to_huggingface")
+    datasets = import_extra("datasets", "huggingface", "to_huggingface")
     data = to_plain_arrow(records, schema, only_encoded=True)
     if not isinstance(data, pa.RecordBatch):
         fix = "Give a vector of records; a record may have lists of records."

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
@@ -61,8 +61,8 @@ def read_iceberg(
         DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
             `from_arrow`.
     """
-    needed("pyiceberg", "iceberg", "read_iceberg")
-    tables = needed("pyiceberg.table", "iceberg", "read_iceberg")
+    import_extra("pyiceberg", "iceberg", "read_iceberg")
+    tables = import_extra("pyiceberg.table", "iceberg", "read_iceberg")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     name = "table"
     try:
@@ -85,7 +85,7 @@ def read_iceberg(
         if any("." in field for field in names) or not names:
             names = ("*",)
         scan = opened.scan(snapshot_id=snapshot_id, selected_fields=names)
-        scan = scan.update(io=_checked(scan.io))
+        scan = scan.update(io=_check_manifests(scan.io))
         found = (scan if filter is None else scan.filter(filter)).to_arrow()
     except FileNotFoundError as error:
         expected = "the metadata file of an Iceberg table, and all its data files"
@@ -102,7 +102,7 @@ def read_iceberg(
     return wanted.records(found)
 
 
-def _checked(files: FileIO) -> FileIO:
+def _check_manifests(files: FileIO) -> FileIO:
     """Returns the files of a table, whose manifests are checked when they are opened.
 
     The compiled decoder of pyiceberg reads past the end of its memory if a length is damaged, which

@@ -15,7 +15,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
 from extensor._count_text import count_text
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.python.documents import records_of_documents, with_key
 from extensor._google import no_access, no_answer, refusal
 from extensor._path import Path, PathLike
@@ -75,7 +75,7 @@ def read_realtime_database(
         StructureError: If a child is not an object (also a ValueError).
         DTypeError, FieldError, NullError: As in `xt.struct.constant`.
     """
-    needed("firebase_admin.db", "firebase", "read_realtime_database")
+    import_extra("firebase_admin.db", "firebase", "read_realtime_database")
     fix = "Leave it out for an error."
     expect_one_of(("error", "union"), conflicts, "read_realtime_database: conflicts", fix)
     if not hasattr(reference, "get") or isinstance(reference, dict):
@@ -122,7 +122,7 @@ def write_realtime_database(
             drop them (also a ValueError).
         UnsupportedTypeError: If JSON has no values of a type, such as bytes (also a TypeError).
     """
-    needed("firebase_admin.db", "firebase", "write_realtime_database")
+    import_extra("firebase_admin.db", "firebase", "write_realtime_database")
     expect_batch(records, "write_realtime_database")
     source = str(reference.path)
     rows = to_arrow(records, schema)

@@ -19,7 +19,7 @@ from extensor._arrow.batches import (
 from extensor._arrow.table_columns import as_in_columns, expect_same_bytes, folded
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -187,7 +187,7 @@ def write_database(
     with (
         progress_bar("write_database", progress, num_records_of(records)) as advance,
         _connection(connection) as opened,
-        _named(f"table {Path(*names)}"),
+        _name_errors(f"table {Path(*names)}"),
     ):
         raised: list[BaseException] = []  # errors of batches, of which Arrow makes a text
         batches = with_progress(batches_of(records, "write_database"), advance)
@@ -219,7 +219,7 @@ def result_of(
     Raises:
         DatabaseError, UnsupportedTypeError, DTypeError, StructureError: As `read_database`.
     """
-    with _connection(connection) as opened, _reads_alone(opened), _named("query"):
+    with _connection(connection) as opened, _reads_alone(opened), _name_errors("query"):
         read = _read_duckdb if _is_duckdb(opened) else _read_adbc
         yield from read(query, opened, params)
 
@@ -356,7 +356,7 @@ def _expect_names(schema: pa.Schema) -> None:
 
 
 @contextlib.contextmanager
-def _registered(
+def _register_view(
     source: pa.RecordBatchReader | pa.Table, connection: duckdb.DuckDBPyConnection
 ) -> Generator[None]:
     """Gives Arrow data the name `_VIEW` in a connection."""
@@ -379,7 +379,7 @@ def _write_duckdb(
     _expect_names(schema)
     own: dict[bytes, pa.DataType] = {}
     if if_exists == "append":
-        with _registered(schema.empty_table(), connection):
+        with _register_view(schema.empty_table(), connection):
             connection.execute(f"create table if not exists {table} as from {_VIEW}")
         there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
         own = {folded(field.name): field.type for field in there}
@@ -390,7 +390,7 @@ def _write_duckdb(
         "replace": f"create or replace table {table} as",
         "append": f"insert into {table} by name",
     }[if_exists]
-    with _registered(as_reader(*as_in_columns(columns, schema, batches)), connection):
+    with _register_view(as_reader(*as_in_columns(columns, schema, batches)), connection):
         connection.execute(f"{start} select * from {_VIEW}")
 
 
@@ -456,23 +456,23 @@ def _connection(connection: Any) -> Generator[Any]:
         return
     kind, _, rest = connection.partition(":")
     if kind in ("postgresql", "postgres"):
-        needed("adbc_driver_postgresql", "sql", "read_database")
-        driver = needed("adbc_driver_postgresql.dbapi", "sql", "read_database")
+        import_extra("adbc_driver_postgresql", "sql", "read_database")
+        driver = import_extra("adbc_driver_postgresql.dbapi", "sql", "read_database")
         text = connection
     elif kind == "duckdb":
-        driver, text = needed("duckdb", "sql", "read_database"), rest.removeprefix("//")
+        driver, text = import_extra("duckdb", "sql", "read_database"), rest.removeprefix("//")
     else:
         expected = "a URI that begins with postgresql: or duckdb:"
         fix = "Give a connection of the ADBC driver of the database."
         raise StructureError("connection", expected, f"{kind}:...", fix)
-    with _named(f"connection to {kind}"):
+    with _name_errors(f"connection to {kind}"):
         opened = driver.connect(text)
     with contextlib.closing(opened):
         yield opened
 
 
 @contextlib.contextmanager
-def _named(path: str) -> Generator[None]:
+def _name_errors(path: str) -> Generator[None]:
     """Replaces the errors of drivers by a DatabaseError, with their text."""
     try:
         yield

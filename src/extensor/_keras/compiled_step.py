@@ -173,12 +173,12 @@ class PartsApart:
         if known is not None and is_same:
             return known
 
-        def computed(element: Nest) -> Nest:
+        def compute(element: Nest) -> Nest:
             traced = _TracedStep(model, step, from_lowered(element))
             return {_APART: tuple(traced.compute_apart()), _BATCH: element}
 
         create_variables()
-        function = tf.function(computed, autograph=False)
+        function = tf.function(compute, autograph=False)
         self._known[key] = function, tables
         return function
 

@@ -144,7 +144,7 @@ def _with_class_weights(data: tf.data.Dataset, class_weight: dict[int, float]) -
     weights = [class_weight.get(number, 1.0) for number in range(max(class_weight, default=-1) + 1)]
     table = tf.constant([*weights, 1.0], keras.config.floatx())  # the last is that of others
 
-    def weighted(x: Nest, y: Any) -> tuple[Any, Any, tf.Tensor]:
+    def add_weights(x: Nest, y: Any) -> tuple[Any, Any, tf.Tensor]:
         classes = _numbers_of(y)
         if classes.shape.rank > 1:
             is_vector = classes.shape[-1] != 1
@@ -153,7 +153,7 @@ def _with_class_weights(data: tf.data.Dataset, class_weight: dict[int, float]) -
         is_known = (classes >= 0) & (classes < len(weights))
         return x, y, tf.gather(table, tf.where(is_known, classes, len(weights)))
 
-    return data.map(weighted)
+    return data.map(add_weights)
 
 
 def _numbers_of(y: MaskedTensor) -> Any:

@@ -214,11 +214,11 @@ def wrapper(around: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callab
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
-        def wrapped(self: object, *args: object, **kwargs: object) -> Nest:
+        def call(self: object, *args: object, **kwargs: object) -> Nest:
             return around(method, self, *args, **kwargs)
 
-        wrapped.takes_values = True  # type: ignore[attr-defined]
-        return wrapped
+        call.takes_values = True  # type: ignore[attr-defined]
+        return call
 
     return decorate
 

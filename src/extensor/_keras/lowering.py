@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from extensor._data.prunable import unpacked
+from extensor._data.prunable import unpack_used
 from extensor._keras import component_tensors, concat_tensors
 from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
@@ -264,7 +264,7 @@ def _from_lowered(lowered: dict[str, Any]) -> Value:
     if form.tensors == _CONCAT:
         return concat_tensors.to_value(spec, tensors)
     if uses:
-        return unpacked(spec, uses, tensors)
+        return unpack_used(spec, uses, tensors)
     return component_tensors.to_value(spec, list(tensors))
 
 

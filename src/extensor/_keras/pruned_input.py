@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
-from extensor._data.prunable import pruned, specs_of_used
+from extensor._data.prunable import prune, specs_of_used
 from extensor._keras.lowering import BOXES, is_extension_spec, key_of_form, spec_of_value
 from extensor._protocol.box import boxed_specs
 from extensor._pruning.components import components, is_fixed, is_opaque
@@ -55,7 +55,7 @@ def pruned_input(
         return known[key]
 
     try:
-        found = pruned(data, uses_of)
+        found = prune(data, uses_of)
     except Exception as error:
         _LOG.debug("extensor reads all fields, because tracing the step failed: %r", error)
         return data

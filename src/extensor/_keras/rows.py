@@ -131,25 +131,25 @@ class Rows:
         count = self.count or 0
         steps = math.ceil(count / batch_size)
 
-        def shuffled(rows: tf.Tensor, seed: tf.Tensor, step: tf.Tensor | int) -> tf.Tensor:
+        def shuffle_rows(rows: tf.Tensor, seed: tf.Tensor, step: tf.Tensor | int) -> tf.Tensor:
             return tf.random.experimental.stateless_shuffle(rows, tf.stack([seed, step]))
 
         def batches(seed: tf.Tensor) -> tf.data.Dataset:
             rows = tf.range(count, dtype=tf.int64)
             if shuffle != "batch":
-                rows = shuffled(rows, seed, 0)
+                rows = shuffle_rows(rows, seed, 0)
             lengths = [batch_size] * (steps - 1) + [count - batch_size * (steps - 1)]
             ragged = tf.RaggedTensor.from_row_lengths(rows, lengths, validate=False)
             cut = tf.data.Dataset.from_tensor_slices(ragged)
             if shuffle != "batch":
                 return cut
-            return cut.enumerate(1).map(lambda step, rows: shuffled(rows, seed, step))
+            return cut.enumerate(1).map(lambda step, rows: shuffle_rows(rows, seed, step))
 
         # One order of rows for all components, so that they stay together. Stateless ops, because
         # with a seed set by the user, a stateful op would repeat its order in each epoch.
         seeds = tf.data.Dataset.random(rerandomize_each_iteration=True).take(1)
         if steps == 1:
-            return seeds.map(lambda seed: shuffled(tf.range(count, dtype=tf.int64), seed, 1))
+            return seeds.map(lambda seed: shuffle_rows(tf.range(count, dtype=tf.int64), seed, 1))
         return seeds.flat_map(batches)
 
     def _taken(self, rows: tf.Tensor) -> Nest:

@@ -97,7 +97,7 @@ class TimeDistributed(LayerWithConfig):
 
     def call(self, inputs: Nest) -> Nest:
         """Returns the layer's outputs, cut into the rows of the inputs."""
-        return _named(self._outputs_of_steps(inputs), inputs)
+        return _with_names(self._outputs_of_steps(inputs), inputs)
 
     def _outputs_of_steps(self, inputs: Value) -> Nest:
         if isinstance(inputs, MaskedTensor):
@@ -141,7 +141,7 @@ def _split(part: tf.Tensor, sizes: tf.Tensor, static: tf.TensorShape) -> tf.Tens
     return split
 
 
-def _named(outputs: Nest, inputs: Value) -> Nest:
+def _with_names(outputs: Nest, inputs: Value) -> Nest:
     """Returns outputs whose records have the names of the inputs for batch and steps."""
     if not isinstance(inputs, StructuredTensor) or not any(inputs.dims[:2]):
         return outputs

@@ -151,12 +151,14 @@ def _template(
     passed = ", ".join([*names, *["*args", "**kwargs"] * stars])
     given = f"({', '.join([*names, *['*args'] * stars])},), {'kwargs' if stars else '{}'}"
     if names:
-        checks = [_known(name, i in sequences) for i, name in enumerate(names)]
+        checks = [_type_check(name, i in sequences) for i, name in enumerate(names)]
         if stars:  # an operand may follow
-            checks.append(f"not kwargs and (not args or (_len(args) == 1 and {_known('args[0]')}))")
+            checks.append(
+                f"not kwargs and (not args or (_len(args) == 1 and {_type_check('args[0]')}))"
+            )
         before = _if_known(" and ".join(checks), passed)
     else:
-        before = _before_any(_known("a", bool(sequences)), _known("b", bool(sequences)))
+        before = _before_any(_type_check("a", bool(sequences)), _type_check("b", bool(sequences)))
     constants = [
         "_types",
         "_type",
@@ -165,7 +167,7 @@ def _template(
         *["_check_items"] * bool(sequences),
     ]
     body = [
-        *_named(*constants),
+        *_name_lines(*constants),
         "looking = True",
         "try:",
         *(f"  {line}" for line in before),
@@ -173,7 +175,7 @@ def _template(
         "  if not looking:",
         "    _beneath = '_beneath'",
         "    raise error.with_traceback(_beneath(error))",
-        *_named("_find_handler", "_not_overridden"),
+        *_name_lines("_find_handler", "_not_overridden"),
         *(_handler_call(given) if handlers else [f"answer = _find_handler({given})"]),
         "if answer is not _not_overridden:",
         "  return answer",
@@ -183,7 +185,7 @@ def _template(
         "  _beneath = '_beneath'",
         "  raise error.with_traceback(_beneath(error))",
     ]
-    return _compiled(passed, body, closure)
+    return _compile(passed, body, closure)
 
 
 def _before_any(known: str, known_too: str) -> list[str]:
@@ -219,7 +221,7 @@ def _if_known(check: str, passed: str) -> list[str]:
     return [f"if {check}:", "  looking = False", f"  return _plain({passed})"]
 
 
-def _known(name: str, sequence: bool = False) -> str:
+def _type_check(name: str, sequence: bool = False) -> str:
     """Returns the expression that checks whether the type of an argument is known."""
     return f"(_type({name}) in _types{f' or _check_items({name})' * sequence})"
 
@@ -229,7 +231,10 @@ def _handler_call(given: str) -> list[str]:
     return [
         f"handler, answer = _find_handler({given})",
         "if handler is not None:",
-        *(f"  {line}" for line in _named("_function", "_failed", "_not_implemented", "_declined")),
+        *(
+            f"  {line}"
+            for line in _name_lines("_function", "_failed", "_not_implemented", "_declined")
+        ),
         "  try:",
         "    answer = handler(_function, answer, {})",
         "  except '_Exception' as error:",
@@ -240,12 +245,12 @@ def _handler_call(given: str) -> list[str]:
     ]
 
 
-def _named(*names: str) -> list[str]:
+def _name_lines(*names: str) -> list[str]:
     """Returns lines that assign constants to names: Python warns about a call of a string."""
     return [f"{name} = '{name}'" for name in names]
 
 
-def _compiled(parameters: str, body: list[str], closure: tuple[str, ...]) -> types.CodeType:
+def _compile(parameters: str, body: list[str], closure: tuple[str, ...]) -> types.CodeType:
     """Returns the code of a function, with names for a closure that it does not use.
 
     A function keeps its closure when its code is replaced, and Python checks that the sizes match.

@@ -132,7 +132,7 @@ def unbox(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
         return boxes[0]
     if isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)):
         return unbox_ragged(spec, boxes)
-    return _tf.unboxed(spec, boxes)
+    return _tf.unbox(spec, boxes)
 
 
 def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[tf.TensorSpec]:

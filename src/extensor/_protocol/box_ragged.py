@@ -155,7 +155,7 @@ def ragged_of_parts(spec: tf.TypeSpec, parts: Value) -> Value:
 
 def _decode(spec: tf.TypeSpec, boxes: list[tf.Tensor]) -> Value:
     if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
-        return _tf.unboxed(spec, boxes)
+        return _tf.unbox(spec, boxes)
     values, splits = _parts(spec, boxes)
     return _tf.from_components(spec, [values, *splits])
 

@@ -99,7 +99,7 @@ def padded_batch(
             for component in _decompose(spec, value)
         ]
         pairs = zip(flat, values, strict=True)
-        return tuple(b for part, value in pairs for b in box(part.row, part.checked(value)))
+        return tuple(b for part, value in pairs for b in box(part.row, part.check(value)))
 
     def padded(batch: Nest) -> Nest:
         rest = iter([part.padded(value) for part, value in zip(flat, batch, strict=True)])
@@ -154,7 +154,7 @@ class _Part:
             for own, size in zip(self.spec.shape, self.shape, strict=True)
         )
 
-    def checked(self, value: Value) -> Value:
+    def check(self, value: Value) -> Value:
         """Returns a component cast to `row`; raises if it is larger than the padded shape."""
         if self.row is self.spec:
             return value

@@ -111,7 +111,7 @@ class _PublicNames(StandIn):
 
     def to_components(self: tf.TypeSpec, value: Value) -> Nest:
         """As `xt.TypeSpec.to_components`; converts a value to a tensor if needed."""
-        return _as_tuple(_tf.to_components(self, _converted(self, value)))
+        return _as_tuple(_tf.to_components(self, _convert(self, value)))
 
     def from_components(self: tf.TypeSpec, components: Nest) -> Value:
         """As `xt.TypeSpec.from_components`."""
@@ -184,7 +184,7 @@ class _StackableNames(_PublicNames):
         self: Any, value: Value, minimum_rank: int = 0
     ) -> tf.Tensor | list[tf.Tensor]:
         """As `xt.StackableTypeSpec.to_boxed_tensor`."""
-        return alone_or_list(box(self.plain, _converted(self, value), minimum_rank))
+        return alone_or_list(box(self.plain, _convert(self, value), minimum_rank))
 
     def from_boxed_tensor(self: Any, boxed_tensor: tf.Tensor | Sequence[tf.Tensor]) -> Value:
         """As `xt.StackableTypeSpec.from_boxed_tensor`."""
@@ -219,7 +219,7 @@ def _stand_in(plain_class: Any) -> type[tf.TypeSpec]:
     )
 
 
-def _converted(spec: tf.TypeSpec, value: Value) -> Value:
+def _convert(spec: tf.TypeSpec, value: Value) -> Value:
     if isinstance(spec, tf.TensorSpec) and not isinstance(value, tf.Tensor):
         return tf.convert_to_tensor(lossless(value, spec.dtype, "TensorSpec"), spec.dtype)
     return value

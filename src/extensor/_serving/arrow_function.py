@@ -175,10 +175,10 @@ class ArrowFunction:
         with self._lock:
             if self._loaded is None:
                 with tf.init_scope():  # also while a graph is being traced
-                    self._loaded = self._compiled()
+                    self._loaded = self._compile()
             return self._loaded
 
-    def _compiled(self) -> tuple[Callable[[Any], Any], pa.Schema]:
+    def _compile(self) -> tuple[Callable[[Any], Any], pa.Schema]:
         call = self._load_model()
         self._model = call  # because a concrete function does not keep its variables
         function: Any = tf.function(

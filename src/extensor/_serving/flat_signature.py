@@ -136,14 +136,16 @@ def flat_signature(
             used, sent = found, found.specs
             inputs = layout_of_fields(inputs, sent)
 
-    def encoded(values: dict[str, Any]) -> dict[str, tf.Tensor]:
+    def encode(values: dict[str, Any]) -> dict[str, tf.Tensor]:
         return outputs.encode(run(values if used is None else used.with_blanks(values)))
 
     optional = _defaults(call.signature, inputs)
     defaults = {name: tensor for one in optional.values() for name, tensor in one.items()}
-    flat = _on_tensors(_name(fn), encoded, inputs, defaults, validate)
+    flat = _on_tensors(_name(fn), encode, inputs, defaults, validate)
     unused = () if used is None else used.unused
-    return FlatSignature(flat, _sent(call.signature, sent, optional), inputs, outputs, fn, unused)
+    return FlatSignature(
+        flat, _signature_sent(call.signature, sent, optional), inputs, outputs, fn, unused
+    )
 
 
 def _on_tensors(
@@ -297,7 +299,7 @@ def _defaults(signature: inspect.Signature, inputs: Layout) -> dict[str, dict[st
     return found
 
 
-def _sent(
+def _signature_sent(
     signature: inspect.Signature, names: Collection[str], optional: Container[str]
 ) -> inspect.Signature:
     """Returns the parameters that are sent. Optional parameters have the default None."""

@@ -108,7 +108,7 @@ class Layout:
             expected, received = "a unique path for every tensor", "two tensors of this path"
             raise StructureError(duplicate[0], expected, received, "Use unique strings as keys.")
         self._components = {
-            (names, one.steps): Component(name, path, part, _sent(one.spec, path, part))
+            (names, one.steps): Component(name, path, part, _spec_sent(one.spec, path, part))
             for name, (path, part), (names, one) in zip(
                 names_of(places, items_of(structure) is None), places, found, strict=True
             )
@@ -221,7 +221,7 @@ def layout_of_fields(layout: Layout, structure: Nest) -> Layout:
     return narrow.with_names([names[one.path, one.part] for one in narrow.components])
 
 
-def _sent(spec: tf.TypeSpec, path: Path, part: str) -> tf.TensorSpec:
+def _spec_sent(spec: tf.TypeSpec, path: Path, part: str) -> tf.TensorSpec:
     """Returns the spec of the tensor that is sent for a component."""
     is_variable = isinstance(spec, VariableSpec)
     if is_variable or spec.dtype in (tf.resource, tf.variant):

@@ -104,7 +104,7 @@ class _Checks:
         if isinstance(spec, UnionTensor.Spec):
             return self._union(spec, value, path)
         if isinstance(spec, MaskedTensor.Spec):
-            return self._masked(spec, value, path)
+            return self._mask(spec, value, path)
         records = spec.rank if isinstance(spec, DenseStructuredTensorSpec) else 0
         known: list[tuple[Path, Any]] = []
         parts = tf.nest.flatten(to_components(spec, value))
@@ -165,7 +165,7 @@ class _Checks:
                 self._require(rows[0] == count, inner, f"one row for each code {code}")
         return sizes
 
-    def _masked(self, spec: Any, value: Value, path: Path) -> tf.Tensor | None:
+    def _mask(self, spec: Any, value: Value, path: Path) -> tf.Tensor | None:
         """Validates that a mask has the rows of its values."""
         rank = spec.mask.shape.rank
         parts = {"values": (spec.values, value.values), "mask": (spec.mask, value.mask)}

@@ -44,7 +44,7 @@ class ArrowSource(Source):
         schemas: list[tuple[str, pa.Schema]] = []
         self.groups = []
         for file, (found, groups, stored) in zip(
-            self.files, _opened(self.files, is_counted), strict=True
+            self.files, _open_all(self.files, is_counted), strict=True
         ):
             schemas.append(
                 (file.path, found if wanted.schema is not None else wanted.pruned(found))
@@ -90,7 +90,7 @@ _Opened = tuple[pa.Schema, list[Group], FileBlocks | None]
 """The schema of a file, its groups, and where they are if it is in a store."""
 
 
-def _opened(files: Sequence[File], is_counted: bool) -> Iterator[_Opened]:
+def _open_all(files: Sequence[File], is_counted: bool) -> Iterator[_Opened]:
     """Yields what is in files; those of stores are opened many at a time."""
     opened = functools.partial(_open, is_counted=is_counted)
     if all(file.store is None for file in files):

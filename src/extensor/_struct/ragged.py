@@ -480,13 +480,13 @@ def _gathered_rows(
     if isinstance(value, StructuredTensor):
         found: list[list[Any]] = []
 
-        def gathered(part: FieldValue, _: str) -> FieldValue:
+        def gather(part: FieldValue, _: str) -> FieldValue:
             values, splits = _gathered_rows(part, numbers, outer)
             found.append(splits)
             return values
 
         records: Any = value
-        return records._map_parts(gathered), found[0]
+        return records._map_parts(gather), found[0]
     for row_splits in reversed(outer):
         value = cut(value, row_splits, Path())
     value = index.gather(value, numbers)

@@ -408,10 +408,10 @@ def parts_of_spec(spec: tf.TypeSpec) -> dict[str, Any]:
     """
     if isinstance(spec, StructuredTensorSpec) or not describes_extension(spec):
         return {}
-    return _named(component_specs(spec))
+    return _by_name(component_specs(spec))
 
 
-def _named(components: Any) -> dict[str, Any]:
+def _by_name(components: Any) -> dict[str, Any]:
     if isinstance(components, Mapping):
         return {str(name): part for name, part in components.items()}
     return {f"[{i}]": part for i, part in enumerate(tf.nest.flatten(components))}
@@ -419,7 +419,7 @@ def _named(components: Any) -> dict[str, Any]:
 
 def parts_of_value(value: FieldValue) -> dict[str, Any]:
     """Returns the components of an extension value, by the names of `parts_of_spec`."""
-    return _named(to_components(tf.type_spec_from_value(value), value))
+    return _by_name(to_components(tf.type_spec_from_value(value), value))
 
 
 def with_parts(value: FieldValue, parts: dict[str, Any]) -> FieldValue:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._testing.law import Law, LawError, Trial, laws
 from extensor._testing.strategy import values_of
 from extensor._testing.subject import Subject
@@ -104,7 +104,7 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
     >>> decorate.mark.args[1][0].id
     'RaggedTensor-spec-has-repr'
     """
-    pytest = needed("pytest", "testing", "xt.testing")
+    pytest = import_extra("pytest", "testing", "xt.testing")
     trials = [Trial(Subject(values)) for values in types]
 
     def bound(trial: Trial, law: Law) -> Callable[[], None]:
@@ -147,7 +147,7 @@ def check_spec(
     >>> import extensor as xt
     >>> xt.testing.check_spec(tf.RaggedTensorSpec([None, None], tf.int32), max_examples=2)
     """
-    hypothesis = needed("hypothesis", "testing", "xt.testing")
+    hypothesis = import_extra("hypothesis", "testing", "xt.testing")
     st = hypothesis.strategies
     if not isinstance(spec, tf.TypeSpec):
         fix = "To check a value, call check_extension_type."

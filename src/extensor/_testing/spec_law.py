@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._testing.law import BreachError, expect, law
-from extensor._testing.subject import StrangerSpec, Subject, merged, spec_of
+from extensor._testing.subject import StrangerSpec, Subject, common_spec, spec_of
 from extensor._testing.variation import alike, generalise, open_axes, twin
 
 _ALLOWED = (bool, int, float, str, type(None), tf.DType, tf.TensorShape, tf.TypeSpec, np.ndarray)
@@ -231,7 +231,7 @@ def inequality_negates_equality(subject: Subject) -> None:
         expect((a != b) is not (a == b), expected, "both or neither", a, b)
 
 
-def _registered(part: object) -> bool:
+def _is_registered(part: object) -> bool:
     """Returns whether a spec and all specs in its serialization have registered names."""
     if isinstance(part, dict):
         part = tuple(part.values())
@@ -239,7 +239,7 @@ def _registered(part: object) -> bool:
         if _tf.registered_name(type(part)) is None:
             return False
         part = _tf.serialize(part)
-    return not isinstance(part, (list, tuple)) or all(map(_registered, part))
+    return not isinstance(part, (list, tuple)) or all(map(_is_registered, part))
 
 
 @law(
@@ -247,7 +247,7 @@ def _registered(part: object) -> bool:
     "equality-is-equivalence",
     fix="A SavedModel returns a namedtuple as another class with the same name and fields, and an "
     "OrderedDict as a dict: accept these too in deserialize.",
-    applies=lambda subject: all(map(_registered, subject.specs)),
+    applies=lambda subject: all(map(_is_registered, subject.specs)),
 )
 def proto_round_trip(subject: Subject) -> None:
     """A registered spec is equal after conversion to a SavedModel's proto and back."""
@@ -352,7 +352,7 @@ _MERGE_NEEDS = ("equality-is-equivalence", "serialization-round-trip")
 def merge_is_idempotent(subject: Subject) -> None:
     """The most specific compatible type of a spec and itself is the spec."""
     for spec in subject.pool:
-        result = merged(spec, twin(spec))
+        result = common_spec(spec, twin(spec))
         expect(result == spec, str(spec), result)
 
 
@@ -360,7 +360,7 @@ def merge_is_idempotent(subject: Subject) -> None:
 def merge_is_commutative(subject: Subject) -> None:
     """The most specific compatible type of two specs does not depend on their order."""
     for a, b in itertools.combinations(subject.pool, 2):
-        result, reverse = merged(a, b), merged(b, a)
+        result, reverse = common_spec(a, b), common_spec(b, a)
         holds = result == reverse
         if not holds:
             expected = f"the same type for {a} and {b} in both orders"
@@ -375,7 +375,7 @@ def merge_is_commutative(subject: Subject) -> None:
 def merge_holds_both(subject: Subject) -> None:
     """The most specific compatible type of two specs is compatible with both."""
     for a, b in itertools.product(subject.pool, repeat=2):
-        result = merged(a, b)
+        result = common_spec(a, b)
         for spec in (a, b):
             holds = result is None or result.is_compatible_with(spec)
             expect(holds, "a type compatible with {}", result, spec)
@@ -392,7 +392,7 @@ def merge_is_most_specific(subject: Subject) -> None:
     """  # noqa: D205
     for spec in subject.specs:
         for general in open_axes(spec):
-            result = merged(spec, general)
+            result = common_spec(spec, general)
             expect(result == general, f"{general} for this spec and {spec}", result)
 
 
@@ -405,5 +405,5 @@ def merge_is_most_specific(subject: Subject) -> None:
 def merge_keeps_to_type(subject: Subject) -> None:
     """The most specific compatible type of specs of different value types is None."""
     for spec in subject.specs:
-        result = merged(spec, StrangerSpec())
+        result = common_spec(spec, StrangerSpec())
         expect(result is None, f"None for {spec} and the spec of another type", result)

@@ -10,11 +10,11 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import ListSpec, RaggedRowSpec, RaggedStructuredTensorSpec
 from extensor._testing.subject import spec_of
-from extensor._testing.variation import reshaped
+from extensor._testing.variation import with_shapes
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor._typing import Value
@@ -48,11 +48,11 @@ def specs_of(value_or_spec: object) -> SearchStrategy[tf.TypeSpec]:
     ...      lambda spec: spec.shape[0] is None)
     RaggedTensorSpec(TensorShape([None, None]), tf.int32, 1, tf.int64)
     """
-    st = needed("hypothesis", "testing", "xt.testing").strategies
+    st = import_extra("hypothesis", "testing", "xt.testing").strategies
     spec = value_or_spec if isinstance(value_or_spec, tf.TypeSpec) else spec_of(value_or_spec)
 
     def open_axes(axes: set[int]) -> tf.TypeSpec:
-        return reshaped(
+        return with_shapes(
             spec,
             lambda shape: tf.TensorShape(
                 [None if axis in axes else size for axis, size in enumerate(shape)]
@@ -90,7 +90,7 @@ def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:
     ...      lambda ragged: ragged.nrows() == 2)
     <tf.RaggedTensor [[], []]>
     """
-    st = needed("hypothesis", "testing", "xt.testing").strategies
+    st = import_extra("hypothesis", "testing", "xt.testing").strategies
     if not isinstance(spec, tf.TypeSpec):
         fix = "To get the spec of a value, call tf.type_spec_from_value(value)."
         raise DTypeError("values_of", "a TypeSpec", type(spec).__name__, fix)
@@ -120,23 +120,23 @@ class _Draw:
         if isinstance(spec, _tf.VariableSpec):
             raise _unsupported_error("a Variable")
         if isinstance(spec, tf.TensorSpec):
-            return self._tensor(self._known(spec.shape, outer), spec.dtype)
+            return self._tensor(self._sizes(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.SparseTensorSpec):
-            return self._sparse(self._known(spec.shape, outer), spec.dtype)
+            return self._sparse(self._sizes(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.RaggedTensorSpec):
             return self._ragged(spec, outer)
         if isinstance(spec, RaggedRowSpec):
-            row = self.value(spec.values_spec, outer or self._known(spec.shape[:1], ()))
+            row = self.value(spec.values_spec, outer or self._sizes(spec.shape[:1], ()))
             return spec.from_components(spec.values_spec.to_components(row))
         if isinstance(spec, RaggedStructuredTensorSpec):
             return self._ragged_records(spec, outer)
         if isinstance(spec, UnionTensor.Spec):
             return self._union(spec, outer)
         if isinstance(spec, MaskedTensor.Spec):
-            return self._masked(spec, outer)
+            return self._masks(spec, outer)
         if isinstance(spec, DenseStructuredTensorSpec):
-            return self._records(spec, self._known(spec.shape, outer))
-        spec = reshaped(spec, lambda s: tf.TensorShape(self._known(s, outer)), _RAGGED)
+            return self._records(spec, self._sizes(spec.shape, outer))
+        spec = with_shapes(spec, lambda s: tf.TensorShape(self._sizes(s, outer)), _RAGGED)
         specs = _tf.component_specs(spec)
         parts = [self.value(component, outer) for component in tf.nest.flatten(specs)]
         return _tf.from_components(spec, tf.nest.pack_sequence_as(specs, parts))
@@ -150,7 +150,7 @@ class _Draw:
             self._arrow = above
         return spec.from_components(tuple(parts))
 
-    def _known(self, shape: tf.TensorShape, outer: Sequence[int]) -> list[int]:
+    def _sizes(self, shape: tf.TensorShape, outer: Sequence[int]) -> list[int]:
         """Returns a shape with a size for each axis."""
         if shape.rank is None:
             shape = tf.TensorShape([None] * (len(outer) + self._draw(self._st.integers(0, 2))))
@@ -178,14 +178,14 @@ class _Draw:
         self, spec: tf.RaggedTensorSpec, outer: Sequence[int]
     ) -> tf.Tensor | tf.RaggedTensor:
         if spec.ragged_rank == 0:
-            return self._tensor(self._known(spec.shape, outer), spec.dtype)
+            return self._tensor(self._sizes(spec.shape, outer), spec.dtype)
         nrows = self._size(0, spec.shape[0], outer)
         partitions: list[tf.Tensor] = []
         for axis in range(1, spec.ragged_rank + 1):
             splits = self._splits(axis, spec.shape[axis], outer, nrows)
             nrows = splits[-1]
             partitions.append(tf.constant(splits, spec.row_splits_dtype))
-        inner = self._known(spec.shape, outer)[spec.ragged_rank + 1 :]
+        inner = self._sizes(spec.shape, outer)[spec.ragged_rank + 1 :]
         return tf.RaggedTensor.from_nested_row_splits(
             self._tensor([nrows, *inner], spec.dtype), partitions
         )
@@ -235,13 +235,13 @@ class _Draw:
         drawn = self._draw(self._st.lists(code, min_size=count, max_size=count))
         return tf.reshape(tf.constant(drawn, tf.int8, [count]), shape)
 
-    def _masked(self, spec: MaskedTensor.Spec, outer: Sequence[int]) -> MaskedTensor:
+    def _masks(self, spec: MaskedTensor.Spec, outer: Sequence[int]) -> MaskedTensor:
         """Returns a masked value, whose mask has the rows of the values."""
         values = self.value(spec.values, outer)
         if not getattr(spec.mask, "ragged_rank", 0):
             shape = spec.mask.shape
             sizes = [*values.shape[: shape.rank]]
-            return spec.value_type(values, self._tensor(self._known(shape, sizes), tf.bool))
+            return spec.value_type(values, self._tensor(self._sizes(shape, sizes), tf.bool))
         splits: list[tf.Tensor] = []
         rows = values
         for _ in range(spec.mask.ragged_rank):

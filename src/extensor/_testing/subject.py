@@ -83,7 +83,7 @@ def spec_of(value: object) -> tf.TypeSpec:
     return spec
 
 
-def merged(spec: tf.TypeSpec, other: tf.TypeSpec) -> tf.TypeSpec | None:
+def common_spec(spec: tf.TypeSpec, other: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns the most specific spec compatible with both, or None."""
     if isinstance(spec, TypeSpec):
         return spec.most_specific_compatible_type(other)

@@ -16,10 +16,10 @@ from extensor._testing.law import BreachError, expect, law
 from extensor._testing.subject import (
     StrangerSpec,
     Subject,
+    common_spec,
     difference,
     has_variable,
     leaves,
-    merged,
     spec_of,
 )
 from extensor._testing.variation import alike, generalise, twin
@@ -181,7 +181,7 @@ def same_structure_follows_merge(subject: Subject) -> None:
             same = False
         else:
             same = True
-        wanted = merged(spec_a, spec_b) is not None
+        wanted = common_spec(spec_a, spec_b) is not None
         if same != wanted:
             kinds = ("the same", "different") if wanted else ("different", "the same")
             expected = f"{spec_a} and {spec_b} to be {kinds[0]} structures"

@@ -20,10 +20,10 @@ def twin(spec: tf.TypeSpec) -> tf.TypeSpec:
 
 def generalise(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec without static sizes, or the same spec if its type does not allow this."""
-    return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
+    return with_shapes(spec, lambda shape: tf.TensorShape([None] * shape.rank))
 
 
-def reshaped(
+def with_shapes(
     spec: tf.TypeSpec,
     change: Callable[[tf.TensorShape], tf.TensorShape],
     kept: tuple[type, ...] = (),
@@ -44,7 +44,7 @@ def reshaped(
             return part
         if isinstance(part, tf.TensorSpec):
             return tf.TensorSpec(of_shape(part.shape), part.dtype, part.name)
-        return reshaped(part, change, kept)
+        return with_shapes(part, change, kept)
 
     try:
         return _tf.deserialize(type(spec), tree.map_shapes(_tf.serialize(spec), of_shape, of_spec))
@@ -56,7 +56,7 @@ def open_axes(spec: tf.TypeSpec) -> list[Any]:
     """Returns for each axis a spec without a static size of this axis, if it is different."""
 
     def without(axis: int) -> tf.TypeSpec:
-        return reshaped(
+        return with_shapes(
             spec,
             lambda shape: tf.TensorShape(
                 [None if i == axis else size for i, size in enumerate(shape)]

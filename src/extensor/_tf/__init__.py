@@ -71,7 +71,7 @@ from extensor._tf._tf_spec import (
     serialize,
     stacked,
     to_components,
-    unboxed,
+    unbox,
     unstacked,
     without_names,
 )

@@ -68,7 +68,7 @@ def boxes_to_unstack(spec: tf.TypeSpec, value: Value) -> list[tf.Tensor]:
     return spec._to_batched_tensor_list(value)
 
 
-def unboxed(spec: tf.TypeSpec, tensors: list[tf.Tensor]) -> Value:
+def unbox(spec: tf.TypeSpec, tensors: list[tf.Tensor]) -> Value:
     """Returns the value of any spec from the tensors that datasets store."""
     return spec._from_compatible_tensor_list(tensors)
 

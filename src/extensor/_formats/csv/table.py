@@ -71,7 +71,7 @@ def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa
     try:
         table = _parse(block, path, dialect, {}, is_serial=False)
     except pa.ArrowInvalid:
-        table = _parsed_again(block, path, dialect)
+        table = _parse_again(block, path, dialect)
     types = {name: _type_of(table.column(i)) for i, name in enumerate(block.names)}
     wide = [n for i, n in enumerate(block.names) if _may_be_wide(table.column(i))]
     if wide:
@@ -155,7 +155,7 @@ def _parse(
     return pacsv.read_csv(pa.BufferReader(block.data), read, parse, convert)
 
 
-def _parsed_again(block: CsvBlock, path: str, dialect: Dialect) -> pa.Table:
+def _parse_again(block: CsvBlock, path: str, dialect: Dialect) -> pa.Table:
     try:
         return _parse(block, path, dialect, {}, is_serial=True)
     except pa.ArrowInvalid as error:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.firestore.values import Plain
 from extensor._formats.python.documents import field_names, records_of_documents, with_key
 from extensor._google import is_unavailable, named_errors
@@ -131,7 +131,7 @@ def expect_query(source: object, where: str) -> None:
     Raises:
         DTypeError, MissingDependencyError: As `read_firestore`.
     """
-    needed("google.cloud.firestore", "firestore", where)
+    import_extra("google.cloud.firestore", "firestore", where)
     if not hasattr(source, "stream"):
         expected = "a collection or query of google-cloud-firestore"
         fix = 'Get one by firestore.Client().collection("name").'

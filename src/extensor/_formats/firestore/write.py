@@ -12,7 +12,7 @@ from extensor._arrow.batches import batches_of, num_records_of
 from extensor._arrow.encoded_types import decode, storage_of
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.firestore import types
 from extensor._google import commits, named_errors, retry
 from extensor._path import Path
@@ -69,7 +69,7 @@ def write_firestore(
         UnsupportedTypeError: If Firestore has no values of a type, such as decimals (also a
             TypeError).
     """
-    needed("google.cloud.firestore", "firestore", "write_firestore")
+    import_extra("google.cloud.firestore", "firestore", "write_firestore")
     fix = "Leave it out to replace documents."
     expect_one_of(("set", "create"), mode, "write_firestore: mode", fix)
     if not hasattr(collection, "document") or not hasattr(collection, "add"):

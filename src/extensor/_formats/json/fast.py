@@ -25,7 +25,7 @@ from extensor._formats.json.keys import wide_objects
 from extensor._formats.json.source import Text
 from extensor._formats.json.types import (
     InexactError,
-    converted,
+    convert_array,
     join_types,
     only_timestamps,
     parsed_type,
@@ -86,7 +86,7 @@ def _table(
     if asked is None and blocks and blocks[0].path is None:
         sample = _Block(_cut(blocks[0].buffer, _SAMPLE), None)
         sample.expect_shallow()
-        found = sample.parsed(None, None).type
+        found = sample.parse(None, None).type
         order, hints = [with_text(found)], only_timestamps(found)
     if len(blocks) > 1:
         with ThreadPoolExecutor(pa.cpu_count()) as pool:
@@ -101,7 +101,7 @@ def _table(
         for found in [*order, *(array.type for array in arrays)]:
             wanted = join_types(wanted, found)
         list(wide_objects(wanted, arrays))  # raises before memory is taken
-    batches = [batch_of(converted(array, wanted)) for array in arrays]
+    batches = [batch_of(convert_array(array, wanted)) for array in arrays]
     return pa.Table.from_batches(batches, schema or pa.schema(wanted.fields))
 
 
@@ -178,21 +178,21 @@ class _Block:
             InexactError: As `fast_table`.
         """
         self.expect_shallow()
-        array = self.parsed(hints, asked)
+        array = self.parse(hints, asked)
         found = None if asked is not None else only_timestamps(array.type)
         if found is not None:
             order = with_text(array.type)
-            array = self.parsed(found if hints is None else join_types(hints, found), None)
+            array = self.parse(found if hints is None else join_types(hints, found), None)
             if only_timestamps(array.type) is not None:
                 raise InexactError
-            array = converted(array, join_types(order, array.type))
+            array = convert_array(array, join_types(order, array.type))
         if asked is None:
             _expect_exact(array, self)
         elif math.isinf(_largest(array)):  # more digits than a float holds
             raise InexactError
         return array
 
-    def parsed(self, hints: pa.DataType | None, asked: pa.DataType | None) -> pa.StructArray:
+    def parse(self, hints: pa.DataType | None, asked: pa.DataType | None) -> pa.StructArray:
         """Returns the records as the parser reads them, with timestamps for some text."""
         from pyarrow import json
 

@@ -120,7 +120,7 @@ def _text_in_memory(name: str, source: Any) -> Text:
 def _text(name: str, buffer: pa.Buffer) -> Text:
     compression = compression_of(bytes(memoryview(buffer)[:4]))
     if compression is not None:
-        buffer = _decompressed(name, buffer, compression)
+        buffer = _decompress(name, buffer, compression)
     start = bytes(memoryview(buffer)[:4])
     if start.startswith(codecs.BOM_UTF8):
         buffer = buffer.slice(len(codecs.BOM_UTF8))
@@ -130,6 +130,6 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
     return Text(name, buffer)
 
 
-def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
+def _decompress(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
     with decompression_errors(name, compression), pa.BufferReader(buffer) as packed:
         return pa.CompressedInputStream(packed, compression).read_buffer()

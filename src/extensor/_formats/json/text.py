@@ -127,7 +127,7 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), data or pa.py_buffer(b""))
 
 
-def _decoded(array: pa.Array) -> pa.Array:
+def _decode(array: pa.Array) -> pa.Array:
     """Returns an array without extension types, dictionaries and runs; UUIDs are text."""
     while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
         if isinstance(array.type, pa.UuidType):
@@ -137,7 +137,7 @@ def _decoded(array: pa.Array) -> pa.Array:
 
 
 def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
-    array = _decoded(array)
+    array = _decode(array)
     arrow, t = array.type, pa.types
     if t.is_struct(arrow):
         return _objects(array, path, allow_nan)
@@ -278,7 +278,7 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
     """Raises if one map has a key twice, because an object cannot."""
-    words = _decoded(keys).cast(pa.large_string()).dictionary_encode()
+    words = _decode(keys).cast(pa.large_string()).dictionary_encode()
     codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
     if len(np.unique(codes)) < len(codes):
         expected = "maps of distinct keys, because they become objects"

@@ -73,7 +73,7 @@ def join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def parsed_type(arrow: pa.DataType) -> pa.DataType:
-    """Returns the type that the parser reads, and `converted` makes a wanted type of.
+    """Returns the type that the parser reads, and `convert_array` makes a wanted type of.
 
     Raises:
         InexactError: If there is none.
@@ -104,7 +104,7 @@ def is_bytes(arrow: pa.DataType) -> bool:
     return is_fixed or (is_string(arrow) and not is_text(arrow))
 
 
-def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+def convert_array(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     """Returns an array as a type that `join_types` or `parsed_type` relates to its own.
 
     Raises:
@@ -115,14 +115,14 @@ def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), arrow)
     if isinstance(arrow, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(arrow, converted(array, arrow.storage_type))
+        return pa.ExtensionArray.from_storage(arrow, convert_array(array, arrow.storage_type))
     if array.offset:
         array = pa.concat_arrays([array, array.slice(0, 0)])
     if pa.types.is_struct(arrow):
         return _converted_struct(array, arrow)
     if is_list(arrow):
         made = pa.list_(arrow.value_field)
-        child = converted(array.values, arrow.value_type)
+        child = convert_array(array.values, arrow.value_type)
         lists = pa.Array.from_buffers(made, len(array), array.buffers()[:2], children=[child])
         return lists if made.equals(arrow) else _cast(lists, arrow)
     return converted_leaf(array, arrow)
@@ -131,7 +131,7 @@ def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 def _converted_struct(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     numbers = {field.name: i for i, field in enumerate(array.type.fields)}
     children = [
-        converted(array.field(numbers[field.name]), field.type)
+        convert_array(array.field(numbers[field.name]), field.type)
         if field.name in numbers
         else pa.nulls(len(array), field.type)
         for field in arrow.fields
@@ -140,7 +140,7 @@ def _converted_struct(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Returns numbers or text as a type, as `converted` does."""
+    """Returns numbers or text as a type, as `convert_array` does."""
     t = pa.types
     if isinstance(arrow, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(arrow, converted_leaf(array, arrow.storage_type))

@@ -15,7 +15,7 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.pandas.known import (
     INDEX,
     encoded_label,
@@ -88,7 +88,7 @@ def from_pandas(
     >>> xt.from_pandas(frame.set_index("title")).to_py()
     [{'minutes': 90, '_index_': 'bread'}, {'minutes': 5, '_index_': 'tea'}]
     """
-    pd = needed("pandas", "pandas", "from_pandas")
+    pd = import_extra("pandas", "pandas", "from_pandas")
     if not isinstance(frame, pd.DataFrame):
         to_frame = "Convert a Series by its method to_frame"
         fix = f"{to_frame}; xt.from_arrow takes other libraries' tables."
@@ -251,7 +251,7 @@ class _FrameReader:
         error: Exception | None = None
         if is_free:
             with contextlib.suppress(*refused):
-                return _converted(cells)
+                return _convert(cells)
         # Also the missing values of pandas are None to Arrow, and to the functions below.
         wanted = self._wanted_type(path)
         numbers = float if wanted is not None and pa.types.is_floating(wanted) else ()  # nan is one
@@ -260,7 +260,7 @@ class _FrameReader:
             return _of_tensors(cells, path)
         if is_free:
             try:
-                return _converted(cells)
+                return _convert(cells)
             except refused as found:
                 error = found
         return self._by_values(cells, path, error)
@@ -387,7 +387,7 @@ def _copy(numbers: np.ndarray[Any, Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), len(numbers), [None, buffer])
 
 
-def _converted(cells: Sequence[Any]) -> pa.Array:
+def _convert(cells: Sequence[Any]) -> pa.Array:
     """Returns objects as Arrow converts them.
 
     Raises:

@@ -15,7 +15,7 @@ from extensor._arrow.encoded_types import decode, storage_of
 from extensor._arrow.selection import take_places
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.pandas.known import INDEX, decoded_label, default_dtype, known_of
 from extensor._formats.pandas.levels import Splits, positions_in, runs_of, splits_of
 from extensor._path import Path
@@ -63,7 +63,7 @@ def to_pandas(
     0  bread   60   30
     1    tea    5    0
     """
-    pd = needed("pandas", "pandas", "to_pandas")
+    pd = import_extra("pandas", "pandas", "to_pandas")
     data = to_arrow(records, schema)
     if isinstance(data, pa.Scalar):
         fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."

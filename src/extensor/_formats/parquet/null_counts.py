@@ -77,7 +77,7 @@ def _counts(plan: ParquetPlan) -> dict[_Leaf, int | None]:
             continue
         with open_parquet(file.file) as source, readable(file.file.path):
             paths = [source.schema.column(i).path for i, _ in leaves]
-            miscounted = _miscounted(source)
+            miscounted = _fields_to_count(source)
             for group in file.row_groups:
                 metadata = checked_row_group(source, group.number, paths)
                 for i, leaf in leaves:
@@ -89,7 +89,7 @@ def _counts(plan: ParquetPlan) -> dict[_Leaf, int | None]:
     return totals
 
 
-def _miscounted(file: pq.ParquetFile) -> set[str]:
+def _fields_to_count(file: pq.ParquetFile) -> set[str]:
     """Returns the names of the fields of which the writer of a file did not count all nulls.
 
     Arrow before 26 left out null lists of records.

@@ -296,7 +296,7 @@ class _Footers:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             for i in range(0, len(found), CONNECTIONS):
                 some = found[i : i + CONNECTIONS]
-                for each, (version, source) in zip(some, pool.map(_opened, some), strict=True):
+                for each, (version, source) in zip(some, pool.map(_open, some), strict=True):
                     files.append(self._plan(*each, version, source))
         return files
 
@@ -330,7 +330,7 @@ class _Footers:
             )
 
 
-def _opened(found: _Found) -> tuple[Version, pq.ParquetFile]:
+def _open(found: _Found) -> tuple[Version, pq.ParquetFile]:
     """Returns the version of a file of a store, and the file with its footer."""
     file = found[0]
     with contextlib.ExitStack() as stack:

@@ -140,7 +140,7 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
         table = filter_table(table, _mask(plan, file, groups))
-    return _wanted(plan, file, table)
+    return _select(plan, file, table)
 
 
 def counts_of(plan: ParquetPlan, file: PlannedFile) -> list[int]:
@@ -180,7 +180,7 @@ def batches_of(
             if mask is not None:
                 table = filter_table(table, mask.slice(count, piece.num_rows))
             count += piece.num_rows
-            table = _wanted(plan, file, table)
+            table = _select(plan, file, table)
             if table.schema != plan.schema:
                 table = table.cast(plan.schema)
             yield from table.combine_chunks().to_batches()
@@ -286,14 +286,14 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
     return mask
 
 
-def _wanted(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
+def _select(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
     """Returns the columns of the plan, of the stored columns of a file."""
     table = table_with_unions(table, file.file.path)
     if table.schema.equals(plan.schema):
         return table
     for field in plan.schema:
         if field.name not in file.layout.names:
-            table = table.append_column(field, _added(file, field, table.num_rows))
+            table = table.append_column(field, _missing_column(file, field, table.num_rows))
     # pyarrow selects columns by dotted paths. For a name that contains a dot, it may read other
     # columns too.
     table = plan.wanted.table(table)
@@ -301,7 +301,7 @@ def _wanted(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
     return table if table.schema.names == names else table.select(names)
 
 
-def _added(file: PlannedFile, field: pa.Field, count: int) -> pa.Array:
+def _missing_column(file: PlannedFile, field: pa.Field, count: int) -> pa.Array:
     """Returns the column of a field that a file does not store."""
     text = file.partition.get(field.name)
     try:

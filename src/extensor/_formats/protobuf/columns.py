@@ -13,7 +13,7 @@ import pyarrow.compute
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._arrow.struct_fields import struct_fields
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.protobuf.fields import (
     MOST_SECONDS,
     AnyField,
@@ -76,7 +76,7 @@ def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa
         BadMessageError: If bytes are not a message of the type.
         MissingDependencyError: If ptars is not installed (also an ImportError).
     """
-    needed("ptars", "protobuf", function)
+    import_extra("ptars", "protobuf", function)
     messages = _messages(record, serialized)
     packed = _with_packed(record)
     if packed.fields:

@@ -96,7 +96,7 @@ def record_of(
         StructureError: If the type is recursive, and `max_depth` is None (also a ValueError).
     """
     if columns is not None:
-        chosen = chosen_fields(columns, _known(descriptor))
+        chosen = chosen_fields(columns, _choices(descriptor))
     else:
         chosen = None if schema is None else chosen_by(schema)
     arrow = None if schema is None else pa.struct(list(schema))
@@ -146,7 +146,7 @@ class _FieldMaker:
             fix = "Convert the field, or choose others."
             raise DTypeError(at.path, expected, f"Arrow type {at.arrow}", fix)
         around = {**at.around, descriptor.full_name: at.around.get(descriptor.full_name, 0) + 1}
-        known = _known(descriptor)
+        known = _choices(descriptor)
         names = _names(descriptor) if at.chosen is None else list(at.chosen)
         if descriptor.GetOptions().map_entry:
             names.sort()  # the key first
@@ -388,7 +388,7 @@ def _names(descriptor: Descriptor) -> list[str]:
     return [*names, *(extension.full_name for extension in _extensions(descriptor))]
 
 
-def _known(descriptor: Descriptor) -> dict[str, FieldDescriptor | OneofDescriptor]:
+def _choices(descriptor: Descriptor) -> dict[str, FieldDescriptor | OneofDescriptor]:
     """Returns what may be chosen, by name: fields, oneofs, members of oneofs, extensions."""
     known: dict[str, FieldDescriptor | OneofDescriptor] = {}
     for found in descriptor.fields:

@@ -19,7 +19,7 @@ from extensor._formats.protobuf.columns import BadMessageError, SplitError, firs
 from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions, record_of
 from extensor._formats.protobuf.fields import Count, Record, records_of
 from extensor._formats.protobuf.graph import GraphReader
-from extensor._formats.protobuf.text import expect_format, parsed
+from extensor._formats.protobuf.text import expect_format, parse_texts
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
@@ -222,7 +222,7 @@ class _Reader:
             return self._read_in_graph(serialized)
         messages, is_one = _messages(serialized, None if form != "binary" else self.descriptor)
         if form != "binary":
-            messages = parsed(messages, self.descriptor, form)
+            messages = parse_texts(messages, self.descriptor, form)
         records = self._records_or_first_bad(messages)
         return records[0] if is_one else records
 
@@ -329,26 +329,26 @@ def _messages(serialized: Any, binary: Descriptor | None) -> tuple[list[bytes], 
         binary: The message type of binary messages; None for texts, which may be strings.
     """
     if isinstance(serialized, (str, bytes, bytearray, memoryview)) or _is_message(serialized):
-        return _checked([serialized], binary), True
+        return _check_messages([serialized], binary), True
     if isinstance(serialized, (pa.Array, pa.ChunkedArray)):
         given = serialized.to_pylist()
     elif hasattr(serialized, "numpy"):
         array = np.asarray(serialized.numpy(), object)
         if not array.ndim:
-            return _checked([array.item()], binary), True
+            return _check_messages([array.item()], binary), True
         given = array.tolist()
     elif not isinstance(serialized, Iterable):
         raise _no_messages(type(serialized).__name__)
     else:
         given = list(serialized)
-    return _checked(given, binary), False
+    return _check_messages(given, binary), False
 
 
 def _is_message(value: object) -> bool:
     return hasattr(value, "SerializePartialToString")
 
 
-def _checked(given: list[Any], binary: Descriptor | None) -> list[bytes]:
+def _check_messages(given: list[Any], binary: Descriptor | None) -> list[bytes]:
     if {bytes}.issuperset(map(type, given)):
         return given
     messages: list[bytes] = []

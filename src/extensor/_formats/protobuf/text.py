@@ -24,7 +24,7 @@ def expect_format(form: str, function: str) -> None:
         raise StructureError(f"{function}: format", '"binary", "json" or "text"', repr(form), fix)
 
 
-def parsed(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:
+def parse_texts(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:
     """Returns the serialized messages of texts.
 
     Args:
@@ -51,7 +51,7 @@ def parsed(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]
     return serialized
 
 
-def printed(serialized: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:
+def print_messages(serialized: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:
     """Returns the texts of serialized messages, each on one line.
 
     Args:

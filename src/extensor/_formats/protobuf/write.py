@@ -22,7 +22,7 @@ from extensor._formats.protobuf.fields import (
     Type,
     Wrapper,
 )
-from extensor._formats.protobuf.text import expect_format, printed
+from extensor._formats.protobuf.text import expect_format, print_messages
 from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields, varint
 from extensor._path import Path
 from extensor._protocol.spec_of import spec_of
@@ -106,7 +106,7 @@ def to_proto(
             expected = 'format="binary", because no op of TensorFlow writes others'
             received, fix = f"format={format!r} in a graph", "Call to_proto outside of the graph."
             raise UnsupportedTypeError("to_proto: format", expected, received, fix)
-        texts = printed(serialized.numpy().tolist(), descriptor, format)
+        texts = print_messages(serialized.numpy().tolist(), descriptor, format)
         serialized = tf.constant(texts, tf.string, [len(texts)])
     return serialized[0] if is_one else serialized
 
@@ -135,7 +135,7 @@ def _encode(records: StructuredTensor, record: Record) -> tf.Tensor:
 
 def _column(field: MessageField, value: Any) -> Column:
     if is_masked(value) and field.count is not Count.NULLABLE:
-        raise _masked(field.path, value)
+        raise _mask_error(field.path, value)
     if field.count in (Count.MANY, Count.OPTIONAL):
         values, counts = _lists(field.path, value)
         if field.count is Count.OPTIONAL:
@@ -240,7 +240,7 @@ def _encode_values(field: MessageField, kind: Type, values: Any) -> tf.Tensor:
 def _expect_no_lists(path: Path, values: Any) -> None:
     """Raises DTypeError unless values are a vector of tensors or of records."""
     if is_masked(values):
-        raise _masked(path, values)
+        raise _mask_error(path, values)
     is_known = isinstance(values, (tf.Tensor, tf.Variable, StructuredTensor))
     if not is_known or values.shape.rank not in (1, None):
         raise _wrong_form(path, "one value in each place, and no list", values)
@@ -294,7 +294,7 @@ def _of_columns(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
     nrows = tf.shape(counts[0])[0]
     names = [f"f{i}" for i in range(len(fields))]
 
-    def encoded(values: list[tf.Tensor], sizes: list[tf.Tensor], some: list[str]) -> tf.Tensor:
+    def encode(values: list[tf.Tensor], sizes: list[tf.Tensor], some: list[str]) -> tf.Tensor:
         return tf.io.encode_proto(tf.stack(sizes, 1), values, some, ROOT, source)
 
     def together() -> tf.Tensor:
@@ -302,14 +302,12 @@ def _of_columns(fields: list[MessageField], columns: list[Column]) -> tf.Tensor:
             tf.RaggedTensor.from_row_lengths(values, count, validate=False).to_tensor()
             for (values, _), count in zip(columns, counts, strict=True)
         ]
-        return encoded(padded, counts, names)
+        return encode(padded, counts, names)
 
     def one_by_one() -> tf.Tensor:
         # Each value is a message of its own; messages one after another are one message.
         parts = [
-            _join(
-                encoded([values[:, None]], [tf.ones_like(values, tf.int32)], [name]), count, nrows
-            )
+            _join(encode([values[:, None]], [tf.ones_like(values, tf.int32)], [name]), count, nrows)
             for (values, _), count, name in zip(columns, counts, names, strict=True)
         ]
         return tf.strings.join(parts)
@@ -337,7 +335,7 @@ def _expect(condition: tf.Tensor, path: Path, expected: str, received: str) -> N
         raise FormatError(path, expected, received, "Correct the values.")
 
 
-def _masked(path: Path, value: Any) -> DTypeError:
+def _mask_error(path: Path, value: Any) -> DTypeError:
     expected = "values without a mask, because a message cannot lack one of them"
     fix = "Fill the values that are not valid: value.fill(0)."
     return DTypeError(path, expected, f"a {type(value).__name__}", fix)

@@ -17,7 +17,7 @@ from extensor._choice import expect_one_of
 from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
 from extensor._formats.python.columns import ColumnConverter, ExpectFew, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
-from extensor._formats.python.fast import inferred, typed
+from extensor._formats.python.fast import array_of_type, infer_array
 from extensor._formats.python.kinds import Kind, kind_of, kind_of_value
 from extensor._formats.python.objects import names_of
 from extensor._formats.python.place import Offsets, Place, show
@@ -110,7 +110,7 @@ def constant(
     chosen = Dtypes(dtype)
     levels, place, flat = _levels(pyval)
     columns = ColumnConverter(chosen, nulls, conflicts == "union")
-    array = inferred(flat) if dtype is None and set(map(type, flat)) == {dict} else None
+    array = infer_array(flat) if dtype is None and set(map(type, flat)) == {dict} else None
     if array is None:
         array = _array(columns, flat, place, nulls) if flat else pa.array([], pa.struct([]))
         chosen.expect_all_used()
@@ -214,7 +214,7 @@ def of_spec(
         levels.append((size, offsets))
         flat = list(itertools.chain.from_iterable(flat))
         wanted = wanted.items
-    made = typed(flat, wanted, place) if nulls is None else None
+    made = array_of_type(flat, wanted, place) if nulls is None else None
     if made is None:
         try:
             array = columns.array(flat, wanted, place)

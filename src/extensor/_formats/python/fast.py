@@ -36,7 +36,7 @@ _MANY = 1_000_000  # values in a sample that may contain itself
 _PART = 512  # records: those that Arrow has just read are in the processor's cache for the checks
 
 
-def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
+def infer_array(records: list[dict[Any, Any]]) -> pa.Array | None:
     """Returns records as an Arrow array with the dtypes of `constant`.
 
     Args:
@@ -55,7 +55,7 @@ def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
         return None
 
 
-def typed(
+def array_of_type(
     records: list[Any], wanted: Wanted, place: Place
 ) -> tuple[pa.Array, dict[str, str]] | None:
     """Returns records as the Arrow array that a spec wants, and the policies for its nulls.

@@ -106,11 +106,11 @@ def wanted_records(spec: StructuredTensorSpec, outer: int = 0) -> Wanted:
     """Returns what is wanted of records: Fields, in lists for the dimensions from `outer` on."""
     record = spec._record
     types: Mapping[str, pa.DataType] = getattr(record, "arrow_types", {})
-    fields = {n: _wanted(s, record.rank, types.get(n)) for n, s in record.field_specs.items()}
+    fields = {n: _wanted_field(s, record.rank, types.get(n)) for n, s in record.field_specs.items()}
     return _in_lists(Fields(fields), spec, outer, spec.rank)
 
 
-def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
+def _wanted_field(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
     """Returns what is wanted of a field.
 
     Args:
@@ -121,7 +121,7 @@ def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
     if is_masked(spec):
         shape = spec.mask.shape
         if shape.rank is not None:
-            found = _with_nulls(_wanted(spec.values, outer, arrow), shape.as_list()[outer:])
+            found = _with_nulls(_wanted_field(spec.values, outer, arrow), shape.as_list()[outer:])
             if found is not None:
                 return found
         return Cast(value_spec(spec, outer))
@@ -129,7 +129,9 @@ def _wanted(spec: tf.TypeSpec, outer: int, arrow: pa.DataType | None) -> Wanted:
         return wanted_records(spec, outer)
     if is_union(spec):
         types = variant_types(arrow)
-        rows = {name: _wanted(each, 1, types.get(name)) for name, each in spec.variants.items()}
+        rows = {
+            name: _wanted_field(each, 1, types.get(name)) for name, each in spec.variants.items()
+        }
         return _in_lists(Variants(rows), spec, outer, spec.shape.rank)
     is_plain = isinstance(spec, tf.TensorSpec) or (
         isinstance(spec, tf.RaggedTensorSpec) and spec.flat_values_spec is None

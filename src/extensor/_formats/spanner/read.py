@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.spanner import types
 from extensor._formats.spanner.types import schema_of
 from extensor._formats.spanner.values import table_of
@@ -90,7 +90,7 @@ def read_spanner(
             TypeError).
         FieldError, NullError, UnsupportedTypeError: As in `from_arrow`.
     """
-    needed("google.cloud.spanner", "spanner", "read_spanner")
+    import_extra("google.cloud.spanner", "spanner", "read_spanner")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     sql = _Query("read_spanner", query, params, param_types, wanted, timeout)
     if hasattr(source, "generate_query_batches"):
@@ -125,7 +125,7 @@ def result_of(
     Raises:
         QueryError, AccessError, ServerError, DTypeError, StructureError: As `read_spanner`.
     """
-    needed("google.cloud.spanner", "spanner", "xt.data.spanner")
+    import_extra("google.cloud.spanner", "spanner", "xt.data.spanner")
     is_database = hasattr(source, "snapshot")
     is_for_one = not is_database and not getattr(source, "_multi_use", False)
     if is_for_one or hasattr(source, "generate_query_batches"):

@@ -17,7 +17,7 @@ from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._dependency import needed
+from extensor._dependency import import_extra
 from extensor._formats.spanner import types
 from extensor._formats.spanner.types import schema_of
 from extensor._google import commits, named_errors, retry
@@ -81,7 +81,7 @@ def write_spanner(
         DTypeError: If values do not convert to the type of their column without loss, or `records`
             are not StructuredTensors of rank 1 (also a TypeError).
     """
-    needed("google.cloud.spanner", "spanner", "write_spanner")
+    import_extra("google.cloud.spanner", "spanner", "write_spanner")
     expect_one_of(_MODES, mode, "write_spanner: mode", "Leave it out for new rows.")
     with (
         progress_bar("write_spanner", progress, num_records_of(records)) as advance,
@@ -117,7 +117,7 @@ class _Table:
         names = tuple(records.field_names())
         if names not in self._fields:
             self._fields[names] = self._fields_of(names)
-        rows = _converted(records, self._fields[names], schema)
+        rows = _convert(records, self._fields[names], schema)
         columns = [_texts(rows.column(f.name), f.type_) for f in self._fields[names]]
         most = max(1, _MUTATIONS // len(names))
         for values in commits(_messages(columns), most, _BYTES):
@@ -167,7 +167,7 @@ class _Table:
             )
 
 
-def _converted(
+def _convert(
     records: StructuredTensor, fields: list[StructType.Field], schema: pa.Schema | None
 ) -> pa.Table:
     """Returns records with the types of the columns."""

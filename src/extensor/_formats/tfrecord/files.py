@@ -32,7 +32,7 @@ from extensor._files.files import (
 )
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
-from extensor._formats.tfrecord.inferred import inferred
+from extensor._formats.tfrecord.inferred import infer_schema
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, parse_error
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
@@ -173,18 +173,18 @@ def wanted_features(
         name_of: Returns the name of a record by its number, for errors.
         keys: The names of features by path, which need a schema.
         context: The paths that the caller gave.
-        find_text: As in `inferred`.
+        find_text: As in `infer_schema`.
 
     Raises:
         StructureError: If there are keys and no schema (also a ValueError).
         FieldError: If a column does not exist (also a KeyError).
-        The errors of `inferred`.
+        The errors of `infer_schema`.
     """
     if wanted.schema is not None:
         return wanted.schema, context
     if keys:
         raise StructureError("keys", "a schema", "none", "Give schema=, whose paths keys= names.")
-    found, lists = inferred(messages, message, name_of, find_text)
+    found, lists = infer_schema(messages, message, name_of, find_text)
     schema = wanted.pruned(found)
     is_sequence = message == SEQUENCE
     return schema, [path for path in lists if is_sequence and path[0] in schema.names]
@@ -330,7 +330,7 @@ def serialized_batches(file: File) -> Iterator[tf.Tensor]:
         with tempfile.TemporaryDirectory() as folder:
             plain = os.path.join(folder, "plain")
             with open(path, "rb") as source, open(plain, "wb") as target:
-                for chunk in _decompressed(source, file.path):
+                for chunk in _decompress(source, file.path):
                     target.write(chunk)
             yield from _frames(plain, file.path)
 
@@ -420,7 +420,7 @@ def _is_plain(path: str) -> bool:
     return True
 
 
-def _decompressed(source: BufferedReader, path: str) -> Iterator[bytes]:
+def _decompress(source: BufferedReader, path: str) -> Iterator[bytes]:
     is_gzip = source.peek(1)[:1] == b"\x1f"
     try:
         if is_gzip:

@@ -15,7 +15,7 @@ from extensor.errors import DTypeError, StructureError
 _ARROW = {"int64_list": pa.int64(), "float_list": pa.float32(), "bytes_list": pa.binary()}
 
 
-def inferred(
+def infer_schema(
     serialized: Iterable[bytes],
     message: str,
     name_of: Callable[[int], str],

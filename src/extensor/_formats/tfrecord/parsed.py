@@ -251,7 +251,7 @@ class Parser:
                 splits[-1] //= leaf.size
             if leaf.dims:
                 parsed = tf.reshape(parsed, [-1, *leaf.dims])
-        return Column(leaf, _converted(leaf, parsed), splits, mask)
+        return Column(leaf, _convert(leaf, parsed), splits, mask)
 
     def _single(
         self, leaf: Feature, values: tf.Tensor, splits: tf.Tensor, name_of: Callable[[int], str]
@@ -400,7 +400,7 @@ def _defaults(leaves: Mapping[Path, Feature], nulls: NullsLike) -> dict[Path, np
     return defaults
 
 
-def _converted(leaf: Feature, values: tf.Tensor) -> tf.Tensor:
+def _convert(leaf: Feature, values: tf.Tensor) -> tf.Tensor:
     """Returns values of the dtype of the field, which must be able to hold them."""
     if leaf.dtype == leaf.stored:
         return values

@@ -81,12 +81,12 @@ class Cross:
             columns.append(column)
             for mask in masks:
                 valid = mask if valid is None else valid & mask
-        bins = mark_apart(self._hashed([tf.ensure_shape(column, shape) for column in columns]))
+        bins = mark_apart(self._hash([tf.ensure_shape(column, shape) for column in columns]))
         if valid is None:
             return bins
         return MaskedTensor._of_parts(tf.where(valid, bins, tf.zeros([], bins.dtype)), valid)
 
-    def _hashed(self, columns: list[tf.Tensor]) -> tf.Tensor:
+    def _hash(self, columns: list[tf.Tensor]) -> tf.Tensor:
         """Returns the number of the bin for each row of columns."""
         count = tf.size(columns[0])
         # Without a row, the crosses of TensorFlow have no columns, and the layer of Keras fails.

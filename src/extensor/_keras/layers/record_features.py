@@ -212,7 +212,7 @@ class RecordFeatures(Layer):
             fix = "Adapt a RecordFeatures to each shard."
             raise UnsupportedTypeError(self.name, "RecordFeatures", type(other).__name__, fix)
         self._expect_open()
-        mine, theirs = _learned(self), _learned(other)
+        mine, theirs = _expect_learned(self), _expect_learned(other)
         if have_other_units(self._spec, other._spec) or have_other_units(other._spec, self._spec):
             fix = "Cast the records first: spec.cast(records)."
             raise StructureError(self.name, "records of the same units", "other units", fix)
@@ -441,7 +441,7 @@ class RecordFeatures(Layer):
 _OF_NUMBERS = keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization
 
 
-def _learned(features: RecordFeatures) -> Learned:
+def _expect_learned(features: RecordFeatures) -> Learned:
     """Returns what layers learned. Raises if they were not adapted, or come from a file."""
     if features._learned is None:
         expected = "a layer that `adapt` made, whose statistics are known"

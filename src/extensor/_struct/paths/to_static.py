@@ -277,7 +277,7 @@ class _Task:
         if capacity.is_packed:
             return self._pack(items, splits, at, level, padding, count)
         lengths = padding.apply(splits[1:] - splits[:-1])
-        splits = self._checked(lengths, splits, at, count)
+        splits = self._check(lengths, splits, at, count)
         self._keep(at, tf.minimum(lengths, count))
         result = self.rows(items, at, level + 1, padding.inside(splits, count))
         return combined(result, tf.sequence_mask(lengths, count))
@@ -318,7 +318,7 @@ class _Task:
             raise StructureError(name, expected, count_text(len(found.sizes), "of them"), fix)
         return found
 
-    def _checked(self, lengths: tf.Tensor, splits: tf.Tensor, at: Path, count: int) -> tf.Tensor:
+    def _check(self, lengths: tf.Tensor, splits: tf.Tensor, at: Path, count: int) -> tf.Tensor:
         """Returns row splits that exist only if each list fits; if items are cut, as they are."""
         if self.cuts:
             return splits

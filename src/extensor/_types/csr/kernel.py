@@ -120,7 +120,7 @@ def _product(matrix: _Matrix, transpose: bool) -> Callable[[tf.Tensor, tf.Tensor
     """Returns a function of the values and the dense matrix that computes the product."""
 
     @tf.custom_gradient
-    def multiplied(
+    def multiply(
         values: tf.Tensor, dense: tf.Tensor
     ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -138,7 +138,7 @@ def _product(matrix: _Matrix, transpose: bool) -> Callable[[tf.Tensor, tf.Tensor
         # stop_gradient, because forward-mode differentiation would use the kernel's own gradient.
         return _run(matrix, tf.stop_gradient(values), tf.stop_gradient(dense), transpose), gradient
 
-    return multiplied
+    return multiply
 
 
 def _run(matrix: _Matrix, values: tf.Tensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:

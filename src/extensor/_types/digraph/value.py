@@ -298,7 +298,7 @@ class TensorDigraph:
         array([0, 0, 4], dtype=int32)
         """
         if isinstance(messages, str):
-            messages = _named(self.edges, messages, "edges")
+            messages = _feature(self.edges, messages, "edges")
         elif not is_tensor_like(messages):
             messages = as_tensor(messages, "TensorDigraph.collect")
         return reduce_rows(messages, self.target, self._count, reduction)
@@ -375,7 +375,7 @@ class TensorDigraph:
 
     def _of_nodes(self, values: object) -> Values:
         if isinstance(values, str):
-            return _named(self.nodes, values, "nodes")
+            return _feature(self.nodes, values, "nodes")
         return values if is_tensor_like(values) else as_tensor(values, "values of the nodes")
 
     def __repr__(self) -> str:
@@ -409,7 +409,7 @@ def _features(features: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(features: Mapping[str, Any], name: str, kind: str) -> Values:
+def _feature(features: Mapping[str, Any], name: str, kind: str) -> Values:
     if name not in features:
         listed = ", ".join(sorted(features)) or "none"
         expected = f"the name of a feature ({listed})"

@@ -34,7 +34,7 @@ def select(x: LabeledTensor, indexers: Mapping[Any, Any], path: str) -> LabeledT
     vectors: dict[str, Any] = {}
     labeled: dict[str, LabeledTensor] = {}
     for number, indexer in zip(axes, indexers.values(), strict=True):
-        indexer = _checked(x, number, indexer, path)
+        indexer = _check_indexer(x, number, indexer, path)
         if isinstance(indexer, (int, slice)) or _is_number(indexer):
             basic[number] = indexer
         elif isinstance(indexer, type(x)) and indexer.values.dtype != tf.bool:
@@ -72,7 +72,7 @@ def _is_number(indexer: Any) -> bool:
     return isinstance(indexer, tf.Tensor) and indexer.shape.rank == 0
 
 
-def _checked(x: LabeledTensor, number: int, indexer: Any, path: str) -> Indexer:
+def _check_indexer(x: LabeledTensor, number: int, indexer: Any, path: str) -> Indexer:
     """Returns an indexer as an integer, a slice, a tensor, or a LabeledTensor of rank 1 or more."""
     if isinstance(indexer, slice):
         return indexer
