@@ -819,7 +819,7 @@ def signatures_of_constructors():
 
 def raised_errors():
     def fail():
-        raise _raised.marked(LookupError("missing"))
+        raise _raised.mark(LookupError("missing"))
 
     dataset = tf.data.Dataset.range(1).map(lambda _: tf.py_function(fail, [], tf.int32))
     for read in (next, lambda iterator: iterator.get_next(), list):

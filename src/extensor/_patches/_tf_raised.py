@@ -23,7 +23,7 @@ _OTHER_SIZES = "Cannot batch tensors with different shapes"
     probe="raised_errors",
 )
 def next_element(self: Any, *, plain: Callable[..., Nest]) -> Nest:
-    """Calls TensorFlow's function; raises an exception of `marked` as it was."""
+    """Calls TensorFlow's function; raises an exception of `mark` as it was."""
     try:
         return plain(self)
     except tf.errors.OpError as error:
