@@ -26,7 +26,7 @@ from tests.samples.tables import tables
 PLAN = importlib.import_module("extensor._data.plan")
 
 
-def slabs_of(rows, nbytes=1 << 23):
+def reading_at_once(rows, nbytes=1 << 23):
     """Lets a dataset made meanwhile have parts of so many records, if a batch is no more."""
     return mock.patch.multiple(PLAN, PART_ROWS=rows, PART_BYTES=nbytes)
 
@@ -67,7 +67,7 @@ BY_FOUR = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     st.integers(1, 500),
 )
 def test_batches_are_slices_of_the_whole_table(
-    rows, group, batch_size, cuts, drop_remainder, slab_rows, slab_bytes
+    rows, group, batch_size, cuts, drop_remainder, most_rows, most_bytes
 ):
     table = numbered(rows)
     cuts = sorted(min(cut, rows) for cut in cuts)
@@ -76,7 +76,7 @@ def test_batches_are_slices_of_the_whole_table(
         for start, stop in zip([0, *cuts], [*cuts, rows], strict=True):
             paths.append(f"{name}/{len(paths)}.parquet")
             pq.write_table(table.slice(start, stop - start), paths[-1], row_group_size=group)
-        with slabs_of(slab_rows, slab_bytes):
+        with reading_at_once(most_rows, most_bytes):
             dataset = xt.data.parquet(paths, batch_size, drop_remainder=drop_remainder)
         batches = list(dataset)
     starts = range(0, rows - batch_size + 1 if drop_remainder else rows, batch_size)
@@ -203,7 +203,7 @@ def open_files(path):
 
 
 def test_a_file_is_open_during_a_pass(ten):
-    with slabs_of(1):
+    with reading_at_once(1):
         iterator = iter(xt.data.parquet(ten, 1))
         next(iterator)
     assert stream._passes
@@ -220,7 +220,7 @@ def test_a_file_is_open_during_a_pass(ten):
     ],
 )
 def test_python_ends_in_the_middle_of_a_pass(tmp_path, run_python, passes):
-    # A second slab is being read while Python ends.
+    # A second part is being read while Python ends.
     pq.write_table(numbered(100_000), tmp_path / "many.parquet")
     run_python(
         f"""
@@ -324,13 +324,13 @@ def test_bad_arguments_are_errors_before_the_first_batch(ten, change, error):
         xt.data.parquet(**{"paths": ten, "batch_size": 4, **change})
 
 
-@pytest.mark.parametrize("slab", [1, 1 << 14])
-def test_a_null_is_an_error_during_iteration_with_its_path_and_record(ten, slab):
+@pytest.mark.parametrize("most_rows", [1, 1 << 14])
+def test_a_null_is_an_error_during_iteration_with_its_path_and_record(ten, most_rows):
     rows = numbered(10).to_pylist()
     rows[7]["steps"][0]["minutes"] = None
     pq.write_table(pa.Table.from_pylist(rows, numbered(10).schema), ten)
     seen = []
-    with slabs_of(slab):
+    with reading_at_once(most_rows):
         batches = iter(xt.data.parquet(ten, 4))
         with pytest.raises(
             errors.NullError,

@@ -103,7 +103,7 @@ print(next(ours).shape)
 
 @pytest.fixture
 def many(tmp_path):
-    """A file of so many records that a second slab is being read while Python ends."""
+    """A file of so many records that a second part is being read while Python ends."""
     pq.write_table(pa.table({"x": range(100_000)}), tmp_path / "many.parquet")
     return str(tmp_path / "many.parquet")
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import spec_from_schema
+from extensor._data.cut_batches import batches_of
 from extensor._data.failing import failing_dataset
 from extensor._data.position import Positioned
-from extensor._data.slab import batches_of
 from extensor._typing import NullsLike
 from extensor.errors import ExtensorError
 

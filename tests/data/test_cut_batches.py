@@ -1,4 +1,4 @@
-"""Slabs of records of every kind are cut into the batches that they consist of."""
+"""Records of every kind that are converted at once are cut into their batches."""
 
 import pyarrow as pa
 import pytest
@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._data import slab
+from extensor._data import cut_batches
 from tests.samples import arrow_records
 from tests.samples.tables import tables
 
 
 def batches(records, size, spec):
-    return list(slab.batches_of(records, size, spec))
+    return list(cut_batches.batches_of(records, size, spec))
 
 
 @pytest.mark.whole("many cases")

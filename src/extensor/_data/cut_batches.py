@@ -1,4 +1,4 @@
-"""Slabs: many batches that are converted at once and cut by TensorFlow without a copy."""
+"""Many batches that are converted at once, and cut by TensorFlow without a copy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def batches_of(records: StructuredTensor, size: int, spec: tf.TypeSpec) -> tf.da
         size: The number of records in a batch.
         spec: The spec of a batch.
 
-    >>> from extensor._data.slab import batches_of
+    >>> from extensor._data.cut_batches import batches_of
     >>> import tensorflow as tf
     >>> import extensor as xt
     >>> records = xt.DenseStructuredTensor([4], {"x": [1, 2, 3, 4]})
