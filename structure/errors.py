@@ -9,7 +9,7 @@ import ast
 import collections
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from extensor import errors
@@ -103,11 +103,13 @@ def _texts() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, set[str]]] = collections.defaultdict(dict)
     names = {name for name, value in vars(errors).items() if _is_error(value)}
     for path in sorted(SOURCE.rglob("*.py")):
-        module = ast.parse(path.read_text())
+        source = path.read_text()
+        module, lines = ast.parse(source), source.splitlines()
         for function in ast.walk(module):
             if isinstance(function, ast.FunctionDef):
-                known = _assigned(module.body) | _assigned(ast.walk(function))
-                for name, parts in _raised(function, names):
+                for name, parts, line in _raised(function, names):
+                    indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+                    known = _assigned(module.body) | _assigned(ast.walk(function), line, indent)
                     expected, fix = (_words(parts.get(part), known) for part in ("expected", "fix"))
                     if _has_words(expected) and _has_words(fix):
                         found[name].setdefault(expected, set()).add(fix)
@@ -121,26 +123,46 @@ def _has_words(text: str) -> bool:
     return len(re.findall(r"[A-Za-z]{2,}", text)) > 1
 
 
-def _assigned(nodes: Iterator[ast.AST] | list[ast.stmt]) -> dict[str, ast.expr]:
-    """Returns the values of names that are assigned once."""
-    return {
-        node.targets[0].id: node.value
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
+def _assigned(
+    nodes: Iterable[ast.AST], line: int | None = None, indent: int = 0
+) -> dict[str, list[ast.expr]]:
+    """Returns the values that names may have in a line: the last, and those of an `if` after it.
+
+    Args:
+        nodes: The statements.
+        line: The line; None for the end.
+        indent: The indentation of the line.
+    """
+    found: dict[str, list[ast.expr]] = {}
+    assigned = [each for each in nodes if isinstance(each, ast.Assign)]
+    for node in sorted(assigned, key=lambda each: each.lineno):
+        if line is None or node.lineno < line:
+            for name, value in _pairs(node.targets[0], node.value):
+                is_choice = line is not None and node.col_offset > indent
+                found[name] = [*(found.get(name, []) if is_choice else []), value]
+    return found
 
 
-def _raised(function: ast.AST, names: set[str]) -> Iterator[tuple[str, dict[str, ast.expr]]]:
-    """Yields the class and the arguments of each error that a function makes."""
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, its in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(one, its)
+
+
+def _raised(function: ast.AST, names: set[str]) -> Iterator[tuple[str, dict[str, ast.expr], int]]:
+    """Yields the class, the arguments and the line of each error that a function makes."""
     for node in ast.walk(function):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if name in names:
                 given = dict(zip(_PARTS, node.args, strict=False))
-                yield name, given | {each.arg: each.value for each in node.keywords if each.arg}
+                given |= {each.arg: each.value for each in node.keywords if each.arg}
+                yield name, given, node.lineno
 
 
-def _words(node: ast.expr | None, known: Mapping[str, ast.expr], depth: int = 0) -> str:
+def _words(node: ast.expr | None, known: Mapping[str, list[ast.expr]], depth: int = 0) -> str:
     """Returns the words of a text in the source, with `…` for what is computed."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
@@ -148,7 +170,7 @@ def _words(node: ast.expr | None, known: Mapping[str, ast.expr], depth: int = 0)
         parts = (each.value if isinstance(each, ast.Constant) else _ANY for each in node.values)
         return "".join(str(part) for part in parts)
     if isinstance(node, ast.Name) and node.id in known and depth < 3:
-        return _words(known[node.id], known, depth + 1)
+        return " / ".join(dict.fromkeys(_words(each, known, depth + 1) for each in known[node.id]))
     if isinstance(node, ast.BinOp):
         sides = (_words(side, known, depth) or _ANY for side in (node.left, node.right))
         return "".join(sides)

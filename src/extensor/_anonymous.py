@@ -159,8 +159,8 @@ class AnonymousSpec(UnstackableTypeSpec):
         named = {n: part for n, part in self._fields.items() if not any(leaves_of(part))}
         named.update(_by_name(components))
         order = {name: place for place, name in enumerate(self._fields)}
-        # A file does not store the order of the components.
-        return dict(sorted(named.items(), key=lambda item: order.get(_field_of(item[0]), -1)))
+        # A file does not store the order of the components; `columns[0]` is one of `columns`.
+        return dict(sorted(named.items(), key=lambda item: order.get(item[0].split("[")[0], -1)))
 
     def missing(self, needed: str) -> MissingTypeError:
         """Returns the error for an operation that needs the class."""
@@ -211,11 +211,6 @@ def _by_name(components: Nest) -> dict[str, Nest]:
     if isinstance(components, (list, tuple)):
         return {f"component_{i}": item for i, item in enumerate(components)}
     return {"component": components}
-
-
-def _field_of(name: str) -> str:
-    """Returns the field of a component: `columns` for `columns[0]`."""
-    return name.partition("[")[0]
 
 
 def _fields_of_state(state: Nest) -> dict[str, Part] | None:

@@ -8,13 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import (
-    contains_type,
-    decoded_type,
-    inner_fields,
-    is_list,
-    is_text,
-)
+from extensor._arrow.arrow_type import contains_type, decoded_type, inner_fields, is_list, is_text
 from extensor._path import Path
 from extensor._struct.meaning import are_apart, different_meanings, meaning_of
 from extensor.errors import DTypeError

@@ -113,9 +113,7 @@ def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldE
     listed = ", ".join(str(Path(*leaf)) for leaf in leaves[:20])
     expected = f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else "")
     received = f"{Path(*wanted)}" if wanted else "the path of the records themselves"
-    fix = (
-        "Check the spelling; quote a name that contains a dot."
-        if wanted
-        else "Leave columns= out for all fields; the field named '' is '\"\"'."
-    )
+    fix = "Leave columns= out for all fields; the field named '' is '\"\"'."
+    if wanted:
+        fix = "Check the spelling; quote a name that contains a dot."
     return FieldError(Path(*wanted) if wanted else "columns", expected, received, fix)

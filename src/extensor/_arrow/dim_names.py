@@ -23,11 +23,6 @@ def dim_of(field: pa.Field | pa.Schema) -> str | None:
         return None
 
 
-def item_dim(arrow: pa.DataType) -> str | None:
-    """Returns the name of the dimension of the items of a list type; None for a map."""
-    return None if pa.types.is_map(arrow) else dim_of(arrow.value_field)
-
-
 def with_dim(field: pa.Field | pa.Schema, name: str | None) -> pa.Field | pa.Schema:
     """Returns a field or schema with a name of its dimension; None removes the name."""
     if name == dim_of(field):

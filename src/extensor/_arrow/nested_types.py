@@ -16,7 +16,7 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import contains_type, is_large_list, names_of, without_fields
 from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
-from extensor._arrow.dim_names import item_dim, with_item_dim
+from extensor._arrow.dim_names import dim_of, with_item_dim
 from extensor._arrow.kept_strings import is_kept
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
@@ -265,7 +265,7 @@ class ListType(WrapperType):
     def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
         super().__init__(arrow, values)
         self.copies_strings = values.copies_strings
-        self._dim = item_dim(arrow)
+        self._dim = None if pa.types.is_map(arrow) else dim_of(arrow.value_field)
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a ragged tensor, or of ragged records."""

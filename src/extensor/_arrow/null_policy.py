@@ -210,11 +210,9 @@ def _policy(policy: object, where: str) -> Policy:
         return policy
     near = difflib.get_close_matches(policy, _WORDS, 1)
     expected = '"error", "mask", "auto", "empty", or a value in place of nulls'
-    fix = (
-        f"Did you mean {near[0]!r}?"
-        if near
-        else f"To fill with a string, write xt.fill({policy!r})."
-    )
+    fix = f"To fill with a string, write xt.fill({policy!r})."
+    if near:
+        fix = f"Did you mean {near[0]!r}?"
     raise StructureError(where, expected, repr(policy), fix)
 
 

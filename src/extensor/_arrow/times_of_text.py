@@ -74,11 +74,9 @@ def times_of_text(array: pa.Array, arrow: pa.DataType, at: Callable[[int], str])
         wrong = {text for text in set(texts) if not _is_time(text, arrow)}
         found = [text for text in texts if text in wrong]
         expected = f"text in ISO 8601 for {arrow}, such as {_example(arrow)!r}"
-        received = (
-            f"{found[0][:60]!r}, the first of {len(found)} other texts"
-            if len(found) > 1
-            else repr(found[0][:60])
-        )
+        received = repr(found[0][:60])
+        if len(found) > 1:
+            received = f"{found[0][:60]!r}, the first of {len(found)} other texts"
         fix = "Correct the text in the data. A null needs a field that may be null."
         raise DTypeError(at(texts.index(found[0])), expected, received, fix) from None
 

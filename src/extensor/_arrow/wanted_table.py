@@ -255,11 +255,9 @@ def _cast(table: pa.Table, field: pa.Field, validate: bool, is_typed: bool) -> p
     found = table.schema.get_all_field_indices(field.name)
     if len(found) != 1:
         expected = "one column of this name"
-        received = (
-            f"{len(found)} columns of this name"
-            if found
-            else f"the columns {', '.join(table.schema.names[:20])}"
-        )
+        received = f"the columns {', '.join(table.schema.names[:20])}"
+        if found:
+            received = f"{len(found)} columns of this name"
         fix = "Correct schema=." if not found else "Rename the columns in the source."
         raise FieldError(Path(field.name), expected, received, fix)
     column = table.column(found[0])

@@ -68,11 +68,9 @@ def to_arrow(
     elif isinstance(schema, pa.Schema) and records.rank <= 1:
         target = pa.struct(list(schema))
     else:
-        expected = (
-            "a Schema or struct type"
-            if records.rank <= 1
-            else f"the Arrow type of {records.rank - 1} list(s) of structs"
-        )
+        expected = f"the Arrow type of {records.rank - 1} list(s) of structs"
+        if records.rank <= 1:
+            expected = "a Schema or struct type"
         fix = "Leave it out for the default types."
         raise DTypeError("to_arrow: schema", expected, type(schema).__name__, fix)
     expect_values(records, "to_arrow")

@@ -50,11 +50,9 @@ def _load(path: str) -> Any:
     if not tf.saved_model.contains_saved_model(path):
         versions = [name for name in _as_list(path) if name.rstrip("/").isdigit()]
         received = "a folder without it" if tf.io.gfile.isdir(path) else "a file"
-        fix = (
-            f"Give the folder of a version: {os.path.join(path, versions[0])}."
-            if versions
-            else "Save the model with xt.serving.save, or model.export."
-        )
+        fix = "Save the model with xt.serving.save, or model.export."
+        if versions:
+            fix = f"Give the folder of a version: {os.path.join(path, versions[0])}."
         raise FormatError(path, "the folder of a SavedModel, with saved_model.pb", received, fix)
     try:
         return tf.saved_model.load(path)

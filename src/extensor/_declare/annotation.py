@@ -119,11 +119,9 @@ class AnnotationReader(abc.ABC):
         is_protocol = getattr(kind, "_is_protocol", False)
         if not isinstance(kind, type) or (is_protocol and not _supports_isinstance(kind)):
             expected = "a type that supports isinstance"
-            received = (
-                "a protocol that is not @typing.runtime_checkable"
-                if is_protocol
-                else f"a value of type {type(annotation).__name__}"
-            )
+            received = f"a value of type {type(annotation).__name__}"
+            if is_protocol:
+                received = "a protocol that is not @typing.runtime_checkable"
             fix = "Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...]."
             raise DTypeError(f"annotation {annotation!r}", expected, received, fix)
         if kind in _SEQUENCES or (
@@ -389,11 +387,9 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
     def convert(value: Value, path: str) -> Value:
         is_kind = isinstance(value, kind if is_named else (list, tuple))
         if not is_kind or len(value) != len(items):
-            received = (
-                f"a {type(value).__name__} of {len(value)}"
-                if isinstance(value, (list, tuple))
-                else type(value).__name__
-            )
+            received = type(value).__name__
+            if isinstance(value, (list, tuple)):
+                received = f"a {type(value).__name__} of {len(value)}"
             raise DTypeError(path, expected, received, "Pass one value for each item of the tuple.")
         converted = [
             item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))

@@ -154,12 +154,9 @@ _STAGE = "_extensor_stage"
 
 def _declare(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
     if not isinstance(cls, type) or cls.__dictoffset__ == 0:
-        expected = "a class whose instances have a __dict__"
-        received = (
-            f"{cls.__qualname__}, which has __slots__"
-            if isinstance(cls, type)
-            else f"a {type(cls).__name__}"
-        )
+        expected, received = "a class whose instances have a __dict__", f"a {type(cls).__name__}"
+        if isinstance(cls, type):
+            received = f"{cls.__qualname__}, which has __slots__"
         fix = "Write @xt.extension_type above a class without __slots__."
         raise ProtocolError("extension_type", expected, received, fix)
     refuse(cls)
@@ -380,11 +377,9 @@ def _delete(self: Value, name: str) -> None:
 def _immutable(self: Value, name: str, what: str) -> ImmutableError:
     is_field = name in type(self).__dataclass_fields__
     expected = f"no {what}, because extension values are immutable"
-    fix = (
-        f"Make a changed copy: xt.replace(value, {name}=...)."
-        if is_field
-        else "Declare it as a field, or compute it in a property."
-    )
+    fix = "Declare it as a field, or compute it in a property."
+    if is_field:
+        fix = f"Make a changed copy: xt.replace(value, {name}=...)."
     return ImmutableError(f"{type(self).__qualname__}.{name}", expected, f"{what} of {name!r}", fix)
 
 

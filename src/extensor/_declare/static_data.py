@@ -161,11 +161,9 @@ def freeze(
         is_frozen = False
     if is_frozen:
         return value
-    fix = (
-        "Put a tensor into a field of tensors, or of a tuple or mapping of tensors."
-        if is_tensor_like(value)
-        else "Make it a tensor, or an immutable value that defines __hash__ and __eq__."
-    )
+    fix = "Make it a tensor, or an immutable value that defines __hash__ and __eq__."
+    if is_tensor_like(value):
+        fix = "Put a tensor into a field of tensors, or of a tuple or mapping of tensors."
     raise DTypeError(path, "static data that can be frozen", type(value).__name__, fix)
 
 

@@ -62,8 +62,7 @@ class _HandlerInBody:
     @property
     def __name__(self) -> str:
         # staticmethod and classmethod copy it. Python would not call `__set_name__` through them.
-        expected = "@staticmethod or @classmethod below @implements"
-        fix = "Swap the two lines."
+        expected, fix = "@staticmethod or @classmethod below @implements", "Swap the two lines."
         raise ProtocolError("implements", expected, "a decorator above @implements", fix)
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -184,7 +184,7 @@ class OperatorsMixin:
         if sizes is None or not sizes.rank or sizes[0] is None:
             expected = "a value with a shape whose first dimension is known"
             received = "no shape" if sizes is None else f"shape {sizes}"
-            fix = "Use tf.shape(x)[0], if the type handles it; no tensor holds a list of values."
+            fix = "Use tf.shape(x)[0], if the type handles it. tf.stack makes one value of a list."
             raise StructureError(f"len({type(self).__name__})", expected, received, fix)
         return int(sizes[0])
 

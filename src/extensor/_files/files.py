@@ -220,12 +220,8 @@ def file_at(path: FilePath | bytes) -> File:
         text.encode()
     except UnicodeEncodeError as error:
         expected, received = "a path in UTF-8, as pyarrow needs it", "a path with other bytes"
-        raise FormatError(
-            os.fsencode(text).decode(errors="backslashreplace"),
-            expected,
-            received,
-            "Rename the file.",
-        ) from error
+        name = os.fsencode(text).decode(errors="backslashreplace")
+        raise FormatError(name, expected, received, "Rename the file.") from error
     if is_in_object_store(text):
         return File(text, *object_store(text))
     if not _URL.match(text):

@@ -18,13 +18,7 @@ import pyarrow.fs as pafs
 from extensor._files.file_path import FilePath
 from extensor._files.part_cache import Cache, PartCache
 from extensor._files.ranges import FetchAhead, Range, RangesFile
-from extensor.errors import (
-    DTypeError,
-    FormatError,
-    MissingFileError,
-    StoreError,
-    StructureError,
-)
+from extensor.errors import DTypeError, FormatError, MissingFileError, StoreError, StructureError
 
 # How many bytes are read at least where one position after another is read.
 _PAGE = 1 << 20
@@ -246,11 +240,7 @@ class StoredFile(RangesFile):
     """
 
     def __init__(
-        self,
-        store: Store,
-        path: str,
-        ahead: FetchAhead | None = None,
-        is_own: bool = False,
+        self, store: Store, path: str, ahead: FetchAhead | None = None, is_own: bool = False
     ) -> None:
         # First, because Python closes a file too that is not there.
         self._ahead, self._is_own, self._name = ahead, is_own, store.url_of(path)

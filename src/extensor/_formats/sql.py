@@ -256,8 +256,7 @@ def _read_duckdb(
         raise _no_rows()
     for name, kind in zip(relation.columns, relation.types, strict=True):
         if changed := _CHANGED_TYPE.search(str(kind)):
-            received = f"{kind}, {_CHANGED[changed[1]]}"
-            fix = "Select it as text: column::text."
+            received, fix = f"{kind}, {_CHANGED[changed[1]]}", "Select it as text: column::text."
             raise UnsupportedTypeError(Path(name), "a type that Arrow has", received, fix)
     reader = relation.to_arrow_reader(_ROWS)
     yield reader.schema

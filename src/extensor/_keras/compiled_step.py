@@ -132,7 +132,7 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
         UnsupportedTypeError: If the step reads a tensor of strings (also a TypeError).
     """
     computed = None
-    if _is_with_parts_apart(data):
+    if isinstance(data, dict) and set(data) == {_APART, _BATCH}:
         computed, data = data[_APART], data[_BATCH]
     own = _compiling.get()
     is_inside = own is not None and own.model is model
@@ -143,10 +143,6 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
         with _step_that_compiles(model):
             return _compile_whole(step, data)
     return _compile_in_parts(model, _TracedStep(model, step, data), computed)
-
-
-def _is_with_parts_apart(data: Nest) -> bool:
-    return isinstance(data, dict) and set(data) == {_APART, _BATCH}
 
 
 class PartsApart:

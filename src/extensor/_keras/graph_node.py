@@ -251,13 +251,10 @@ def to_lowered_as(expected: tf.TypeSpec, value: Value, path: str) -> dict[str, A
         return form
     form = to_lowered(value)
     if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
-        received = tf.type_spec_from_value(value) if is_lowered(form) else value
-        raise DTypeError(
-            path,
-            f"{expected}, the output of the layer when the model was built",
-            repr(received),
-            "Return values of the same type from every call of the layer.",
-        )
+        received = repr(tf.type_spec_from_value(value) if is_lowered(form) else value)
+        fix = "Return values of the same type from every call of the layer."
+        text = f"{expected}, the output of the layer when the model was built"
+        raise DTypeError(path, text, received, fix)
     with contextlib.suppress(TypeError):  # the class does not support weak references
         _last_lowered = weakref.ref(value, _forget_last), expected, form
     return form

@@ -167,11 +167,9 @@ def _plain_tensors(
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
         expected = "a target and an output that are both ragged or both dense"
-        received = (
-            "a ragged target and a dense output"
-            if ragged[0]
-            else "a dense target and a ragged output"
-        )
+        received = "a dense target and a ragged output"
+        if ragged[0]:
+            received = "a ragged target and a dense output"
         fix = "Make both ragged, or convert both to dense tensors with to_tensor."
         raise DTypeError(f"{model}: {name}", expected, received, fix)
     if all(ragged):

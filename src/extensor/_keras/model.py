@@ -296,11 +296,9 @@ class Functional(OwnInputs, Model, KerasFunctional):
 
 
 def _spec_of(tensor: keras.KerasTensor) -> tf.TypeSpec:
-    return (
-        spec_of_value_tensor(tensor)
-        if is_value_tensor(tensor)
-        else tf.TensorSpec(tensor.shape, tensor.dtype)
-    )
+    if is_value_tensor(tensor):
+        return spec_of_value_tensor(tensor)
+    return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
 def _lowered_output(tensor: keras.KerasTensor, name: str, value: Value) -> Nest:

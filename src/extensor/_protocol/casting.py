@@ -407,10 +407,6 @@ def required(holds: tf.Tensor | bool, error: StructureError) -> list[tf.Operatio
 
 def _conversion_error(spec: tf.TypeSpec, value: object, path: str, error: Exception) -> DTypeError:
     """Returns the error for a value that TensorFlow cannot convert."""
-    fix = error.fix if isinstance(error, DTypeError) else None
-    return DTypeError(
-        path,
-        f"a value that converts to {spec}",
-        type_text(value),
-        fix or "Give numbers or strings of that dtype, in evenly nested lists.",
-    )
+    fix = getattr(error, "fix", None)
+    fix = fix or "Give numbers or strings of that dtype, in evenly nested lists."
+    return DTypeError(path, f"a value that converts to {spec}", type_text(value), fix)

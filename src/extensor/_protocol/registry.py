@@ -179,11 +179,9 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
         if own and holder is spec_class:
             return cls
         if given is not None and (holder is None or (own and not redefines(spec_class, holder))):
-            expected = (
-                "a class without a spec"
-                if holder is None
-                else f"the spec that is registered for it, {full_name(holder)}"
-            )
+            expected = "a class without a spec"
+            if holder is not None:
+                expected = f"the spec that is registered for it, {full_name(holder)}"
             received = f"a class with {_PROTOCOL}" if holder is None else full_name(spec_class)
             fix = "Use that spec, or make a class of your own that holds the value."
             raise RegistrationError(full_name(cls), expected, received, fix)

@@ -165,7 +165,7 @@ class ArrowFunction:
         whole = pa.Table.from_arrays(columns, schema=self.output_schema)
         if isinstance(data, pa.Table):
             return whole
-        arrays = [_one_array(column) for column in whole.columns]
+        arrays = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in whole.columns]
         if isinstance(data, pa.RecordBatch):
             return pa.RecordBatch.from_arrays(arrays, schema=whole.schema)
         return pa.StructArray.from_arrays(arrays, fields=list(whole.schema))
@@ -342,10 +342,6 @@ def _table(data: Any) -> pa.Table:
     expected = "a Table, a RecordBatch, or an array of structs"
     fix = 'Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.'
     raise DTypeError("arrow_function", expected, type(data).__name__, fix)
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _records(outputs: Nest, validate: bool = True) -> StructuredTensor:

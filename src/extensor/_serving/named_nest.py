@@ -51,11 +51,9 @@ def _match(structure: Nest, values: Nest, names: Names) -> Iterator[Any]:
     own = items_of(values)
     if own is None or [name for name, _ in own] != [name for name, _ in inner]:
         expected = f"a {type(structure).__name__} with {', '.join(n for n, _ in inner)}"
-        received = (
-            type(values).__name__
-            if own is None
-            else f"a {type(values).__name__} with {', '.join(n for n, _ in own)}"
-        )
+        received = type(values).__name__
+        if own is not None:
+            received = f"a {type(values).__name__} with {', '.join(n for n, _ in own)}"
         fix = "Give a nest with the structure of the signature."
         raise StructureError(Path(*names) if names else "values", expected, received, fix)
     for (name, item), (_, value) in zip(inner, own, strict=True):

@@ -73,7 +73,7 @@ def _forms(path: Path, part: str, is_lone: bool) -> tuple[str, str, str]:
     return (
         f"{text}__{part}" if part else text,
         _name(path, part, _is_plain),
-        _name(path, part, _is_plain_lower),
+        _name(path, part, lambda character: _is_plain(character) and not character.isupper()),
     )
 
 
@@ -89,10 +89,6 @@ def _is_word(text: str) -> bool:
 
 def _is_plain(character: str) -> bool:
     return character.isascii() and character.isalnum()
-
-
-def _is_plain_lower(character: str) -> bool:
-    return _is_plain(character) and not character.isupper()
 
 
 def _name(path: Path, part: str, is_allowed: Callable[[str], bool]) -> str:

@@ -212,12 +212,8 @@ class Source(abc.ABC):
         expected = sum(group.rows or 0 for group in groups)
         if count != expected and groups[0].rows is not None:
             received, fix = f"{count} records: the file was written to", "Make the dataset again."
-            raise FormatError(
-                _place(groups[0]),
-                f"{expected} records, as when the dataset was made",
-                received,
-                fix,
-            )
+            expected = f"{expected} records, as when the dataset was made"
+            raise FormatError(_place(groups[0]), expected, received, fix)
 
     def _expect_unchanged(self, groups: Sequence[Group], rows: int) -> Iterator[pa.RecordBatch]:
         file = groups[0].file

@@ -92,12 +92,9 @@ class RaggedStructuredTensor(StructuredTensor):
           [{minutes: 8}]]>
         """
         if not isinstance(values, StructuredTensor) or values.rank == 0:
-            expected = "a StructuredTensor of rank 1 or more"
-            received = (
-                text.kind_text(values)
-                if isinstance(values, StructuredTensor)
-                else type(values).__name__
-            )
+            expected, received = "a StructuredTensor of rank 1 or more", type(values).__name__
+            if isinstance(values, StructuredTensor):
+                received = text.kind_text(values)
             fix = "Cut plain tensors with tf.RaggedTensor.from_row_splits."
             raise DTypeError("from_row_splits: values", expected, received, fix)
         return cls._of_parts(values, checked_row_splits(row_splits, values, validate))

@@ -372,11 +372,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         rank = self.rank
         outer, inner = (a + rank if a < 0 else a for a in (outer_axis, inner_axis))
         if not 0 <= outer <= inner < rank:
-            expected = (
-                f"an outer axis up to the inner one, both from {-rank} to {rank - 1}"
-                if rank
-                else "records of rank 1 or more"
-            )
+            expected = "records of rank 1 or more"
+            if rank:
+                expected = f"an outer axis up to the inner one, both from {-rank} to {rank - 1}"
             received = f"axes {outer_axis} and {inner_axis}"
             fix = "The dimensions inside a field belong to the field: merge them there."
             raise StructureError(f"{type(self).__name__}.merge_dims", expected, received, fix)

@@ -309,11 +309,9 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Decoder, rank: int) -> Fo
         pass
     is_text = isinstance(value, bytes)
     expected = "text in UTF-8" if is_text else "a date or time that Python can hold"
-    fix = (
-        "Call to_py(text=False), which returns bytes."
-        if is_text
-        else f"Take the numbers: {numbers}."
-    )
+    fix = f"Take the numbers: {numbers}."
+    if is_text:
+        fix = "Call to_py(text=False), which returns bytes."
     return FormatError(at, expected, f"{value!r}"[:43], fix)
 
 

@@ -239,13 +239,9 @@ def _value_of(value: Any) -> Any:
         return _Ragged(_value_of(value.values), value.row_splits.numpy())
     if isinstance(value, (tf.Tensor, tf.Variable)):
         plain = value.numpy()
-        return (
-            plain
-            if isinstance(plain, np.ndarray)
-            else np.asarray(
-                plain, object if value.dtype == tf.string else value.dtype.as_numpy_dtype
-            )
-        )
+        if isinstance(plain, np.ndarray):
+            return plain
+        return np.asarray(plain, object if value.dtype == tf.string else value.dtype.as_numpy_dtype)
     return value
 
 

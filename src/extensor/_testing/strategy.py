@@ -120,13 +120,13 @@ class _Draw:
         if isinstance(spec, _tf.VariableSpec):
             raise _unsupported_error("a Variable")
         if isinstance(spec, tf.TensorSpec):
-            return self._tensor(self._sizes(spec.shape, outer), spec.dtype)
+            return self._tensor(self._draw_shape(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.SparseTensorSpec):
-            return self._sparse(self._sizes(spec.shape, outer), spec.dtype)
+            return self._sparse(self._draw_shape(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.RaggedTensorSpec):
             return self._ragged(spec, outer)
         if isinstance(spec, RaggedRowSpec):
-            row = self.value(spec.values_spec, outer or self._sizes(spec.shape[:1], ()))
+            row = self.value(spec.values_spec, outer or self._draw_shape(spec.shape[:1], ()))
             return spec.from_components(spec.values_spec.to_components(row))
         if isinstance(spec, RaggedStructuredTensorSpec):
             return self._ragged_records(spec, outer)
@@ -135,8 +135,8 @@ class _Draw:
         if isinstance(spec, MaskedTensor.Spec):
             return self._masks(spec, outer)
         if isinstance(spec, DenseStructuredTensorSpec):
-            return self._records(spec, self._sizes(spec.shape, outer))
-        spec = with_shapes(spec, lambda s: tf.TensorShape(self._sizes(s, outer)), _RAGGED)
+            return self._records(spec, self._draw_shape(spec.shape, outer))
+        spec = with_shapes(spec, lambda s: tf.TensorShape(self._draw_shape(s, outer)), _RAGGED)
         specs = _tf.component_specs(spec)
         parts = [self.value(component, outer) for component in tf.nest.flatten(specs)]
         return _tf.from_components(spec, tf.nest.pack_sequence_as(specs, parts))
@@ -150,7 +150,7 @@ class _Draw:
             self._arrow = above
         return spec.from_components(tuple(parts))
 
-    def _sizes(self, shape: tf.TensorShape, outer: Sequence[int]) -> list[int]:
+    def _draw_shape(self, shape: tf.TensorShape, outer: Sequence[int]) -> list[int]:
         """Returns a shape with a size for each axis."""
         if shape.rank is None:
             shape = tf.TensorShape([None] * (len(outer) + self._draw(self._st.integers(0, 2))))
@@ -178,14 +178,14 @@ class _Draw:
         self, spec: tf.RaggedTensorSpec, outer: Sequence[int]
     ) -> tf.Tensor | tf.RaggedTensor:
         if spec.ragged_rank == 0:
-            return self._tensor(self._sizes(spec.shape, outer), spec.dtype)
+            return self._tensor(self._draw_shape(spec.shape, outer), spec.dtype)
         nrows = self._size(0, spec.shape[0], outer)
         partitions: list[tf.Tensor] = []
         for axis in range(1, spec.ragged_rank + 1):
             splits = self._splits(axis, spec.shape[axis], outer, nrows)
             nrows = splits[-1]
             partitions.append(tf.constant(splits, spec.row_splits_dtype))
-        inner = self._sizes(spec.shape, outer)[spec.ragged_rank + 1 :]
+        inner = self._draw_shape(spec.shape, outer)[spec.ragged_rank + 1 :]
         return tf.RaggedTensor.from_nested_row_splits(
             self._tensor([nrows, *inner], spec.dtype), partitions
         )
@@ -241,7 +241,7 @@ class _Draw:
         if not getattr(spec.mask, "ragged_rank", 0):
             shape = spec.mask.shape
             sizes = [*values.shape[: shape.rank]]
-            return spec.value_type(values, self._tensor(self._sizes(shape, sizes), tf.bool))
+            return spec.value_type(values, self._tensor(self._draw_shape(shape, sizes), tf.bool))
         splits: list[tf.Tensor] = []
         rows = values
         for _ in range(spec.mask.ragged_rank):

@@ -296,11 +296,8 @@ class _FrameReader:
                 kinds = {type(v): f"{type(v).__name__} in record {i}" for i, v in enumerate(cells)}
                 if _is_binary(array.type) and str in kinds:
                     kinds.pop(type(None), None)
-                    received, fix = (
-                        ", ".join(kinds.values()),
-                        "Decode the bytes, or encode the text.",
-                    )
-                    raise DTypeError(Path(name), "str or bytes", received, fix)
+                    fix = "Decode the bytes, or encode the text."
+                    raise DTypeError(Path(name), "str or bytes", ", ".join(kinds.values()), fix)
                 return array
             schema = pa.schema([pa.field(name, wanted)])
             spec = spec_from_schema(schema, nulls="mask")

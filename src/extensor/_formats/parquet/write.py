@@ -237,11 +237,9 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
         received = "bytes of the fixed size 0"
     if received is not None:
         expected = "records with at least one field, and lists and bytes of at least one value"
-        fix = (
-            "Parquet stores columns of values. Remove the field with without."
-            if path
-            else "Parquet stores columns of values. Add a field with with_updates."
-        )
+        fix = "Parquet stores columns of values. Add a field with with_updates."
+        if path:
+            fix = "Parquet stores columns of values. Remove the field with without."
         raise UnsupportedTypeError(path if path else "write_parquet", expected, received, fix)
     if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
         fix = "Give schema= with another type, such as that of the values, or its parts."

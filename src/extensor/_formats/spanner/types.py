@@ -66,12 +66,9 @@ def _fields(
             raise FieldError(path / field.name, expected, received, "Correct schema= or the query.")
     for index, field in enumerate(fields):
         if not field.name or names.count(field.name) > 1:
-            expected = "columns with different names"
-            received = (
-                f"{names.count(field.name)} columns with the name {field.name!r}"
-                if field.name
-                else f"no name for column {index + 1}"
-            )
+            expected, received = "columns with different names", f"no name for column {index + 1}"
+            if field.name:
+                received = f"{names.count(field.name)} columns with the name {field.name!r}"
             fix = "Name each column in the query: SELECT ... AS name."
             raise StructureError(path if path else "read_spanner", expected, received, fix)
         which = -1 if wanted is None else wanted.get_field_index(field.name)

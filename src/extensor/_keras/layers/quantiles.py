@@ -12,10 +12,6 @@ import tensorflow as tf
 from extensor._keras._keras_private import joined_summaries, summary_with
 
 
-def _no_numbers() -> Any:
-    return np.array([[], []], np.float32)
-
-
 @dataclass(eq=False)
 class Quantiles:
     """The summary of numbers that `keras.layers.Discretization` keeps.
@@ -26,7 +22,7 @@ class Quantiles:
     epsilon: float = 0.01
     """The precision of the quantiles."""
 
-    summary: Any = field(default_factory=_no_numbers)
+    summary: Any = field(default_factory=lambda: np.array([[], []], np.float32))
     """The numbers, ascending, and below them how many numbers each stands for."""
 
     def add(self, numbers: Any) -> None:

@@ -53,14 +53,11 @@ def axis_of(axis: TensorLike, rank: int, name: str) -> int:
     known = tf.get_static_value(axis)
     if known is not None and -rank <= known < rank:
         return int(known) % rank
-    expected = (
-        f"an axis of the records, from {-rank} to {rank - 1}"
-        if rank
-        else "records of rank 1 or more"
-    )
-    received = f"axis {axis if known is None else known}"
+    expected = "records of rank 1 or more"
+    if rank:
+        expected = f"an axis of the records, from {-rank} to {rank - 1}"
     fix = "The dimensions inside a field belong to the field: call it on the field."
-    raise StructureError(f"{name}: axis", expected, received, fix)
+    raise StructureError(f"{name}: axis", expected, f"axis {axis if known is None else known}", fix)
 
 
 def axes_of(axes: TensorLike, rank: int, name: str) -> list[int]:

@@ -245,11 +245,9 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
             continue
         wrong = numbers[(numbers >= size) | (numbers < -size)]
         if wrong.size:
-            expected = (
-                f"a position from {-size} to {size - 1}"
-                if size
-                else "a dimension with at least one element"
-            )
+            expected = "a dimension with at least one element"
+            if size:
+                expected = f"a position from {-size} to {size - 1}"
             received, fix = f"position {wrong.flat[0]}", f"This dimension has size {size}."
             raise RowError(at or "index", expected, received, fix)
 

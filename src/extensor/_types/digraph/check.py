@@ -22,17 +22,13 @@ class _Edges(Pairs):
     ) -> StructureError:
         """Returns the error for an edge that ends at a node outside its graph."""
         where = "" if part is None else f" of graph {part}"
-        expected = (
-            f"a node from {there.start} to {there.stop - 1}{where}"
-            if there
-            else f"0 edges, for 0 nodes{where}"
-        )
+        expected = f"0 edges, for 0 nodes{where}"
+        if there:
+            expected = f"a node from {there.start} to {there.stop - 1}{where}"
         received = f"node {position} in edge {pair}"
-        fix = (
-            "Check num_nodes, or the number of rows of the node features."
-            if part is None
-            else "In a batch, nodes are numbered through all graphs."
-        )
+        fix = "In a batch, nodes are numbered through all graphs."
+        if part is None:
+            fix = "Check num_nodes, or the number of rows of the node features."
         return StructureError(f"TensorDigraph.{end}", expected, received, fix)
 
 

@@ -102,13 +102,10 @@ def _expect_inside(path: str, x: LabeledTensor, number: int, positions: Array) -
         return
     wrong = positions[(positions < -size) | (positions >= size)]
     if wrong.size:
-        expected = (
-            f"positions from {-size} to {size - 1} along axis {x.axes[number]!r}"
-            if size
-            else f"0 positions along axis {x.axes[number]!r}"
-        )
-        fix = f"The size of the axis is {size}."
-        raise RowError(path, expected, str(wrong.ravel()[0]), fix)
+        expected = f"0 positions along axis {x.axes[number]!r}"
+        if size:
+            expected = f"positions from {-size} to {size - 1} along axis {x.axes[number]!r}"
+        raise RowError(path, expected, str(wrong.ravel()[0]), f"The size of the axis is {size}.")
 
 
 def _indexer_error(path: str, x: LabeledTensor, number: int, received: str) -> DTypeError:

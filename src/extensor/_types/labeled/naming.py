@@ -68,17 +68,12 @@ def check_names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     found = tuple(str(name) for name in axes)
     expect_unique(found, path)
     if shape.rank != len(found):
-        expected = (
-            "values of known rank"
-            if shape.rank is None
-            else f"one name for each axis of shape {shape}"
-        )
-        received = f"({', '.join(found)})"
-        fix = (
-            "Set the shape first, with tf.ensure_shape."
-            if shape.rank is None
-            else "Name each axis once."
-        )
+        expected = f"one name for each axis of shape {shape}"
+        if shape.rank is None:
+            expected = "values of known rank"
+        received, fix = f"({', '.join(found)})", "Name each axis once."
+        if shape.rank is None:
+            fix = "Set the shape first, with tf.ensure_shape."
         raise StructureError(path, expected, received, fix)
     return found
 
@@ -175,11 +170,9 @@ def mismatch_error(
     """
     expected = "the same axes" if name is None else f"the same size of axis {name!r}"
     received = f"{describe(x)} and {describe(y)}"
-    fix = (
-        "Axes of the same name are the same axis: rename one, or slice both to the same size."
-        if name
-        else "Rename, expand or squeeze axes until the names are equal, in any order."
-    )
+    fix = "Rename, expand or squeeze axes until the names are equal, in any order."
+    if name:
+        fix = "Axes of the same name are the same axis: rename one, or slice both to the same size."
     return StructureError(path, expected, received, fix)
 
 

@@ -34,12 +34,9 @@ def expect_names(variants: object, names: Iterable[str]) -> None:
         FieldError: If `names` are other names (also a KeyError).
     """
     if not isinstance(variants, Mapping) or not all(isinstance(name, str) for name in variants):
-        expected = "a mapping from names to rows"
-        received = (
-            type(variants).__name__
-            if not isinstance(variants, Mapping)
-            else "names that are not strings"
-        )
+        expected, received = "a mapping from names to rows", "names that are not strings"
+        if not isinstance(variants, Mapping):
+            received = type(variants).__name__
         fix = 'Write {"number": [1.5], "text": ["a", "b"]}.'
         raise DTypeError("UnionTensor.variants", expected, received, fix)
     if not 0 < len(variants) <= MAX_VARIANTS:

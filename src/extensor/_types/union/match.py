@@ -48,12 +48,9 @@ def _rows(name: str, result: Any, dtype: tf.DType | None, argument: Rows) -> Row
         return tf.fill(tf.reshape(num_rows(argument), [1]), result)
     given, expected = static_num_rows(result), static_num_rows(argument)
     if None not in (given, expected) and given != expected:
-        raise StructureError(
-            f"UnionTensor.match: {name}",
-            f"a result of {expected} rows, as the argument has",
-            f"{given} rows",
-            "The function gets all rows of the variant, and returns one row for each.",
-        )
+        fix = "The function gets all rows of the variant, and returns one row for each."
+        text = f"a result of {expected} rows, as the argument has"
+        raise StructureError(f"UnionTensor.match: {name}", text, f"{given} rows", fix)
     return result
 
 
