@@ -375,8 +375,8 @@ def store_errors(url: str) -> Generator[None]:
             raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
         if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
             raise _missing(url) from error
-        fix = "Read again; if it stays, look at the store."
-        raise StoreError(url, "an answer of the store", _reason(error), fix) from error
+        again = "Read again; if it stays, look at the store."
+        raise StoreError(url, "an answer of the store", _reason(error), again) from error
 
 
 def _missing(url: str) -> MissingFileError:

@@ -139,11 +139,11 @@ class RemoteSystem(Store, Generic[_Handle]):
             if isinstance(cause, FileNotFoundError):
                 raise _missing_error(url, "a file") from error
             if isinstance(cause, PermissionError) or getattr(cause, "status", 0) in (401, 403):
-                fix = "Give the credentials as the file system takes them."
                 expected = "credentials that may do this"
+                fix = "Give the credentials as the file system takes them."
                 raise AccessError(url, expected, _reason(cause), fix) from error
-            fix = "Read again; if it stays, look at the file system."
-            raise StoreError(url, "an answer of the file system", _reason(cause), fix) from error
+            again = "Read again; if it stays, look at the file system."
+            raise StoreError(url, "an answer of the file system", _reason(cause), again) from error
 
     # Methods of FileSystemHandler, which are those of the file system.
 

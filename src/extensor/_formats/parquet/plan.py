@@ -162,7 +162,8 @@ class ParquetPlan:
             if self.filter is not None and groups:
                 groups = self._filter(file, groups, self.filter)
             if groups or (numbers is None and self.filter is None):
-                chosen.append(replace(file.with_fields_of(self.schema), row_groups=groups))
+                own = file if groups is file.row_groups else replace(file, row_groups=groups)
+                chosen.append(own.with_fields_of(self.schema))
         self.files: tuple[PlannedFile, ...] = tuple(chosen)
 
     @property

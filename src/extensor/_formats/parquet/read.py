@@ -108,7 +108,8 @@ def read_parquet(
         plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
     files = [each.file for each in plan.files]
     with fetched_ahead(files, map(_ranges, plan.files)) as opened:
-        planned = [replace(p, file=file) for p, file in zip(plan.files, opened, strict=True)]
+        pairs = zip(plan.files, opened, strict=True)
+        planned = [p if p.file is file else replace(p, file=file) for p, file in pairs]
         tables = [table_of(plan, each, each.row_groups) for each in planned]
     tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
