@@ -215,6 +215,19 @@ def test_a_layer_that_looks_strings_up_is_named_with_a_way_out(layer, path):
     Words(layer).compile("sgd", "mse", jit_compile="auto")
 
 
+def test_ids_that_a_lookup_makes_in_the_dataset_are_compiled():
+    """The way out that the error names."""
+    records = xt.struct.constant([{"tags": ["a", "b"]}, {"tags": []}, {"tags": ["b"]}])
+    layer = keras.layers.StringLookup(vocabulary=["a", "b"])
+    dataset = tf.data.Dataset.from_tensor_slices(records).batch(3)
+    ids = dataset.map(lambda records: records.with_updates(tags=layer(records["tags"])))
+    net = Words(L.EmbeddingBag(2, input_dim=3))
+    net.compile(jit_compile=True)
+    found = net.predict(ids.map(lambda records: records.to_static({"tags": 2})), verbose=0)
+    [vectors] = net.get_weights()
+    np.testing.assert_allclose(found, [vectors[1:].mean(0), [0, 0], vectors[2]], rtol=1e-6)
+
+
 def metrics(kind, function):
     """Returns a mean, a metric that is no mean, and the name of a function."""
     return [
