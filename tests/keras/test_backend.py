@@ -26,6 +26,8 @@ except ImportError as error:
     assert error.expected == "the TensorFlow backend of Keras"
     assert error.received == "KERAS_BACKEND=" + os.environ["KERAS_BACKEND"]
     assert "Set KERAS_BACKEND=tensorflow" in error.fix
+    assert "or give xt.data.arrays(dataset) to a keras.Model" in error.fix
+    assert len(str(error).splitlines()) == 1
 else:
     raise SystemExit("no error")
 assert "jax" not in sys.modules and "torch" not in sys.modules
