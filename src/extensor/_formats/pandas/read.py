@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import contains_type
+from extensor._arrow.cast import cast_column
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -244,29 +245,26 @@ class _FrameReader:
         ):
             return pa.array(plain.array, from_pandas=False)
         cells: Any = values.to_numpy()
-        # Without a schema Arrow finds the type. A schema is for all cells but arrays, whose type
-        # is known; by a type, Arrow cuts what does not fit.
-        is_free = self._wanted_type(path) is None or _has_arrays(cells)
-        refused: Any = (pa.ArrowException, TypeError, ValueError, OverflowError)
-        error: Exception | None = None
-        if is_free:
-            with contextlib.suppress(*refused):
-                return _convert(cells)
-        # Also the missing values of pandas are None to Arrow, and to the functions below.
         wanted = self._wanted_type(path)
-        numbers = float if wanted is not None and pa.types.is_floating(wanted) else ()  # nan is one
-        cells = [None if _is_missing(v) and not isinstance(v, numbers) else v for v in cells]
+
+        def by_arrow(cells: Sequence[Any]) -> pa.Array:
+            array = _convert(cells)
+            return array if wanted is None else cast_column(array, wanted, path, "")
+
+        refused: Any = (pa.ArrowException, TypeError, ValueError, OverflowError)
+        with contextlib.suppress(*refused):
+            return by_arrow(cells)
+        # Also the missing values of pandas are None to Arrow, and to the functions below.
+        cells = [None if _is_missing(v) else v for v in cells]
         if any(isinstance(cell, np.ndarray) and cell.ndim > 1 for cell in cells):
             return _of_tensors(cells, path)
-        if is_free:
-            try:
-                return _convert(cells)
-            except refused as found:
-                error = found
-        return self._by_values(cells, path, error)
+        try:
+            return by_arrow(cells)
+        except refused as error:
+            return self._by_values(cells, path, error)
 
     def _wanted_type(self, path: Path) -> pa.DataType | None:
-        """Returns the type that `schema=` has for a column, by which Arrow reads objects."""
+        """Returns the type that `schema=` has for a column."""
         if self._wanted.schema is None:
             return None
         inner: Any = pa.struct(list(self._wanted.schema))
@@ -277,7 +275,7 @@ class _FrameReader:
         kinds = (pa.types.is_dictionary, pa.types.is_run_end_encoded, pa.types.is_union)
         return None if any(kind(inner) for kind in kinds) else inner
 
-    def _by_values(self, cells: list[Any], path: Path, error: Exception | None) -> pa.Array:
+    def _by_values(self, cells: list[Any], path: Path, error: Exception) -> pa.Array:
         """Returns objects as Python data is converted: exactly, or with an error that names one.
 
         Args:
@@ -408,10 +406,6 @@ def _convert(cells: Sequence[Any]) -> pa.Array:
 
 def _is_binary(arrow: pa.DataType) -> bool:
     return pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow)
-
-
-def _has_arrays(cells: Sequence[Any]) -> bool:
-    return any(isinstance(cell, np.ndarray) for cell in cells)
 
 
 def _is_missing(value: object) -> bool:

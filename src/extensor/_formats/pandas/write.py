@@ -224,7 +224,9 @@ class _FrameWriter:
         if t.is_boolean(arrow):
             return array.to_numpy(zero_copy_only=False, writable=True)
         if t.is_dictionary(arrow):
-            return self._categories(array)
+            # Lists are no categories, because they have no hash.
+            is_nested = t.is_nested(arrow.value_type)
+            return self._default_values(decode(array)) if is_nested else self._categories(array)
         return array.to_pandas().array
 
     def _extension(self, array: pa.Array) -> Column:
