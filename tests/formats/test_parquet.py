@@ -1,9 +1,11 @@
 """Parquet files in and out, against what pyarrow reads and writes."""
 
+import datetime
 import pathlib
 import tempfile
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
@@ -239,3 +241,17 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
 def test_a_path_may_be_written_as_python_has_it(recipes, as_path):
     assert xt.read_parquet(as_path(recipes)).shape == [2]
     assert xt.read_parquet(as_path(path) for path in [recipes, recipes]).shape == [4]
+
+
+def test_times_of_spark_are_of_any_year(tmp_path):
+    years = [datetime.datetime(year, 12, 31) for year in (1, 2020, 9999)]
+    table = pa.table({"t": pa.array(years, pa.timestamp("us"))})
+    path = tmp_path / "it.parquet"
+    options = {"use_deprecated_int96_timestamps": True, "store_schema": False}
+    with pq.ParquetWriter(path, table.schema, **options) as writer:
+        writer.add_key_value_metadata({"org.apache.spark.version": "3.5.0"})
+        writer.write_table(table)
+    assert [row["t"] for row in xt.read_parquet(path).to_py()] == years
+    late = {"filters": pc.field("t") > years[1]}
+    assert xt.read_parquet(path, **late).to_py() == [{"t": years[2]}]
+    assert [each.to_py() for each in xt.data.parquet(path, 9, **late)] == [[{"t": years[2]}]]

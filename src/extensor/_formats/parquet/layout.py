@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.chosen_columns import leaf_paths, prefixes
+from extensor._formats.parquet.opened import unit_of_int96
 from extensor._formats.parquet.unions import with_unions, without_unions
 
 
@@ -19,6 +20,7 @@ class FileLayout:
         schema: The Arrow schema of all columns.
         names: The names of the columns of the schema.
         leaves: The path of each leaf column, as `leaf_paths` returns them.
+        unit_of_int96: See the function.
     """
 
     def __init__(self, source: pq.ParquetFile) -> None:
@@ -26,6 +28,7 @@ class FileLayout:
         self.schema: pa.Schema = with_unions(self._arrow)
         self.leaves = leaf_paths(self._arrow)  # raises for a name that is not UTF-8
         self.names = frozenset(self.schema.names)
+        self.unit_of_int96 = unit_of_int96(source.metadata)
         # Parquet stores leaf columns only, in the order in which Arrow nests them.
         self._parquet = source.schema
         self._last: tuple[pa.Schema | None, tuple[str, ...] | None] = None, None

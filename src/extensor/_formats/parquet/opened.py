@@ -141,8 +141,21 @@ def parquet_file(
         # What is in memory already needs no buffers.
         options = READ_OPTIONS if file.store is None else {"pre_buffer": False}
         found = pq.ParquetFile(stream, metadata=metadata, **options)
+        if unit := unit_of_int96(found.metadata):
+            found = pq.ParquetFile(
+                stream, metadata=found.metadata, coerce_int96_timestamp_unit=unit, **options
+            )
     with found:
         yield found
+
+
+def unit_of_int96(metadata: pq.FileMetaData) -> str | None:
+    """Returns the unit of times that are stored as INT96; None for nanoseconds, as Arrow reads.
+
+    Spark writes microseconds, and all years: nanoseconds reach from 1677 to 2262, and Arrow makes
+    other times of those beyond.
+    """
+    return "us" if b"org.apache.spark.version" in (metadata.metadata or {}) else None
 
 
 def readable(path: str) -> AbstractContextManager[None]:

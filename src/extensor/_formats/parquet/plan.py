@@ -191,7 +191,8 @@ class ParquetPlan:
             pre_buffer=not is_local, use_buffered_stream=is_local
         )
         fields = [f for f in self._partition_fields if f.name not in file.layout.names]
-        return ds.ParquetFileFormat(default_fragment_scan_options=options).make_fragment(
+        read = ds.ParquetReadOptions(coerce_int96_timestamp_unit=file.layout.unit_of_int96)
+        return ds.ParquetFileFormat(read, default_fragment_scan_options=options).make_fragment(
             file.file.inner,
             file.file.system,
             partition_expression=_guarantee(file.partition, fields),
