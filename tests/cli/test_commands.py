@@ -277,6 +277,17 @@ def test_serve_check_finds_a_model_that_fails_or_has_another_description(run, tm
     assert (code, "steps__name" in out) == (1, True)
 
 
+def test_serve_check_of_nests_and_of_types_without_an_example(run, tmp_path):
+    number, union = tf.TensorSpec([None]), xt.spec_of(xt.types.UnionTensor.from_values([1, "a"]))
+    nested = xt.serving.flat_signature(lambda x: x["a"] + x["b"][0], {"a": number, "b": [number]})
+    signatures = {"nested": nested, "union": xt.serving.flat_signature(lambda x: x, union)}
+    xt.serving.save(None, tmp_path / "model", signatures)
+    code, out, _ = run("serve-check", tmp_path / "model")
+    assert code == 0
+    assert '"inputs": {"a": [0.0], "b__0": [0.0]}' in out
+    assert "no example request: request: expected records and tensors, got UnionTensor.Spec." in out
+
+
 def test_serve_check_of_a_plain_model(run, tmp_path):
     module = tf.Module()
     module.double = tf.function(lambda x: {"y": x * 2}, [tf.TensorSpec([None, 3], tf.float32)])

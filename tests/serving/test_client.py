@@ -5,6 +5,7 @@ import json
 import numpy as np
 import tensorflow as tf
 
+import extensor as xt
 from extensor import errors
 from extensor.serving import flat_signature
 from tests.serving.sample import (
@@ -59,10 +60,21 @@ def test_the_error_for_a_value_of_another_type_has_its_path():
     assert error.path == sparse.inputs.components[0].path.names[0]
 
 
+def test_a_single_record_in_place_of_a_batch_gets_the_mend():
+    spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])})
+    signature = flat_signature(lambda records: records["x"], spec)
+    error = raises(errors.StructureError, signature.encode, {"x": 1.5})
+    assert error.path == "records: x"
+    assert error.fix.endswith("for one record, give [record].")
+    assert content(signature.encode([{"x": 1.5}])) == content(signature.encode({"x": [1.5]}))
+
+
 def test_a_response_must_be_whole():
     signature = flat_signature(lambda x: {"y": x, "z": x}, tf.TensorSpec([None, 2]))
     good = {"y": [[1.0, 2.0]], "z": np.zeros([0, 2], np.float32)}
     signature.decode(good)
+    error = raises(errors.DTypeError, signature.decode, tf.constant([[1.0, 2.0]]))
+    assert error.expected == "tensors by name"
     error = raises(errors.FieldError, signature.decode, {"y": [[1.0, 2.0]]})
     assert (error.path, error.received) == ("z", "the names y")
     error = raises(errors.FieldError, signature.decode, good | {"more": 1})

@@ -151,7 +151,8 @@ def test_a_request_is_the_same_for_every_form_of_data(form, is_pruned):
     assert expected["inner__s"] == [b"x", b"y"]
     assert ("a" in expected) == (not is_pruned)
     assert content(signature.encode(FORMS[form](ROWS))) == expected
-    assert content(signature.encode(FORMS[form](MORE), extra="ignore")) == expected
+    for extra in ("ignore", ["more", "inner.t"], ["r.more", "r.inner.t"]):
+        assert content(signature.encode(FORMS[form](MORE), extra=extra)) == expected
     if form not in ("text", "bytes", "a file", "array text"):  # of JSON, fields are chosen
         with pytest.raises(errors.ExtensorError, match=r"more|\bt\b"):
             signature.encode(FORMS[form](MORE))

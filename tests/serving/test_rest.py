@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.errors import DTypeError, FieldError, FormatError
+from extensor.errors import DTypeError, FieldError, FormatError, UnsupportedTypeError
 from extensor.serving import flat_signature
 
 NULLS = {"title": "mask", "steps[*].minutes": "mask"}
@@ -142,6 +142,12 @@ def test_a_response_that_does_not_fit_is_an_error():
 def test_a_request_that_does_not_fit_names_the_field():
     with pytest.raises(DTypeError, match=r"title"):
         ECHO.encode_json([{**ONE[0], "title": 5}])
+
+
+def test_complex_numbers_are_no_json():
+    signature = flat_signature(lambda x: x, tf.TensorSpec([None], tf.complex64))
+    with pytest.raises(UnsupportedTypeError, match=r"x: expected .* JSON .* complex numbers"):
+        signature.encode_json([1 + 2j])
 
 
 def test_numbers_keep_their_value():

@@ -56,6 +56,28 @@ def test_only_the_parts_that_functions_use_are_saved(tmp_path):
     assert not callable(loaded)
 
 
+def test_the_variables_of_all_signatures_are_saved(tmp_path):
+    module = tf.Module()
+    module.scale, module.shift = tf.Variable(2.0), tf.Variable(3.0)
+    number = tf.TensorSpec([], name="x")
+    shifted = tf.function(lambda x: {"y": x + module.shift})
+    signatures = {
+        "scaled": flat_signature(lambda x: x * module.scale, number),
+        "traced": shifted.get_concrete_function(number),
+        "plain": tf.function(lambda x: {"y": x - module.shift}, input_signature=[number]),
+    }
+    xt.serving.save(module, tmp_path / "model", signatures)
+    loaded = tf.saved_model.load(str(tmp_path / "model")).signatures
+    assert [float(loaded[key](x=tf.constant(5.0)).popitem()[1]) for key in signatures] == [10, 8, 2]
+
+
+def test_keys_that_are_no_strings_are_an_error_before_anything_is_written(tmp_path):
+    signature = flat_signature(lambda x: x[1], {1: tf.TensorSpec([])})
+    error = raises(errors.UnsupportedTypeError, xt.serving.save, None, tmp_path / "m", signature)
+    assert error.expected == "dicts whose keys are strings"
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_signature_keeps_the_variables_of_its_module_alive(tmp_path):
     signature = flat_signature(Kitchen(), RECIPE_SPEC)
     gc.collect()

@@ -14,7 +14,7 @@ from extensor._serving.client import Client
 from extensor._serving.client_file import load_client
 from extensor._serving.rest import columns_of
 from extensor._struct.spec import StructuredTensorSpec
-from extensor.errors import ExtensorError, FormatError, MissingFileError
+from extensor.errors import ExtensorError, FormatError, MissingFileError, UnsupportedTypeError
 
 _TEXT = "example"
 
@@ -122,7 +122,7 @@ def _call(
     else:
         structure = client.inputs.structure
         try:
-            tensors = client.inputs.encode({name: _example(structure[name]) for name in structure})
+            tensors = client.inputs.encode(tf.nest.map_structure(_example, structure))
         except (ExtensorError, TypeError) as error:
             return [f"  no example request: {str(error).splitlines()[0]}"]
     lines = ["  request", f"    {_json(key, tensors)}"]
@@ -151,6 +151,11 @@ def _example(spec: Any) -> Any:
             size = spec.shape[0]
             return [_example(spec.unstacked())] * (1 if size is None else size)
         return {name: _example(spec.field_spec((name,))) for name in spec.field_names()}
+    if not isinstance(spec, tf.TypeSpec):
+        return spec  # static data
+    if getattr(spec, "dtype", None) is None:
+        received, fix = type(spec).__qualname__, "Write the request yourself."
+        raise UnsupportedTypeError("request", "records and tensors", received, fix)
     shape = [1] if spec.shape.rank is None else [1 if n is None else n for n in spec.shape]
     if spec.dtype == tf.string:
         return np.full(shape, _TEXT, object).tolist()

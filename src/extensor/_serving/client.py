@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from extensor._path import Path
@@ -79,8 +79,9 @@ class Client:
                 as str or bytes, of which other fields are left out.
             **kwargs: The keyword arguments. If an argument with a default is missing, its tensors
                 are missing too. And `extra`, what becomes of fields of records that the function
-                does not take: `"error"` (the default) or `"ignore"`; and `times="text"`, to take
-                text in ISO 8601 for times. For a function with an argument of this name, it is that
+                does not take: `"error"` (the default), `"ignore"`, or a list of the paths to leave
+                out, with or without the argument's name; and `times="text"`, to take text in
+                ISO 8601 for times. For a function with an argument of this name, it is that
                 argument.
 
         Raises:
@@ -91,8 +92,7 @@ class Client:
         """
         own = {n: kwargs.pop(n) for n in ("extra", "times")
                if n in kwargs and n not in self._parameters.parameters}  # fmt: skip
-        if own.get("extra", "error") == "error":
-            own["extra"] = self._unused
+        own["extra"] = self._left_out(own.get("extra", ()))
         optional = [n for n, p in self._parameters.parameters.items() if p.default is not p.empty]
         try:
             given = self._parameters.bind(*args, **kwargs).arguments
@@ -101,6 +101,16 @@ class Client:
             fix = "Give the arguments of the function that was saved, in order or by name."
             raise DTypeError("encode", expected, f"others ({error})", fix) from None
         return self._inputs.encode(given, optional, **own)
+
+    def _left_out(self, extra: Any) -> Any:
+        """Returns the argument `extra` of `Layout.encode`, in which all paths have arguments."""
+        if extra == "error":
+            extra = ()
+        if isinstance(extra, str) or not isinstance(extra, Iterable):
+            return extra
+        paths = [Path.of(path) for path in extra]
+        named = [Path(name, *path) for name in self._inputs.structure for path in paths]
+        return [*self._unused, *paths, *named]
 
     def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Nest:
         """Returns the result of the function from the tensors of a response.

@@ -161,7 +161,7 @@ def _read(file: str) -> dict[str, Any]:
     try:
         with tf.io.gfile.GFile(file) as stream:
             document: Any = json.load(stream)
-    except tf.errors.NotFoundError as error:
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError) as error:
         expected = "a file that describes flat signatures"
         fix = "Save the model with xt.serving.save, or add the file with xt.serving.save_clients."
         raise MissingFileError(file, expected, "a path that does not exist", fix) from error

@@ -194,6 +194,9 @@ class Layout:
             DTypeError: If a tensor has another dtype (also a TypeError).
             StructureError: If a tensor has another shape (also a ValueError).
         """
+        if not isinstance(tensors, Mapping):
+            fix = "Give what the signature returned: a dict, also of a single tensor."
+            raise DTypeError("decode", "tensors by name", type(tensors).__name__, fix)
         unknown = tensors.keys() - {component.name for component in self.components}
         if unknown:
             raise _wrong_names(
@@ -263,7 +266,13 @@ def _as_records(
         )
         if is_table:
             return records_of_spec(value, spec, request)
-        return spec._cast_as(value, request)
+        try:
+            return spec._cast_as(value, request)
+        except (DTypeError, StructureError) as error:
+            if not isinstance(value, Mapping):
+                raise
+            fix = f"{error.fix} A dict has a list for each field: for one record, give [record]."
+            raise type(error)(error.path, error.expected, error.received, fix) from error
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from extensor.errors import FormatError
+from extensor.errors import FormatError, UnsupportedTypeError
 
 _FIX = "Give the body of a response to a request of the column format, which encode_json writes."
 
@@ -28,12 +28,15 @@ def request_text(tensors: Mapping[str, Any]) -> str:
 
 def columns_of(tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Returns tensors by name as data of JSON, in the column format."""
-    return {name: _plain(np.asarray(tensor).tolist()) for name, tensor in tensors.items()}
+    return {name: _plain(np.asarray(tensor).tolist(), name) for name, tensor in tensors.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, name: str) -> Any:
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(each, name) for each in value]
+    if isinstance(value, complex):
+        fix = "Send real and imaginary parts as two tensors, or use gRPC."
+        raise UnsupportedTypeError(name, "a type that JSON has", "complex numbers", fix)
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -71,12 +71,12 @@ def save(
     for signature in flat.values():
         client_description(signature)  # raises before the first write
     plain = {k: one.function if k in flat else one for k, one in signatures.items()}
-    root = module if functions else _used_state(module, flat)
+    root = module if functions else _used_state(module, plain.values())
     tf.saved_model.save(root, os.fspath(path), signatures=plain, options=options)
     save_clients(path, flat)
 
 
-def _used_state(module: object, signatures: Mapping[str, FlatSignature]) -> tf.Module:
+def _used_state(module: object, signatures: Iterable[Any]) -> tf.Module:
     """Returns a module with only the variables, tables and files that the signatures use.
 
     The user's module may have tf.functions that were traced for extension types. Saving it would
@@ -89,7 +89,14 @@ def _used_state(module: object, signatures: Mapping[str, FlatSignature]) -> tf.M
         fix = "Give the object with the variables and tables that the functions use."
         raise DTypeError("module", expected, type(module).__name__, fix) from error
     root: Any = tf.Module()
-    functions = [one.function.get_concrete_function() for one in signatures.values()]
+    functions = [
+        one.get_concrete_function() if getattr(one, "input_signature", None) is not None else one
+        for one in signatures
+    ]
+    # TensorFlow's error says what is wrong with others.
+    functions = [
+        one for one in functions if isinstance(one, tf.types.experimental.ConcreteFunction)
+    ]
     kept = (tf.saved_model.experimental.TrackableResource, tf.saved_model.Asset)
     root.resources = _unique(
         [one for one in inside if isinstance(one, kept)],

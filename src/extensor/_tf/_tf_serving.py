@@ -41,6 +41,10 @@ def structure_to_json(structure: Nest) -> dict[str, Any]:
             message: Any = nested_structure_coder.encode_structure(structure)
         except RegistrationError:
             raise
+        except TypeError as error:
+            raise UnsupportedTypeError(
+                "the spec", "dicts whose keys are strings", f"others ({error})", "Use strings."
+            ) from error
         except nested_structure_coder.NotEncodableError as error:
             expected = "static data that a SavedModel can hold"
             fix = "Use only numbers, strings, None, enums, dtypes, shapes and containers."

@@ -65,7 +65,7 @@ class Place:
 
     def records(self, offsets: Offsets) -> Place:
         """Returns the place of the items of lists of the collection itself."""
-        return Place("", (), self, offsets, is_collection=True)
+        return Place(self.text, self.names, self, offsets, is_collection=True)
 
     def chosen(self, indices: Sequence[int] | Offsets) -> Place:
         """Returns the place of the values at these positions."""
