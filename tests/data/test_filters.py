@@ -81,6 +81,22 @@ def test_a_state_of_another_filter_is_an_error(folder):
             xt.data.parquet(folder, 4, ["n"], filters=odds, state=other)
 
 
+def test_the_condition_holds_for_the_records_of_each_row_group(tmp_path):
+    """pyarrow reads row groups 3, 6, 9 and 12 in another order."""
+    pq.write_table(pa.table({"n": range(39)}), tmp_path / "it.parquet", row_group_size=3)
+    words = {"columns": ["n"], "filters": (pc.field("n") != 9) & (pc.field("n") != 37)}
+    expected = [n for n in range(39) if n not in (9, 37)]
+    shards = [xt.data.parquet(tmp_path, 4, shard=(i, 3), **words) for i in range(3)]
+    assert [numbers(shard) for shard in shards] == [
+        [n for n in expected if n // 3 % 3 == i] for i in range(3)
+    ]
+    found = xt.read_parquet(tmp_path, row_groups=[3, 6, 9, 12], **words)
+    assert found["n"].numpy().tolist() == [n for n in expected if n // 3 in (3, 6, 9, 12)]
+    ends = {**words, "filters": [[("n", "<", 4)], [("n", ">", 15), ("n", "<", 22)], [("n", ">", 34)]]}
+    found = xt.read_parquet(tmp_path, **ends)["n"].numpy().tolist()
+    assert found == [n for n in range(39) if n < 4 or 15 < n < 22 or n > 34]
+
+
 def test_the_filter_may_be_of_columns_that_are_not_read(folder):
     dataset = xt.data.parquet(
         folder, 4, columns=["l"], filters=(pc.field("t") == "text 1") & (pc.field("n") > 30)

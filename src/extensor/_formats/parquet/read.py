@@ -271,8 +271,9 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
     """Returns which records of row groups fulfil the filter, by reading only its columns."""
     import pyarrow.dataset as ds
 
+    fragment = plan.fragment(file, groups)
+
     def scanner(columns: Any = None) -> ds.Scanner:
-        fragment = plan.fragment(file, groups)
         schema = without_unions(plan.whole_schema)
         return ds.Scanner.from_fragment(fragment, schema=schema, columns=columns)
 
@@ -284,7 +285,13 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
                 pass  # raises if it is the file that is wrong
             raise wrong_filters(plan.filter, error) from error
     check_count(file.file.path, sum(group.num_rows for group in groups), len(mask))
-    return mask
+    # pyarrow reads row groups in the order of a set of their numbers.
+    rows, parts, start = {group.number: group.num_rows for group in groups}, dict[int, Any](), 0
+    for number in (group.id for group in fragment.row_groups):
+        parts[number] = mask.slice(start, rows[number])
+        start += rows[number]
+    chunks = [chunk for group in groups for chunk in parts[group.number].chunks]
+    return pa.chunked_array(chunks, pa.bool_())
 
 
 def _select(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
