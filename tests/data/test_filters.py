@@ -92,7 +92,10 @@ def test_the_condition_holds_for_the_records_of_each_row_group(tmp_path):
     ]
     found = xt.read_parquet(tmp_path, row_groups=[3, 6, 9, 12], **words)
     assert found["n"].numpy().tolist() == [n for n in expected if n // 3 in (3, 6, 9, 12)]
-    ends = {**words, "filters": [[("n", "<", 4)], [("n", ">", 15), ("n", "<", 22)], [("n", ">", 34)]]}
+    ends = {
+        **words,
+        "filters": [[("n", "<", 4)], [("n", ">", 15), ("n", "<", 22)], [("n", ">", 34)]],
+    }
     found = xt.read_parquet(tmp_path, **ends)["n"].numpy().tolist()
     assert found == [n for n in range(39) if n < 4 or 15 < n < 22 or n > 34]
 

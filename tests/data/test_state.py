@@ -1,5 +1,7 @@
 """xt.data.state is that of one pass: of an iterator, or the only unfinished one of a dataset."""
 
+import json
+
 import keras
 import numpy as np
 import pyarrow as pa
@@ -117,6 +119,13 @@ OTHERS = {
     "batch": lambda dataset: dataset.unbatch().batch(3).map(lambda records: records),
     "rebatch": lambda dataset: dataset.rebatch(3),
     "shuffle": lambda dataset: dataset.shuffle(9),
+    "cache": lambda dataset: dataset.cache().prefetch(1),
+    "flat_map": lambda dataset: dataset.flat_map(tf.data.Dataset.from_tensor_slices),
+    "interleave": lambda dataset: dataset.interleave(tf.data.Dataset.from_tensor_slices, 2),
+    "ignore_errors": lambda dataset: dataset.ignore_errors(),
+    "concatenate": lambda dataset: tf.data.Dataset.from_tensors(next(iter(dataset))).concatenate(
+        dataset
+    ),
 }
 
 
@@ -216,3 +225,15 @@ def test_a_callback_of_fit_has_the_state_in_each_epoch(make):
     model.fit(train, epochs=3, shuffle=False, verbose=0, callbacks=[Saves()])
     places = [divmod(number + 1, STEPS) for number in range(3 * STEPS)]
     assert np.array_equal(found, places)
+
+
+@pytest.mark.parametrize("step", [np.int64(2), np.uint8(2), tf.constant(2)], ids=repr)
+def test_a_step_may_be_any_integer(make, step):
+    state = xt.data.state(make(), step)
+    assert json.loads(json.dumps(state)) == xt.data.state(make(), 2)
+
+
+@pytest.mark.parametrize("step", [-1, 1.5, None, "1"])
+def test_a_step_that_is_no_number_of_batches_is_an_error(make, step):
+    with pytest.raises((errors.DTypeError, errors.StructureError), match=r"^xt\.data\.state: step"):
+        xt.data.state(make(), step)

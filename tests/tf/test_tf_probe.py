@@ -486,7 +486,13 @@ def methods_of_datasets():
     dataset = tf.data.Dataset.range(4)
     made = {
         "batch": dataset.batch(2),
+        "cache": dataset.cache(),
+        "concatenate": dataset.concatenate(dataset),
+        "directed_interleave": tf.data.Dataset.choose_from_datasets([dataset] * 2, dataset),
         "filter": dataset.filter(lambda number: number > 1),
+        "flat_map": dataset.flat_map(tf.data.Dataset.range),
+        "ignore_errors": dataset.ignore_errors(),
+        "interleave": dataset.interleave(tf.data.Dataset.range, 2),
         "group_by_window": dataset.group_by_window(lambda n: n % 2, lambda _, rows: rows, 2),
         "padded_batch": dataset.padded_batch(2),
         "rebatch": dataset.batch(2).rebatch(3),

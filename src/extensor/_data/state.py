@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from extensor._data.feed import Feed
 from extensor._data.position import Position, Resumable
 from extensor._data.stream import feeds, feeds_in, passes_of
 from extensor._tf import method_of_other_elements
-from extensor.errors import StructureError
+from extensor.errors import DTypeError, StructureError
 
 
 def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, Any]:
@@ -33,8 +34,9 @@ def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, A
     Raises:
         StructureError: If the dataset is not from `xt.data`, a method that does not keep its
             batches made it, such as `filter`, or its source gives records in any order; if several
-            passes over it are not finished; or if an iterator has not begun, or has ended (also a
-            ValueError).
+            passes over it are not finished; if an iterator has not begun, or has ended; or if
+            `step` is negative (also a ValueError).
+        DTypeError: If `step` is no integer (also a TypeError).
 
     >>> import extensor as xt
     >>> path = "numbers.parquet"
@@ -46,11 +48,24 @@ def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, A
     True
     """
     plan = feed_of(dataset).plan
+    step = _checked_step(step)
     expect_its_batches(dataset)
     _expect_no_repetition(dataset, plan)
     if isinstance(dataset, tf.data.Iterator):
         return plan.state(step, _begun(dataset, plan.position, step))
     return plan.state(step, plan.position.last)
+
+
+def _checked_step(step: Any) -> int:
+    """Returns a number of batches as an int, also of NumPy and TensorFlow."""
+    fix = "Give the number of batches that were used since the pass began."
+    try:
+        number = operator.index(step)
+    except TypeError as error:
+        raise DTypeError("xt.data.state: step", "an integer", repr(step)[:60], fix) from error
+    if number < 0:
+        raise StructureError("xt.data.state: step", "0 or more", str(number), fix)
+    return number
 
 
 def steps_per_shard(dataset: tf.data.Dataset) -> int:

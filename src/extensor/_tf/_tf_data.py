@@ -84,10 +84,12 @@ def as_numpy(value: Value) -> Nest:
 
 
 # The modules of the datasets whose elements are not those of their input, one for one from the
-# first one on.
+# first one on and in each pass.
 _OTHER_ELEMENTS = {
-    *("batch_op", "filter_op", "group_by_window_op", "padded_batch_op", "ragged_batch_op"),
-    *("rebatch_op", "shard_op", "shuffle_op", "skip_op", "unbatch_op", "unique_op", "window_op"),
+    *("batch_op", "cache_op", "concatenate_op", "directed_interleave_op", "filter_op"),
+    *("flat_map_op", "group_by_window_op", "ignore_errors_op", "interleave_op", "padded_batch_op"),
+    *("ragged_batch_op", "rebatch_op", "shard_op", "shuffle_op", "skip_op", "snapshot_op"),
+    *("unbatch_op", "unique_op", "window_op"),
 }
 
 

@@ -129,3 +129,14 @@ def test_times_that_are_further_apart_than_half_of_int64():
     layers[1].adapt(xt.from_arrow(pa.table({"at": times})))
     for layer in [layers[0], layers[1].layers["at"]]:
         assert layer(tf.constant(times.astype(np.int64))).numpy()[[0, 2]].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("times", [[1.7, np.nan], np.array([2**63], np.uint64)], ids=str)
+def test_what_int64_does_not_hold_is_an_error(times):
+    """1.7 was the time 1, NaN and large numbers times before all others."""
+    for use in (
+        lambda: xt.keras.layers.TimeBuckets(bin_boundaries=[0, 2])(tf.constant(times)),
+        lambda: xt.keras.layers.TimeBuckets(2).adapt(np.array(times)),
+    ):
+        with pytest.raises(errors.DTypeError, match="expected times as integers of int64, got "):
+            use()

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._keras.layers.quantiles import Quantiles, TimeQuantiles
-from extensor._keras.layers.time_buckets import TimeBuckets, time_boundaries
+from extensor._keras.layers.time_buckets import TimeBuckets, as_times, time_boundaries
 from extensor.errors import StructureError, UnsupportedTypeError
 
 WORD_LAYERS = keras.layers.StringLookup, keras.layers.IntegerLookup
@@ -220,7 +220,7 @@ class TimeStatistics(FieldStatistics):
     quantiles: TimeQuantiles = field(default_factory=TimeQuantiles)
 
     def of_batch(self, layer: Any, batch: tf.Tensor, valid: tf.Tensor) -> Any:
-        return tf.cast(tf.boolean_mask(batch, valid), tf.int64)
+        return as_times(tf.boolean_mask(batch, valid), layer.name)
 
     def add(self, layer: Any, found: Any) -> None:
         self.quantiles.add(found.numpy())

@@ -16,7 +16,7 @@ from extensor._keras.layers.lists import in_flat, valid_items
 from extensor._keras.layers.quantiles import TimeQuantiles
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import TensorLike, Value
-from extensor.errors import ArgumentError, StructureError
+from extensor.errors import ArgumentError, DTypeError, StructureError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -80,7 +80,7 @@ class TimeBuckets(Layer):
         for batch in batches:
             times = tf.constant(batch) if isinstance(batch, (np.ndarray, list)) else batch
             times, valid = valid_items(times, self.name)
-            quantiles.add(times.numpy()[valid.numpy()].astype(np.int64))
+            quantiles.add(as_times(times, self.name).numpy()[valid.numpy()])
         self.bin_boundaries = time_boundaries(quantiles, self.num_bins, self.name)
 
     def call(self, inputs: Value) -> Value:
@@ -97,7 +97,7 @@ class TimeBuckets(Layer):
 
     def _numbers(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the number of the bucket of each time of a tensor."""
-        times = tf.reshape(tf.cast(inputs, tf.int64), [-1])
+        times = tf.reshape(as_times(inputs, self.name), [-1])
         boundaries = tf.constant(self.bin_boundaries, tf.int64)
         found = tf.searchsorted(boundaries, times, side="right")
         return tf.ensure_shape(tf.reshape(found, tf.shape(inputs)), inputs.shape)
@@ -110,6 +110,18 @@ class TimeBuckets(Layer):
             "num_bins": None if adapted else self.num_bins,
             "bin_boundaries": self.bin_boundaries,
         }
+
+
+def as_times(times: tf.Tensor, path: str) -> tf.Tensor:
+    """Returns times as int64.
+
+    Raises:
+        DTypeError: If they are no integers that int64 holds (also a TypeError).
+    """
+    if not times.dtype.is_integer or times.dtype == tf.uint64:
+        fix = "Give integers, such as tf.cast(tf.floor(times), tf.int64)."
+        raise DTypeError(path, "times as integers of int64", times.dtype.name, fix)
+    return tf.cast(times, tf.int64)
 
 
 def _checked_boundaries(given: Sequence[float], path: str) -> list[int]:
