@@ -502,3 +502,85 @@ def test_stack_names_a_field_whose_lists_differ_in_length():
         tf.stack([records[0], records[1]])
     with pytest.raises(StructureError, match=r"^steps: .*item 1.*ragged\.stack"):
         tf.stack([records[1].without("inner"), records[2].without("inner")])
+
+
+class Length(xt.dispatch.OperatorsMixin):
+    """A type that overrides an operation, but none that moves its elements."""
+
+    def __init__(self, metres):
+        self.metres = metres
+
+    shape = property(lambda self: self.metres.shape)
+
+    def __tf_type_spec__(self):
+        return LengthSpec(self.shape)
+
+    @xt.dispatch.implements(tf.negative)
+    @classmethod
+    def negative(cls, x, name=None):
+        return cls(-x.metres)
+
+
+class LengthSpec(xt.StackableTypeSpec):
+    value_type = Length
+
+    def __init__(self, shape):
+        self.shape = tf.TensorShape(shape)
+
+    @property
+    def component_specs(self):
+        return tf.TensorSpec(self.shape)
+
+    def to_components(self, value):
+        return value.metres
+
+    def from_components(self, components):
+        return Length(components)
+
+    def serialize(self):
+        return (self.shape,)
+
+
+class Cut(Length):
+    """A type that moves its elements, but does not join them."""
+
+    def __tf_type_spec__(self):
+        return CutSpec(self.shape)
+
+    @xt.dispatch.implements(xt.dispatch.is_rearranging_op)
+    @classmethod
+    def rearranged(cls, op, x, *args, **kwargs):
+        return cls(op(x.metres, *args, **kwargs))
+
+
+class CutSpec(LengthSpec):
+    value_type = Cut
+
+    def from_components(self, components):
+        return Cut(components)
+
+
+@pytest.mark.parametrize("kind", [Length, Cut])
+@pytest.mark.parametrize("call", [
+    lambda r: r[0], lambda r: r[::-1], lambda r: tf.gather(r, [1, 0]), lambda r: tf.roll(r, 1, 0),
+    lambda r: tf.concat([r, r], 0), lambda r: tf.stack([r, r]), lambda r: tf.reverse(r, [0]),
+    lambda r: tf.expand_dims(r, 1), lambda r: tf.where([True, False], r, tf.reverse(r, [0])),
+    lambda r: tf.boolean_mask(r, [False, True]), lambda r: tf.reshape(r, [2, 1]),
+])  # fmt: skip
+def test_a_field_whose_type_overrides_other_operations_is_moved_as_a_tensor(kind, call):
+    metres = tf.constant([1.0, 2.0])
+    found = call(xt.DenseStructuredTensor([2], {"length": kind(metres), "metres": metres}))
+    assert type(found["length"]) is kind
+    np.testing.assert_array_equal(found["length"].metres, found["metres"])
+
+
+def test_ragged_parts_of_a_field_get_a_dimension():
+    @xt.extension_type
+    class Steps:
+        minutes: tf.RaggedTensor
+
+    ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+    records = xt.DenseStructuredTensor([2], {"steps": Steps(ragged)})
+    for axis in (0, 1):
+        expanded = tf.expand_dims(records, axis)["steps"].minutes
+        assert expanded.to_list() == tf.expand_dims(ragged, axis).to_list()

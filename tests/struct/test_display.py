@@ -191,6 +191,17 @@ def test_the_tree_looks_into_masked_records_and_extension_types():
     assert "    ├── source: int64[*]" in lines
 
 
+def test_the_tree_shows_a_type_whose_components_are_nests():
+    @xt.auto_composite_tensor
+    class Parts(xt.AutoCompositeTensor):
+        def __init__(self, x, parts):
+            self.x, self.parts = x, parts
+
+    x = tf.constant([1.0, 2.0])
+    records = xt.DenseStructuredTensor([2], {"parts": Parts(x, [x, {"a": x}])})
+    assert "parts: Parts" in str(xt.struct.tree(records))
+
+
 def test_the_tree_of_many_fields_says_how_many_are_not_shown():
     assert repr(xt.struct.tree(wide(130))).splitlines()[-1] == "└── ... 30 more"
     assert len(repr(xt.struct.tree(wide(130), max_fields=None)).splitlines()) == 131

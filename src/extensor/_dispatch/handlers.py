@@ -14,6 +14,7 @@ from extensor._dispatch.dispatchable import DispatchableType
 from extensor._dispatch.known_types import overrides_now
 from extensor._dispatch.operation import operation_of
 from extensor._dispatch.rows import OPERATIONS, by_rows
+from extensor._lookup import class_attribute
 from extensor._typing import Value
 from extensor.errors import ProtocolError
 
@@ -202,6 +203,29 @@ def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
 
     Call it with the class, the operation, its positional and its keyword arguments.
     """
+    found = _in_table(cls, op)
+    return by_rows if found is None and op in OPERATIONS and is_declared(cls) else found
+
+
+def handles(cls: type, op: Function) -> bool:
+    """Returns whether a class itself says what an operation does with its values.
+
+    That is by a registered handler, or by a `__tf_dispatch__` of its own. The rows of declared
+    types do not count.
+
+    >>> from extensor._dispatch.handlers import handles
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> handles(xt.types.MaskedTensor, tf.gather), handles(xt.dispatch.OperatorsMixin, tf.gather)
+    (True, False)
+    """
+    dispatch = getattr(class_attribute(cls, _PROTOCOL), "__func__", None)
+    if dispatch is handle or dispatch is None:
+        return dispatch is handle and _in_table(cls, op) is not None
+    return True
+
+
+def _in_table(cls: type, op: Function) -> Callable[..., Any] | None:
     tables = [vars(base)[_TABLE] for base in cls.__mro__ if _TABLE in vars(base)]
     for table in tables:
         if op in table.ops:
@@ -210,7 +234,7 @@ def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
         for is_kind, handler in table.kinds.items():
             if is_kind(op):
                 return handler
-    return by_rows if op in OPERATIONS and is_declared(cls) else None
+    return None
 
 
 FROM_TABLE: Any = classmethod(handle)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.call import follows_protocol
+from extensor._dispatch.handlers import handles
 from extensor._protocol.box import box, unbox
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
@@ -94,10 +94,10 @@ def expand_dims(value: FieldValue, axis: int) -> FieldValue:
         return tf.expand_dims(value, axis)
     if is_masked(value):
         return type(value)._of_parts(expand_dims(value.values, axis), expand_dims(value.mask, axis))
-    if follows_protocol(type(value)):
+    if handles(type(value), tf.expand_dims):
         return tf.expand_dims(value, axis)
     spec = tf.type_spec_from_value(value)
-    boxes = [tf.expand_dims(tensor, axis) for tensor in box(spec, value, axis)]
+    boxes = [_expanded(tensor, axis) for tensor in box(spec, value, axis)]
     sizes: list[Any] = []
     for _ in range(axis):
         shape: Any = getattr(spec, "shape", None)
@@ -106,6 +106,13 @@ def expand_dims(value: FieldValue, axis: int) -> FieldValue:
     for size in reversed([*sizes, 1]):
         spec = stacked(spec, size)
     return unbox(spec, boxes)
+
+
+def _expanded(boxes: tf.Tensor, axis: int) -> tf.Tensor:
+    if boxes.dtype != tf.variant:
+        return tf.expand_dims(boxes, axis)
+    sizes = tf.shape(boxes)  # no kernel expands variants
+    return tf.reshape(boxes, tf.concat([sizes[:axis], [1], sizes[axis:]], 0))
 
 
 def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:

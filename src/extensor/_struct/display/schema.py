@@ -111,8 +111,8 @@ def shape_text(spec: StructuredTensorSpec) -> str:
 
 def type_name(spec: tf.TypeSpec) -> str:
     """Returns the name of the class of the values of a spec."""
-    # Other libraries' specs may have a `value_type` that is not a class.
-    return getattr(spec.value_type, "__name__", type(spec).__name__)
+    # A nest of specs has none, and other libraries' specs may have one that is not a class.
+    return getattr(getattr(spec, "value_type", None), "__name__", type(spec).__name__)
 
 
 def _parts(spec: tf.TypeSpec) -> dict[str, Any]:

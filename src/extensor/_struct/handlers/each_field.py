@@ -15,8 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.rows import common_rows_spec, concat_rows
-from extensor._dispatch.call import follows_protocol
-from extensor._dispatch.handlers import implements
+from extensor._dispatch.handlers import handles, implements
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
 from extensor._protocol.row_splits import expect_splits_fit
@@ -205,7 +204,9 @@ def _join_fields(
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
             return type(parts[0])._of_parts(of_field(inner, at), of_field(masks, at))
-        are_own = not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts))
+        are_own = not isinstance(parts[0], StructuredTensor) and any(
+            _moves_itself(part, tf.concat) for part in parts
+        )
         if are_own and not any(map(is_masked, parts)):
             return op(parts)
         pairs = zip(parts, values, strict=True)
@@ -262,7 +263,7 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
     ):
         inner = concat_values([value.values for value in values], name)
         return type(first)._of_parts(inner, tf.concat([value.mask for value in values], 0))
-    if _moves_itself(first):
+    if _moves_itself(first, tf.concat):
         return tf.concat(list(values), 0)
     return concat_rows(list(values))
 
@@ -373,14 +374,19 @@ def _flat(value: FieldValue, sizes: list[Any]) -> FieldValue:
     return index.merge_outer_dims(value, sizes) if sizes else reshape.expand_dims(value, 0)
 
 
-def _moves_itself(value: FieldValue) -> bool:
-    """Returns whether a value that is neither a tensor nor records overrides operations."""
+def _moves_itself(value: FieldValue, op: Callable[..., Any] = tf.gather) -> bool:
+    """Returns whether a value that is neither a tensor nor records has operations that move it.
+
+    Args:
+        value: The value.
+        op: Whose handler tells that the type has such operations: tf.gather, or tf.concat.
+    """
     if isinstance(value, tf.RaggedTensor) or (
         # A union in lists is moved by its rows: not every operation takes ragged codes.
         is_union(value) and isinstance(value.codes, tf.RaggedTensor)
     ):
         return False
-    return follows_protocol(type(value))
+    return handles(type(value), op)
 
 
 def _is_dense_masked(value: FieldValue) -> bool:

@@ -11,7 +11,8 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._authoring.rows import uncut_rows
 from extensor._declare.decorator import row_at
-from extensor._dispatch.call import follows_protocol
+from extensor._dispatch.handlers import handles
+from extensor._dispatch.operators import OperatorsMixin
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
@@ -253,7 +254,9 @@ def gather_at(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldV
 
 def _is_without_indexing(value: FieldValue) -> bool:
     own = getattr(type(value), "__getitem__", row_at)
-    return own is row_at and isinstance(value, CompositeTensor)
+    if own is OperatorsMixin.__getitem__ and handles(type(value), tf.__operators__.getitem):
+        return False
+    return own in (row_at, OperatorsMixin.__getitem__) and isinstance(value, CompositeTensor)
 
 
 def _take_boxed(value: FieldValue, positions: tuple[Any, ...]) -> FieldValue:
@@ -371,7 +374,7 @@ def gather(value: FieldValue, numbers: tf.Tensor) -> FieldValue:
     if (
         isinstance(value, CompositeTensor)
         and not isinstance(value, _GATHERED)
-        and not follows_protocol(type(value))
+        and not handles(type(value), tf.gather)
     ):
         if isinstance(numbers, tf.RaggedTensor):
             return cut(gather(value, numbers.values), numbers.row_splits, Path())
