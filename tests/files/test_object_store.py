@@ -362,6 +362,16 @@ def test_a_stream_goes_on_at_its_state_after_its_store_has_died(shuffle, server,
     assert np.array_equal(np.sort(np.concatenate(seen)), np.sort(TABLE["c1"]))
 
 
+def test_a_footer_of_more_than_64_kb_takes_a_request_more(server, tmp_path):
+    wide = pa.table({f"column {i}": [i] for i in range(1000)})
+    pq.write_table(wide, tmp_path / "it.parquet")
+    assert pq.read_metadata(tmp_path / "it.parquet").serialized_size > 1 << 16
+    server.files["wide.parquet"] = (tmp_path / "it.parquet").read_bytes()
+    records = xt.read_parquet(f"{server.url}/wide.parquet", columns=["column 7"])
+    assert records.to_py() == [{"column 7": 7}]
+    assert len(server.requests) == 1 + 2 + 1
+
+
 def test_columns_that_lie_apart_take_two_requests_for_a_row_group(server, folder):
     random = np.random.default_rng(0)
     wide = pa.table({name: random.random(600_000) for name in "abc"})
