@@ -63,6 +63,16 @@ def test_arrays_of_several_dimensions_are_not_flattened(connection):
     assert found.to_py() == [{"i": 1, "a": [1]}, {"i": 2, "a": [1]}]
 
 
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+def test_infinite_times_are_no_early_ones(connection, kind):
+    first = f"'4714-11-24 BC'::{kind}"
+    query = f"select {first} as t union all select '{{}}'::{kind}"
+    assert len(xt.read_database(f"select {first} as t", connection)) == 1
+    for infinite in ("infinity", "-infinity"):
+        with pytest.raises(errors.UnsupportedTypeError, match=r"t: .*infinity in record 1"):
+            xt.read_database(query.format(infinite), connection)
+
+
 def test_records_come_back_in_order_in_batches(connection):
     query = "select i, repeat('x', i % 7) as s from generate_series(1, 100000) i order by i"
     batches = list(xt.read_database(query, connection, batch_size=30_000))

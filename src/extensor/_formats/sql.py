@@ -47,6 +47,8 @@ _CHANGED = {
 
 _CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
 _EXISTS = ("fail", "append", "replace")
+_FIRST_DAY = -2_440_588
+"""The first day of PostgreSQL, 4714-11-24 BC, counted from 1970."""
 _VIEW = "extensor_records"
 _AsReader = Callable[[pa.Schema, Iterable[pa.RecordBatch]], pa.RecordBatchReader]
 _DIMENSIONS = "extensor_dimensions_"
@@ -113,9 +115,9 @@ def read_database(
         DatabaseError: If the database refuses the connection or the query, or fails before the
             last record (also an OSError). The result is complete or there is none; an iterator
             raises the error in place of the next batch.
-        UnsupportedTypeError: If PostgreSQL returns an array of several dimensions, whose lengths
-            its ADBC driver drops, or DuckDB a time with a zone or a UHUGEINT, which it changes
-            (also a TypeError).
+        UnsupportedTypeError: If PostgreSQL returns an infinite time, of which its ADBC driver makes
+            another one, or an array of several dimensions, whose lengths it drops, or DuckDB a
+            time with a zone or a UHUGEINT, which it changes (also a TypeError).
         MissingDependencyError: If the library of the URI is not installed (also an ImportError).
         DTypeError, NullError, FieldError, StructureError: As in `from_arrow`.
 
@@ -268,7 +270,8 @@ def _read_adbc(
 ) -> Iterator[Any]:
     with connection.cursor() as cursor:
         arrays: list[str] = []
-        if connection.adbc_get_info().get("vendor_name") == "PostgreSQL" and params is None:
+        is_postgres = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+        if is_postgres and params is None:
             arrays = _arrays(cursor, query)
         if arrays:
             query = _with_dimensions(query, arrays)
@@ -282,6 +285,8 @@ def _read_adbc(
         for batch in reader:
             for i, name in enumerate(arrays):
                 _expect_one_dimension(batch.column(count + i), name, first)
+            if is_postgres:
+                _expect_no_infinity(batch, first)
             first += batch.num_rows
             yield batch.select(range(count))
 
@@ -317,6 +322,22 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
     received = f"{found[record]} dimensions in record {first + record}"
     fix = "Select to_json(column)::text, or one list for each row."
     raise UnsupportedTypeError(Path(name), expected, received, fix)
+
+
+def _expect_no_infinity(batch: pa.RecordBatch, first: int) -> None:
+    """Raises for infinite times, of which the driver makes times before the first of PostgreSQL."""
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_date32(field.type):
+            numbers, days = column.cast(pa.int32()), 1
+        elif pa.types.is_timestamp(field.type):  # in microseconds
+            numbers, days = column.cast(pa.int64()), 86_400_000_000
+        else:
+            continue
+        is_infinite = numbers.fill_null(0).to_numpy() < _FIRST_DAY * days
+        if is_infinite.any():
+            received = f"infinity in record {first + int(is_infinite.argmax())}"
+            fix = "Select another time for it: nullif(column, 'infinity')."
+            raise UnsupportedTypeError(Path(field.name), "times that Arrow has", received, fix)
 
 
 def _resize(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
