@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         fix = 'pip install "extensor[cli]"'
         missing = MissingDependencyError("the command line needs the package click", fix=fix)
-        return _failed(str(missing))
+        return _print_error(str(missing))
     from extensor_command.commands import extensor
 
     try:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if not _is_of_the_user(error):
             raise
-        return _failed(_message(error))
+        return _print_error(_message(error))
     return code if isinstance(code, int) else 0
 
 
@@ -82,6 +82,6 @@ def _message(error: Exception) -> str:
     return str(error)
 
 
-def _failed(message: str) -> int:
+def _print_error(message: str) -> int:
     print(f"Error: {message}", file=sys.stderr)
     return FAILED

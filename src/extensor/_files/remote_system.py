@@ -281,7 +281,7 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
         return handle
 
     def _ask(self, path: str) -> Found:
-        return _repeated(self._ask_once, path)
+        return _ask_again(self._ask_once, path)
 
     def _ask_once(self, path: str) -> Found:
         with self._errors_of(path):
@@ -300,7 +300,7 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
         return _as_found(size, info)
 
     def _range(self, path: str, each: Range) -> memoryview:
-        return _repeated(super()._range, path, each)
+        return _ask_again(super()._range, path, each)
 
     def _get(self, path: str, each: Range) -> memoryview:
         start, end = each
@@ -317,7 +317,7 @@ class FsspecSystem(RemoteSystem[IO[bytes]]):
 
     def _info(self, path: str) -> pafs.FileInfo:
         try:
-            return self._file_info(path) if self.knows(path) else _repeated(self._look_up, path)
+            return self._file_info(path) if self.knows(path) else _ask_again(self._look_up, path)
         except MissingFileError:
             return pafs.FileInfo(path, pafs.FileType.NotFound)
 
@@ -386,7 +386,7 @@ def _is_same(one: Found, other: Found) -> bool:
     return type(one.changed) is not type(other.changed) or one.changed == other.changed
 
 
-def _repeated(ask: Callable[..., _T], *arguments: Any) -> _T:
+def _ask_again(ask: Callable[..., _T], *arguments: Any) -> _T:
     """Returns what a file system answers; asks again after an error, as not all of them do."""
     for seconds in _PAUSES:
         with contextlib.suppress(StoreError):

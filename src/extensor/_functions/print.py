@@ -62,7 +62,7 @@ def _template(value: Nest, tensors: list[tf.Tensor]) -> Iterator[str]:
         spec = tf.type_spec_from_value(value)
         components = _tf.to_components(spec, value)
         yield f"{type(value).__name__}("
-        for i, (name, component) in enumerate(_named(spec, components)):
+        for i, (name, component) in enumerate(_name_items(spec, components)):
             yield (", " if i else "") + name
             yield from _template(component, tensors)
         yield ")"
@@ -83,7 +83,7 @@ def _template(value: Nest, tensors: list[tf.Tensor]) -> Iterator[str]:
         yield repr(value)
 
 
-def _named(spec: Any, components: Nest) -> list[tuple[str, Nest]]:
+def _name_items(spec: Any, components: Nest) -> list[tuple[str, Nest]]:
     """Returns the outer items of components, each with its name and `=`, or an empty text."""
     if isinstance(components, Mapping):
         return [(f"{name}=", components[name]) for name in sorted(components)]
