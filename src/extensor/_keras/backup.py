@@ -127,8 +127,7 @@ class BackupAndRestore(keras.callbacks.Callback):
             raise StructureError("BackupAndRestore: steps_per_epoch", expected, received, fix)
         if not (self._plan.counts_steps or self._has_pass_each_epoch):
             expected = "epochs that are whole passes, for batches of xt.data.bucket or xt.data.pack"
-            received = f"epochs of {steps} batches"
-            fix = "Leave steps_per_epoch out."
+            received, fix = f"epochs of {steps} batches", "Leave steps_per_epoch out."
             raise StructureError("BackupAndRestore: steps_per_epoch", expected, received, fix)
         if self._save_freq != "epoch" and steps % execution:
             expected = f"batches of an epoch that steps_per_execution={execution} divides"
