@@ -300,3 +300,18 @@ def test_a_client_sends_whole_decimals_and_drops_fields_only_if_asked():
 def test_an_arrow_function_gets_the_units_of_its_schema():
     run = xt.arrow_function(lambda records: {"total": total(records)}, FINE)
     np.testing.assert_allclose(run(TABLE)["total"].to_numpy(), WANT, rtol=1e-6)
+
+
+def test_decimals_and_numbers_without_a_unit_are_their_values():
+    def prices(values, arrow):
+        return xt.from_arrow(pa.table({"price": pa.array(values, arrow)}))
+
+    decimals = prices([Decimal("1.5"), Decimal("2.5")], pa.decimal128(5, 1))
+    floats = prices([1.5, 2.5], pa.float64())
+    for data, other in ((decimals, floats), (floats, decimals)):
+        layer = xt.keras.layers.RecordFeatures()
+        layer.adapt(data)
+        np.testing.assert_allclose(layer(data), [[-1.0], [1.0]], atol=1e-5)
+        np.testing.assert_allclose(layer(prices([1, 3], pa.int64())), [[-2.0], [2.0]], atol=1e-5)
+        with pytest.raises(errors.DTypeError, match=r"price: expected .*(a unit|scale 1), got "):
+            layer(other)

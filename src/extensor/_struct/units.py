@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct.change import change_numbers
+from extensor._struct.arrow_types import meaning_beside
+from extensor._struct.change import change_numbers, dtype_of
 from extensor._struct.inside import map_records_with_spec
+from extensor._struct.meaning import WHOLE, Meaning, are_decimals, different_meanings
 from extensor._struct.spec import spec_or_none, units_of
 from extensor._typing import FieldValue
 
@@ -31,7 +33,14 @@ def have_other_units(want: tf.TypeSpec | None, have: object) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _have_other_units(want: tf.TypeSpec, have: tf.TypeSpec | None) -> bool:
     wanted, had = units_of(want), units_of(have)
-    return wanted != had and any(wanted.get(at, unit) != unit for at, unit in had.items())
+    if wanted == had:
+        return False
+    # Numbers without a unit take any, but beside decimals they are their value.
+    return any(
+        are_decimals(wanted.get(at)) or are_decimals(had.get(at)) or (at in wanted and at in had)
+        for at in wanted.keys() | had.keys()
+        if wanted.get(at) != had.get(at)
+    )
 
 
 def with_units_of(spec: tf.TypeSpec, value: FieldValue, path: Path | None = None) -> FieldValue:
@@ -58,14 +67,29 @@ def with_units_of(spec: tf.TypeSpec, value: FieldValue, path: Path | None = None
             if name not in record.field_specs:
                 return part
             spec = record.field_specs[name]
-            if name not in wanted or name not in had:
+            want, own = wanted.get(name), had.get(name)
+            want, own = (
+                meaning_beside(want, record._metadata.types.get(name), own),
+                meaning_beside(own, types.get(name), want),
+            )
+            if None in (want, own):
+                _expect_no_other_value((want, own), (spec, part), at / name)
                 return with_units_of(spec, part, at / name)
-            if wanted[name] == had[name]:
+            if want == own:
                 return part
             types[name] = record._metadata.types[name]
-            return change_numbers(part, wanted[name], had[name], spec, at / name)
+            return change_numbers(part, want, own, spec, at / name)
 
         made = records._map_parts(of_field)
         return made._with_metadata(made._metadata._replace(types=types))
 
     return map_records_with_spec(value, spec, changed_record, Path() if path is None else path)
+
+
+def _expect_no_other_value(
+    meanings: tuple[Meaning, Meaning], fields: tuple[tf.TypeSpec, FieldValue], path: Path
+) -> None:
+    """Raises DTypeError for floats beside decimals with digits: 1.5 is no integer of such ones."""
+    is_float = any(dtype is not None and dtype.is_floating for dtype in map(dtype_of, fields))
+    if is_float and any(are_decimals(each) and each != WHOLE for each in meanings):
+        raise different_meanings(*meanings, path)

@@ -34,8 +34,9 @@ def to_tf_example(
 ) -> tf.Tensor:
     """Returns records as serialized tf.Examples, in a graph or eagerly.
 
-    Integers and bools become int64 values, floats float32 values, strings bytes. A null of a field
-    without a list is a missing feature. `from_tf_example` says which feature a field is.
+    Integers and bools become int64 values, floats float32 values, strings bytes; times and decimals
+    their integers, without their unit: 1.50 is 150. A null of a field without a list is a missing
+    feature. `from_tf_example` says which feature a field is.
 
     Args:
         records: A StructuredTensor of rank 1.
