@@ -274,6 +274,14 @@ def test_reduced_rows_equal_those_of_numpy(lengths, numbers):
     )
 
 
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_infinite_numbers_and_nan_are_extremes(name):
+    rows = [[np.nan, 1], [-np.inf], [np.inf, np.inf], [np.inf, 2], [-np.inf, 2], [np.inf, np.nan]]
+    values, ids = tf.concat(rows, 0), np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    found = reduce_rows(values, tf.constant(ids), tf.constant(len(rows)), name)
+    np.testing.assert_array_equal(found, list(map(REDUCTIONS[name], rows)))
+
+
 @pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
 def test_rows_of_many_short_floats_are_added_up(dtype):
     ids = np.repeat([0, 1], [5_000, 3])

@@ -60,6 +60,27 @@ def test_sums_and_multiples(data):
         np.testing.assert_array_equal(dense - csr(a), b - a)
 
 
+ENDS = np.array([[np.nan, 1, 0], [np.inf, -np.inf, -np.inf], [-np.inf] * 3, [np.inf] * 3])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, np.bool_])
+def test_sums_have_every_entry_and_dtype(dtype):
+    a = np.nan_to_num(ENDS, posinf=2, neginf=1) if np.dtype(dtype).kind in "ub" else ENDS
+    b = np.roll(a, 1, 0).astype(dtype)
+    a = a.astype(dtype)
+    assert csr(a)[1, 1].numpy() == a[1, 1]
+    if dtype != np.bool_:
+        for run in (lambda f: f, tf.function):
+            total = run(lambda: (csr(a) + csr(b)).to_dense())()
+            np.testing.assert_array_equal(total, tf.add(a, b))
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_max, tf.reduce_min])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_extremes_are_infinite_or_nan_where_those_of_tensors_are(reduce, axis):
+    np.testing.assert_array_equal(reduce(csr(ENDS), axis), reduce(ENDS, axis))
+
+
 def test_operators_of_products():
     dense = np.arange(8, dtype=np.float32).reshape(4, 2)
     for right in (dense, tf.constant(dense), dense.tolist()):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+import extensor as xt
 from extensor.types import MaskedTensor
 from tests.types.test_masked_dispatch import arrays, masked, same
 
@@ -116,6 +117,16 @@ def test_one_hot_vectors_are_those_of_the_valid_indices(array, axis):
     mask = vectors.mask.numpy()  # of vectors, or of single numbers
     mask = mask.reshape(mask.shape + (1,) * (plain.ndim - mask.ndim))
     np.testing.assert_array_equal(np.broadcast_to(mask, plain.shape), valid)
+
+
+@pytest.mark.parametrize("k", [4, -1])
+def test_top_k_of_more_values_than_there_are_is_an_error(k):
+    array = MaskedTensor([1.0, 2.0, 3.0], [True, False, True])
+    text = "tf.nn.top_k: k: expected 0 or more values, at most"
+    with pytest.raises(xt.errors.StructureError, match=f"{text}.* got {k}"):
+        tf.nn.top_k(array, k)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        tf.function(lambda k: tf.nn.top_k(array, k))(tf.constant(k))
 
 
 def test_dropout_keeps_the_mask_and_scales_the_valid_values():

@@ -1,6 +1,7 @@
 """TensorFlow's operations on MaskedTensors equal those of numpy.ma."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
@@ -304,6 +305,26 @@ def test_reductions_ignore_masked_items(name, data):
         expected = ma.array(ma.filled(expected, 0), mask=ma.getmaskarray(expected))
     result = ours(masked(array), axis, keepdims)
     same(result, np.reshape(expected, result.shape), exact=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "values", "text"),
+    [
+        (tf.reduce_sum, [True], "tf.reduce_sum: expected numbers, got bool. Count bools"),
+        (tf.cumsum, [True], "tf.cumsum: expected numbers, got bool. Count bools"),
+        (tf.argmax, ["a"], "tf.argmax: expected numbers, got string. Convert text"),
+        (tf.reduce_all, [1], "tf.reduce_all: expected bools, got int32. Compare the values"),
+    ],
+)
+@pytest.mark.parametrize("in_lists", [False, True])
+def test_values_without_the_reduction_are_an_error(call, values, text, in_lists):
+    flat = MaskedTensor(values)
+    lists = xt.authoring.cut_rows(flat, tf.constant([0, 1]))
+    array = MaskedTensor._of_parts(lists, tf.constant([True])) if in_lists else flat
+    if in_lists and call in (tf.cumsum, tf.argmax):
+        array = lists
+    with pytest.raises(xt.errors.DTypeError, match=re.escape(text)):
+        call(array)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
@@ -362,7 +363,8 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
         reduction: `"sum"`, `"mean"`, `"max"` or `"min"`.
 
     Returns:
-        A tensor of shape `[count, ...]`.
+        A tensor of shape `[count, ...]`; NaN where a value of the row is NaN, as TensorFlow's
+        reductions of tensors.
 
     Raises:
         DTypeError: If the reduction is unknown, or the values are not numeric (also a TypeError).
@@ -390,6 +392,13 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
             return tf.cast(segment(tf.cast(values, tf.float32), ids, count), values.dtype)
         return segment(values, ids, count)
     result = segment(values, ids, count)
+    if values.dtype.is_floating:
+        # The kernels begin with a finite number, and pass over NaN.
+        end = tf.constant(-np.inf if reduction == "max" else np.inf, values.dtype)
+        kinds = tf.where(tf.math.is_nan(values), 2, tf.cast(tf.not_equal(values, end), tf.int32))
+        kind = tf.math.unsorted_segment_max(kinds, ids, count)
+        result = tf.where(tf.equal(kind, 0), end, result)
+        result = tf.where(tf.equal(kind, 2), tf.constant(np.nan, values.dtype), result)
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
     has_values = tf.reshape(lengths > 0, tf.concat([[-1], tf.ones_like(tf.shape(values)[1:])], 0))
     return tf.where(has_values, result, tf.zeros_like(result))

@@ -15,7 +15,14 @@ import tensorflow as tf
 
 from extensor._types.csr.conversion import row_numbers, tall
 from extensor._types.csr.kernel import multiply
-from extensor.authoring import array_over, lossless, row_splits_of, sizes_of, tensor_over
+from extensor.authoring import (
+    array_over,
+    as_tensor,
+    reduce_rows,
+    row_splits_of,
+    sizes_of,
+    tensor_over,
+)
 from extensor.errors import DTypeError, StructureError
 
 if TYPE_CHECKING:
@@ -111,19 +118,26 @@ def add(matrix: CSRSparseTensor, other: Operand) -> CSRSparseTensor | tf.Tensor:
         result = tf.tensor_scatter_nd_add(high, entries.indices, entries.values)
         return tf.reshape(result, tf.shape(other))
     one, two = tall(matrix), tall(other)
-    # tf.sparse.add takes five times as long as its kernel.
-    indices, values, _ = tf.raw_ops.SparseAdd(
+    # The kernel finds who has an entry: it leaves out sums that are NaN, and has few dtypes.
+    sources = [tf.ones_like(one.values, tf.int8), tf.fill(tf.shape(two.values), _SECOND)]
+    indices, source, _ = tf.raw_ops.SparseAdd(
         a_indices=one.indices,
-        a_values=one.values,
+        a_values=sources[0],
         a_shape=one.dense_shape,
         b_indices=two.indices,
-        b_values=two.values,
+        b_values=sources[1],
         b_shape=two.dense_shape,
-        thresh=tf.constant(0, matrix.dtype.real_dtype),
+        thresh=tf.constant(0, tf.int8),
     )
+    size = tf.shape(source, tf.int64)
+    values = tf.scatter_nd(tf.where(source != _SECOND), one.values, size)
+    values += tf.scatter_nd(tf.where(source >= _SECOND), two.values, size)
     splits, columns = rows_of(indices, matrix.row_splits)
     shape = matrix.shape.merge_with(other.shape)
     return matrix._of_parts(splits, columns, values, matrix.dense_shape, shape)
+
+
+_SECOND = np.int8(2)
 
 
 def rows_of(indices: tf.Tensor, like: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -219,11 +233,8 @@ def reduce(matrix: CSRSparseTensor, reduction: str, axis: Axes, keepdims: bool) 
     else:
         places = _places(matrix, sizes, kept)
         cells = _product([sizes[d] for d in axes])
-        segment, bound = {
-            "max": (tf.math.unsorted_segment_max, tf.maximum),
-            "min": (tf.math.unsorted_segment_min, tf.minimum),
-        }[reduction]
-        extreme = segment(values, places, count)
+        extreme = reduce_rows(values, places, count, reduction)
+        bound = tf.maximum if reduction == "max" else tf.minimum
         entries = tf.math.unsorted_segment_sum(tf.ones_like(places), places, count)
         result = tf.where(entries < cells, bound(extreme, tf.zeros_like(extreme)), extreme)
     shape = [1 if d in axes else s for d, s in enumerate(sizes) if keepdims or d in kept]
@@ -276,8 +287,7 @@ def dense_operand(matrix: CSRSparseTensor, dense: tf.Tensor, path: str) -> tf.Te
         fix = "Convert one of the two with to_dense()."
         raise DTypeError(f"CSRSparseTensor.{path}", "a dense tensor", "a CSRSparseTensor", fix)
     if not isinstance(dense, (tf.Tensor, tf.Variable)):
-        dense = lossless(dense, matrix.dtype, f"CSRSparseTensor.{path}")
-        return tf.convert_to_tensor(dense, matrix.dtype)
+        return as_tensor(dense, f"CSRSparseTensor.{path}", matrix.dtype)
     if dense.dtype != matrix.dtype:
         raise _dtype_error(matrix, dense, path)
     return dense if isinstance(dense, tf.Tensor) else tf.convert_to_tensor(dense)

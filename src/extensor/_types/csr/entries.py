@@ -166,7 +166,8 @@ def columns_at(
         shape = tensor.shape[:-1].concatenate(wanted.shape)
         return _from_places(tensor, rows * count + columns, values, sizes, shape)
     if tensor.shape.rank == 1:
-        return tf.reduce_sum(values)
+        zero = tf.fill([1], "" if values.dtype == tf.string else tf.zeros([], values.dtype))
+        return tf.concat([values, zero], 0)[0]
     dtype = tensor.row_splits.dtype
     splits = tf.stack([tf.constant(0, dtype), tf.size(rows, dtype)])
     of_rows = tensor.dense_shape[:-1], tensor.shape[:-1]

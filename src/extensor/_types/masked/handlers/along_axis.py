@@ -13,7 +13,9 @@ import tensorflow as tf
 from extensor._types.masked import item
 from extensor._types.masked.handlers.reduction import valid_mask, within_items
 from extensor._types.masked.value import Axes, MaskedTensor, Op, Operand
+from extensor.authoring import required
 from extensor.dispatch import implements, named_arguments
+from extensor.errors import StructureError
 from extensor.typing import TensorLike
 
 # Each with the number that takes the place of values that are not valid. The mask stays.
@@ -114,7 +116,12 @@ def top_k(
     if not isinstance(input, MaskedTensor) or not _sorts(input, -1):
         return NotImplemented
     lines, mask = _elements(input)
-    order = _order(lines, mask, "DESCENDING")[..., :k]
+    expected = f"0 or more values, at most those of the last axis of shape {lines.shape}"
+    wrong = StructureError("tf.nn.top_k: k", expected, f"{k}", "Give a smaller number.")
+    count = tf.convert_to_tensor(k)
+    fits = tf.logical_and(count >= 0, count <= tf.shape(lines, count.dtype)[-1])
+    with tf.control_dependencies(required(fits, wrong)):
+        order = tf.identity(_order(lines, mask, "DESCENDING")[..., :k])
     valid = _gather_last(mask, order)
     return tuple(
         MaskedTensor._of_parts(part, valid)

@@ -15,7 +15,8 @@ import tensorflow as tf
 from extensor._types.masked import item
 from extensor._types.masked.check import Mask
 from extensor._types.masked.value import Axes, MaskedTensor, Op
-from extensor.dispatch import implements
+from extensor.dispatch import implements, name_of
+from extensor.errors import DTypeError
 
 
 class _Reduction(NamedTuple):
@@ -100,11 +101,33 @@ def _fill(op: Op, x: MaskedTensor, mask: Mask) -> Mask:
 
 
 def _can(op: Op, x: MaskedTensor) -> bool:
-    """Returns whether TensorFlow has an operation for the class and the dtype of the values."""
+    """Returns whether TensorFlow has an operation for the class and the dtype of the values.
+
+    Raises:
+        DTypeError: If it has none for any values of the dtype (also a TypeError).
+    """
+    if item.is_tensor(x.values):
+        _expect_dtype(op, x.dtype)
     is_variance = op in _MOMENTS and op is not tf.reduce_mean
     if isinstance(x.values, tf.RaggedTensor):
         return _RULES[op].ragged and (not is_variance or _is_real(x) or x.dtype.is_integer)
     return isinstance(x.values, tf.Tensor) and (not is_variance or _is_real(x))
+
+
+def _expect_dtype(op: Op, dtype: tf.DType) -> None:
+    of_bools = op in (tf.reduce_all, tf.reduce_any)
+    if dtype.is_bool:
+        fits = of_bools or op in (tf.argmax, tf.argmin, tf.math.count_nonzero)
+    else:
+        fits = not of_bools and (dtype.is_integer or dtype.is_floating or dtype.is_complex)
+    if fits:
+        return
+    expected, fix = "numbers", "Convert text with tf.strings.to_number."
+    if of_bools:
+        expected, fix = "bools", "Compare the values first, such as x > 0."
+    elif dtype.is_bool:
+        fix = "Count bools with tf.math.count_nonzero, or cast them: tf.cast(x, tf.int32)."
+    raise DTypeError(name_of(op), expected, dtype.name, fix)
 
 
 def within_items(x: MaskedTensor, axis: Axes) -> bool:
