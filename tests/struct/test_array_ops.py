@@ -1,5 +1,6 @@
 """TensorFlow's operations on whole records equal the same on the records' Python form."""
 
+import decimal
 import itertools
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.errors import DTypeError, ExtensorError, StructureError
+from extensor.errors import DTypeError, ExtensorError, RowError, StructureError
 from tests.samples.types import MaskedTensor
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
@@ -494,6 +495,51 @@ def test_collections_of_other_lengths_are_stacked_as_ragged():
     assert rows.to_py() == [SINGLE[:2], SINGLE[2:]]
     with pytest.raises(StructureError, match=r"tf\.ragged\.stack: axis"):
         tf.ragged.stack([records, records], axis=1)
+
+
+def test_values_of_several_numbers_are_stacked_as_ragged_as_they_are():
+    wide, pair = pa.decimal128(30, 2), pa.list_(pa.float32(), 2)
+    item = pa.struct({"d": wide, "p": pair})
+    types = {"d": wide, "p": pair, "ds": pa.list_(wide), "s": pa.list_(item), "n": item}
+    row = {"d": decimal.Decimal("12345678901234567890.25"), "p": [0.5, 1.0]}
+    rows = [{**row, "ds": [row["d"]] * n, "s": [row] * n, "n": row} for n in (1, 0, 2)]
+    records = xt.from_arrow(pa.Table.from_pylist(rows, pa.schema(types)))
+
+    def stacked(records):
+        halves = tf.ragged.stack([records[:1], records[1:]])
+        return halves, tf.ragged.stack([records[0], records[2]])
+
+    spec = xt.spec_of(records).unstacked().stacked(None)
+    for call in (stacked, tf.function(stacked, input_signature=[spec])):
+        halves, single = call(records)
+        assert halves.to_py() == [rows[:1], rows[1:]]
+        assert single.to_py() == [rows[0], rows[2]]
+
+
+FIELDS = {"number": 1, "list": [1], "record": {"a": 1}, "list of records": [{"a": 1}]}
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.permutations(FIELDS, 2)))
+def test_fields_of_other_kinds_are_not_joined(one, other):
+    first, second = (xt.struct.constant([{"x": FIELDS[kind]}]) for kind in (one, other))
+    for call in (
+        lambda *r: tf.concat(r, 0),
+        lambda *r: tf.stack(r),
+        lambda *r: tf.where([True], *r),
+    ):
+        with pytest.raises(StructureError, match=r"tf\.\w+: x: expected .* in item 1"):
+            call(first, second)
+
+
+@pytest.mark.parametrize(("begin", "size"), [(1, 9), (-1, 1), (4, 0)])
+def test_a_slice_outside_of_the_records_is_an_error(begin, size):
+    records = Dense([3], {"x": [1, 2, 3]})
+    with pytest.raises(RowError, match=r"tf\.slice: axis 0: expected a range from 0 to at most 3"):
+        tf.slice(records, [begin], [size])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.slice(records["x"], [begin], [size])
+    part = tf.function(lambda n: tf.slice(records, [n], [2])["x"])
+    assert part(tf.constant(1)).numpy().tolist() == [2, 3]
 
 
 def test_stack_names_a_field_whose_lists_differ_in_length():

@@ -200,6 +200,27 @@ def test_a_record_with_a_row_of_a_ragged_field_is_a_plain_tensor_inside_map():
         list(slices.map(lambda r: r.with_updates(tags=r["tags"] * 2)).batch(2))
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_text_beside_bytes_is_bytes(order):
+    def records(value, kind):
+        inner = pa.struct({"y": kind})
+        types = {"x": kind, "l": pa.list_(kind), "o": inner, "s": pa.list_(inner)}
+        row = {"x": value, "l": [value], "o": {"y": value}, "s": [{"y": value}]}
+        return xt.from_arrow(pa.Table.from_pylist([row], pa.schema(types)))
+
+    both = [records("a", pa.string()), records(b"\xff", pa.binary())][::order]
+    wanted = pa.concat_tables(
+        [pa.Table.from_batches([xt.to_arrow(each)]) for each in both], promote_options="permissive"
+    )
+    rows = [tf.data.Dataset.from_tensor_slices(each) for each in both]
+    batches = [rows[0].concatenate(rows[1]).batch(2)]
+    batches.append(tf.data.Dataset.choose_from_datasets(rows, tf.data.Dataset.range(2)).batch(2))
+    for dataset in batches:
+        assert [xt.to_arrow(batch).to_pylist() for batch in dataset] == [wanted.to_pylist()]
+    chosen = tf.function(lambda c: tf.cond(c, *(lambda each=each: each for each in both)))
+    assert xt.to_arrow(chosen(tf.constant(False))).schema.types == wanted.schema.types
+
+
 def test_no_records_give_no_elements():
     for records in (some("all", 0), Ragged.from_row_splits(some("all", 0), [0])):
         slices = Dataset.from_tensor_slices(records)

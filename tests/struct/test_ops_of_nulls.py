@@ -167,6 +167,7 @@ INTS, TWO_INTS = pa.list_(pa.int32()), pa.list_(pa.int32(), 2)
         (["a"], pa.string(), ["b"], pa.large_string(), pa.large_string()),
         ([b"a"], pa.string(), [b"\xff"], pa.binary(), pa.binary()),
         ([b"abc"], pa.binary(3), [b"x"], pa.binary(), pa.binary()),
+        (["a"], pa.dictionary(pa.int32(), pa.string()), [b"\xff"], pa.binary(), pa.binary()),
     ],
 )
 def test_joined_records_have_the_arrow_type_of_both(rows, kind, others, other_kind, wanted):

@@ -92,3 +92,18 @@ def test_bounds_and_step_are_tensors(make, numbers):
     records = MAKES[make]([2, 0, 3, 1])
     taken = traced(make, "records", (1, 1, 1))(records, numbers)
     assert taken.to_py() == records.to_py()[slice(*numbers)]
+
+
+@pytest.mark.parametrize("part", [
+    slice(1, 2**63 - 1), slice(-(10**20), 10**20), slice(2**63 - 1, None, -1),
+    slice(None, -(2**63), -1), slice(-(10**20), None, -1),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_bounds_of_any_size_are_those_of_a_list(part, dtype):
+    rows = [[1, 2, 3], [], [4]]
+    records = Ragged.from_row_splits(Dense([4], {"x": [1, 2, 3, 4]}), tf.constant([0, 3, 3, 4]))
+    records = records.with_row_splits_dtype(dtype)
+    for run in (lambda f: f, tf.function):
+        assert run(lambda: records["x", :, part])().to_list() == [row[part] for row in rows]
+        assert run(lambda: records[part]["x"])().to_list() == rows[part]
+        assert run(lambda: records.values[part]["x"])().numpy().tolist() == [1, 2, 3, 4][part]

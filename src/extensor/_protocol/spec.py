@@ -334,7 +334,12 @@ class TypeSpec(tf.TypeSpec):
         return self.from_components(components)
 
     def _with_tensor_ranks_only(self) -> tf.TypeSpec:
-        return self._once("_ranks_only", super()._with_tensor_ranks_only)
+        relax = super()._with_tensor_ranks_only
+        return self._once("_ranks_only", lambda: self._with_value_sizes(relax()))
+
+    def _with_value_sizes(self, relaxed: tf.TypeSpec) -> tf.TypeSpec:
+        """Returns this spec without its sizes, with those that are part of single values."""
+        return relaxed
 
     def _without_tensor_names(self) -> tf.TypeSpec:
         return self._once("_unnamed_tensors", super()._without_tensor_names)

@@ -48,12 +48,29 @@ class ArrowType(NamedTuple):
         """
         if self.field.type == other.field.type or self.form != other.form:
             return self
-        schemas = [pa.schema([kept.field.with_name("")]) for kept in (self, other)]
-        try:
-            field = pa.unify_schemas(schemas, promote_options="permissive").field(0)
-        except (pa.ArrowTypeError, pa.ArrowInvalid):
-            return self
+        field = _unified(self.field, other.field)
+        if field is None:  # a dictionary is text, unless there are bytes beside it
+            field = _unified(*map(_without_words, (self.field, other.field)))
+            if field is None or not _has_bytes(field.type):
+                return self
         return ArrowType(field.with_name(self.field.name), self.form)
+
+
+def _unified(one: pa.Field, other: pa.Field) -> pa.Field | None:
+    schemas = [pa.schema([field.with_name("")]) for field in (one, other)]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0)
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return None
+
+
+def _without_words(field: pa.Field) -> pa.Field:
+    is_dictionary = pa.types.is_dictionary(field.type)
+    return field.with_type(field.type.value_type) if is_dictionary else field
+
+
+def _has_bytes(arrow: pa.DataType) -> bool:
+    return pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow)
 
 
 ArrowTypes = Mapping[str, ArrowType]

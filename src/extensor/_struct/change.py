@@ -212,6 +212,16 @@ def with_dtype_of(spec: tf.TypeSpec, like: tf.TypeSpec) -> tf.TypeSpec:
     return tf.TensorSpec(spec.shape, like.dtype)
 
 
+def with_inner_sizes(spec: tf.TypeSpec, sizes: tf.TensorShape) -> tf.TypeSpec:
+    """Returns the spec of a field of tensors with other sizes of its last dimensions."""
+    if is_masked(spec):
+        return type(spec)(with_inner_sizes(spec.values, sizes), spec.mask)
+    shape = spec.shape[: -len(sizes)].concatenate(sizes)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    return tf.TensorSpec(shape, spec.dtype)
+
+
 def null_field(spec: tf.TypeSpec, records: StructuredTensor) -> FieldValue:
     """Returns a field of records in which all values are null.
 

@@ -23,6 +23,7 @@ from extensor._struct.change import (
     null_field,
     wider_of_two,
     with_dtype_of,
+    with_inner_sizes,
 )
 from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import shape_of_known_rank
@@ -301,8 +302,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the spec with both sides' shapes merged, or None."""
         if self == other:
             return self
-        if not isinstance(other, DenseStructuredTensorSpec):
-            return None
+        return self._merged(other) if isinstance(other, DenseStructuredTensorSpec) else None
+
+    def _merged(self, other: Any) -> DenseStructuredTensorSpec | None:
         return self._join(other, supertype)
 
     def _join(
@@ -364,6 +366,19 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         records = DenseStructuredTensor._of_parts(rank, fields, None, hint, self._metadata)
         remember(records)
         return records
+
+    def _with_value_sizes(self, relaxed: Any) -> tf.TypeSpec:
+        types = self._metadata.types
+        wide = {n: count for n in types if (count := arrow_types.value_rank(types[n]))}
+        if not wide:
+            return relaxed
+        fields = {
+            name: with_inner_sizes(spec, self._field_specs[name].shape[-wide[name] :])
+            if name in wide
+            else spec
+            for name, spec in relaxed.field_specs.items()
+        }
+        return DenseStructuredTensorSpec(relaxed.shape, fields, *self._metadata)
 
     def _stacks_by_components(self) -> bool:
         return True

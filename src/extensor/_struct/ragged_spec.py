@@ -129,8 +129,9 @@ class ListSpec(StructuredTensorSpec):
         """Returns the spec with both sides' shapes merged, or None."""
         if not isinstance(other, type(self)) or self.rank != other.rank:
             return None
-        if self == other:
-            return self
+        return self if self == other else self._merged(other)
+
+    def _merged(self, other: Any) -> StructuredTensorSpec | None:
         parts: Any = merge(self._cmp_key(), other._cmp_key())
         return None if parts is None else type(self)(*parts)._with_dims(self._dims or other._dims)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import abc
 import difflib
 import functools
-from collections.abc import Container, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
@@ -295,14 +296,35 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
     def _units(self) -> dict[Path, Any]:
         """Returns the meaning of the numbers of each field that has one, by path."""
-        return self._once("_meanings_by_path", lambda: dict(self._find_units(Path())))
+        find = operator.attrgetter("_meanings")
+        return self._once("_meanings_by_path", lambda: dict(self._find(find, Path())))
 
-    def _find_units(self, path: Path) -> Iterator[tuple[Path, Any]]:
+    def _types(self) -> dict[Path, Any]:
+        """Returns the Arrow type of each field that has one, by path."""
+        find = operator.attrgetter("arrow_types")
+        return self._once("_types_by_path", lambda: dict(self._find(find, Path())))
+
+    def _find(
+        self, find: Callable[[Any], Mapping[str, Any]], path: Path
+    ) -> Iterator[tuple[Path, Any]]:
+        """Yields what a function finds for the fields of all records, by path."""
         record = self._record
-        for name, meaning in record._meanings.items():
-            yield path / name, meaning
+        for name, found in find(record).items():
+            yield path / name, found
         for name, field in record.field_specs.items():
-            yield from _units_in(field, path / name)
+            yield from _find_in(field, find, path / name)
+
+    @abc.abstractmethod
+    def _merged(self, other: StructuredTensorSpec) -> StructuredTensorSpec | None:
+        """Returns the spec of the values of both, as `most_specific_compatible_type`."""
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+        """Returns the most specific spec for the values of all specs. Called by TensorFlow."""
+        found: Any = super().most_specific_common_supertype(others)
+        for other in others:  # equal specs may have other types, such as text and bytes
+            if found is not None and found is not other and found._types() != other._types():
+                found = found._merged(other)
+        return found
 
     def _repr_html_(self) -> str:
         return converter("spec_html")(self)
@@ -442,16 +464,19 @@ def units_of(spec: object) -> dict[Path, Any]:
     spec = without_mask(spec)
     if isinstance(spec, StructuredTensorSpec):
         return spec._units()
-    return dict(_units_in(spec, Path())) if isinstance(spec, tf.TypeSpec) else {}
+    find = operator.attrgetter("_meanings")
+    return dict(_find_in(spec, find, Path())) if isinstance(spec, tf.TypeSpec) else {}
 
 
-def _units_in(spec: tf.TypeSpec, path: Path) -> Iterator[tuple[Path, Any]]:
+def _find_in(
+    spec: tf.TypeSpec, find: Callable[[Any], Mapping[str, Any]], path: Path
+) -> Iterator[tuple[Path, Any]]:
     spec = without_mask(spec)
     if isinstance(spec, StructuredTensorSpec):
-        yield from spec._find_units(path)
+        yield from spec._find(find, path)
         return
     for name, part in parts_of_spec(spec).items():
-        yield from _units_in(part, path / name)
+        yield from _find_in(part, find, path / name)
 
 
 def resolve(path: PathLike, fields: Container[str]) -> tuple[str, ...]:

@@ -251,6 +251,31 @@ def test_a_mask_may_be_nested_lists():
     assert S.filter_by(square, "x", [[True, False], [True, True]])["x"].to_list() == [[1], [3, 4]]
 
 
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ([[2], [1]], r"x: expected lengths that add up .* other lengths for list ] \[0\]"),
+        ([[1], [2], []], r"x: expected lengths for ] \[2\] \[ lists, got lengths for ] \[3\]"),
+        ([[3, -2], [2]], r"counts: expected splits that never decrease"),
+    ],
+)
+def test_lengths_that_do_not_fit_fail_when_a_graph_runs(counts, text):
+    records = Dense([2], {"x": tf.ragged.constant([[1], [2, 3]])})
+    spec = tf.RaggedTensorSpec([None, None], tf.int32)
+    cut = tf.function(lambda c: S.unflatten(records, "x", c)["x"], input_signature=[spec])
+    assert cut(tf.ragged.constant([[1], [0, 2]])).to_list() == [[[1]], [[], [2, 3]]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        cut(tf.ragged.constant(counts))
+
+
+def test_a_null_is_no_length_and_a_number_of_items_may_be_a_tensor():
+    records = Dense([2], {"x": tf.ragged.constant([[1], [2, 3]])})
+    with pytest.raises(xt.errors.NullError, match="counts: expected no nulls, got 1 null"):
+        S.unflatten(records, (), xt.types.MaskedTensor([2, 0], [True, False]))
+    pad = tf.function(lambda n: S.pad(records, "x", n, value=0)["x"])
+    assert pad(tf.constant(2)).to_list() == [[1, 0], [2, 3]]
+
+
 RECORDS = [
     {**ODD, "id": 1, "author": {"age": 2, "books": []}, "sizes": [3],
      "steps": [{**ODD, "minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},

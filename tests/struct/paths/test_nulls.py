@@ -262,6 +262,59 @@ def test_pad_and_fill_null_take_a_record(value, graph):
     assert call(lambda: S.fill_null(single, "steps", value)).to_py() == {"steps": [ADDED]}
 
 
+@xt.extension_type
+class Interval:
+    low: tf.Tensor
+    high: tf.Tensor
+
+
+INTERVALS = xt.DenseStructuredTensorSpec(
+    [None],
+    {
+        "steps": xt.RaggedStructuredTensorSpec(
+            [None, None],
+            xt.DenseStructuredTensorSpec(
+                [None], {"t": Interval.Spec(tf.TensorSpec([None]), tf.TensorSpec([None]))}
+            ),
+        )
+    },
+)
+LOW = {"low": 1.0, "high": 2.0}
+
+
+@pytest.mark.parametrize("value", [LOW, Interval(1.0, 2.0)])
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: tf.function(f, autograph=False)])
+def test_declared_types_are_filled_by_a_value_or_a_dict(value, wrap):
+    step = {"t": {"low": 5.0, "high": 6.0}}
+    recipes = S.constant([{"steps": [step]}, {"steps": []}], INTERVALS)
+    padded = wrap(lambda r: S.pad(r, "steps", 2))(recipes)
+    assert S.is_null(padded, "steps").to_list() == [[False, True], [True, True]]
+    assert S.is_null(wrap(lambda r: S.firsts(r, "steps"))(recipes), "steps").numpy().tolist() == [
+        False, True
+    ]  # fmt: skip
+    filled = wrap(lambda r: S.fill_null(S.firsts(r, "steps"), "steps", {"t": value}))(recipes)
+    assert filled["steps"]["t"].low.numpy().tolist() == [5, 1]
+    times = xt.types.MaskedTensor(filled["steps"]["t"], [False, True])
+    masked = xt.DenseStructuredTensor([2], {"t": times})
+    assert S.fill_null(masked, "t", value)["t"].high.numpy().tolist() == [2, 2]
+    assert S.constant([{"steps": []}], INTERVALS)["steps"].values["t"].low.shape == [0]
+
+
+@pytest.mark.parametrize("graph", [True, False])
+def test_the_null_list_of_a_single_record_has_no_lists(graph):
+    rows = [{"steps": None}, {"steps": [{"l": [1, 2]}, {"l": []}]}]
+    records = S.constant(rows, nulls={"steps": "mask"})
+    calls = {
+        "n": (lambda r: S.num(r, "steps.l", "steps.n"), len),
+        "l": (lambda r: S.firsts(r, "steps.l"), lambda items: items[0] if items else None),
+    }
+    for name, (call, answer) in calls.items():
+        call = tf.function(call, autograph=False) if graph else call
+        for i, row in enumerate(rows):
+            steps = row["steps"] and [{**step, name: answer(step["l"])} for step in row["steps"]]
+            assert call(records[i]).to_py() == {"steps": steps}
+
+
 def test_lists_of_lists_are_padded_by_a_list():
     records = S.constant([{"x": [[1], [2, 3]]}, {"x": []}])
     assert S.pad(records, "x", 2, value=[7]).to_py() == [{"x": [[1], [2, 3]]}, {"x": [[7], [7]]}]

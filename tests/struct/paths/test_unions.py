@@ -97,6 +97,16 @@ def test_explode_repeats_and_lists_unions():
     assert items["all"].to_py() == [what for u in PLAIN for what in whats(u)]
 
 
+def test_lists_of_unions_become_one_list():
+    values = [[[1, "a"], []], [["b"]], []]
+    rows = [{"s": [{"l": items} for items in lists]} for lists in values]
+    records = S.constant(rows, conflicts="union")
+    flat = [[x for items in lists for x in items] for lists in values]
+    for promote in (S.promote, tf.function(S.promote, autograph=False)):
+        found = promote(records, "s.l", "all")["all"].to_py()
+        assert found == [[x.encode() if isinstance(x, str) else x for x in row] for row in flat]
+
+
 def test_a_union_of_a_single_record_is_broadcast():
     assert S.broadcast(USERS[0], "key", "events.key")["events.key"].to_py() == [b"x", b"x"]
 

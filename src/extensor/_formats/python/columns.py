@@ -18,6 +18,7 @@ import tensorflow as tf
 from extensor._arrow.natural_type import NATURAL_NUMBERS
 from extensor._arrow.null_policy import Fill, Nulls
 from extensor._arrow.times_of_text import times_of_text
+from extensor._authoring.rows import stack_rows
 from extensor._formats.python import leaves
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.kinds import Kind, converts, kind_of, kind_of_arrow, plain
@@ -35,7 +36,9 @@ from extensor._formats.python.variants import NULL, variant_names, variant_of
 from extensor._formats.python.wanted import Cast, Fields, Leaf, Variants, Wanted, WantedLists
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
+from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._struct.cast_request import STRICT, CastRequest
+from extensor._struct.masked import is_masked
 from extensor._tf import stacked
 from extensor._typing import NullsLike
 from extensor.errors import DTypeError, NullError, StructureError, UnsupportedTypeError
@@ -359,9 +362,19 @@ class ColumnConverter:
         if wanted is None:
             column = leaves.stacked_tensors(values, place)
         else:
-            spec = stacked(wanted.spec, len(values))
-            column = cast_value(spec, list(values), place.text)
+            column = self._cast(values, wanted.spec, place)
         return self._placeholder(column, len(values), place)
+
+    def _cast(self, values: Values, spec: tf.TypeSpec, place: Place) -> Any:
+        """Returns the values of a column as a spec of one value casts them."""
+        if not len(values):
+            return _without_rows(stacked(spec, 0))
+        if stacks_by_components(spec) and not is_masked(spec) and all(
+            isinstance(value, (Mapping, spec.value_type)) for value in values
+        ):  # fmt: skip
+            rows = [cast_value(spec, value, place.at(i)) for i, value in enumerate(values)]
+            return stack_rows(rows)
+        return cast_value(stacked(spec, len(values)), list(values), place.text)
 
     def _placeholder(self, column: Any, count: int, place: Place) -> pa.Array:
         self.tensors[place.names] = column
@@ -416,6 +429,13 @@ class ColumnConverter:
             at = place.field(name).chosen(indices)
             children.append(self.array([values[i] for i in indices.tolist()], each, at))
         return pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), children, list(wanted))
+
+
+def _without_rows(spec: Any) -> Any:
+    """Returns the value of a spec of no rows."""
+    if stacks_by_components(spec) and not is_masked(spec):
+        return spec.from_components(tf.nest.map_structure(_without_rows, spec.component_specs))
+    return cast_value(spec, [])
 
 
 def offsets_of(lists: Sequence[Sized]) -> Offsets:

@@ -25,7 +25,7 @@ from extensor._struct.change import change_numbers
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
-from extensor._struct.field import spec_of_field
+from extensor._struct.field import shape_of, spec_of_field
 from extensor._struct.masked import is_masked, is_union, records_in
 from extensor._struct.meaning import common_meaning, different_meanings
 from extensor._struct.metadata import Metadata
@@ -444,6 +444,7 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
                 first._uncut_field(field, Path(field)),
                 value._uncut_field(field, Path(field)),
             )
+            _expect_one_kind((first, ours), (value, theirs), i, _inside(name, field))
             wanted: Any = getattr(ours, "dtype", None)
             own: Any = getattr(theirs, "dtype", None)
             if isinstance(wanted, tf.DType) and wanted != own and not _have_units(
@@ -453,3 +454,29 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
                 received = f"{getattr(own, 'name', type(theirs).__name__)} in item {i}"
                 fix = "Cast the field with with_updates and tf.cast."
                 raise DTypeError(_inside(name, field), expected, received, fix)
+
+
+def _expect_one_kind(first: tuple[Any, Any], other: tuple[Any, Any], item: int, name: str) -> None:
+    """Raises StructureError unless both values are records or none is, and of one rank.
+
+    Args:
+        first: Records, and a field of theirs before it was cut into rows.
+        other: Other records, and their field.
+        item: The number of the other records, for errors.
+        name: The path of the field, for errors.
+    """
+    kinds: list[tuple[bool, int | None]] = []
+    for records, value in (first, other):
+        rank = shape_of(value).rank
+        inner = None if rank is None else rank - records._record.rank
+        kinds.append((records_in(value) is not None, inner))
+    if kinds[0] == kinds[1] or (kinds[0][0] == kinds[1][0] and None in (kinds[0][1], kinds[1][1])):
+        return
+    expected, received = (
+        text.kind_text(records_in(value)) if is_records else f"values of shape {shape_of(value)}"
+        for (_, value), (is_records, _) in zip((first, other), kinds, strict=True)
+    )
+    fix = "Give the field one type, or leave it out: records.without."
+    raise StructureError(
+        name, f"{expected}, as in the first records", f"{received} in item {item}", fix
+    )

@@ -82,7 +82,7 @@ def ragged_stack(
             )
     dtypes = common._row_splits_dtypes()
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
-    cast = [common.cast(value) for value in values]
+    cast = [row.cast(common.cast(value)) for value in values]
     columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in cast), strict=True)
     return row.stacked(len(values)).from_boxed_tensor(list(map(stacked_boxes, columns)))
 

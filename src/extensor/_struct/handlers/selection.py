@@ -22,7 +22,7 @@ from extensor._struct.handlers.each_field import (
 from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import FieldValue, TensorLike
-from extensor.errors import DTypeError, StructureError
+from extensor.errors import DTypeError, RowError, StructureError
 
 
 @implements_for_records(tf.gather)
@@ -198,7 +198,13 @@ def slice_(
     """Returns the records from `begin`, as many as `size` in each dimension."""
     begins, sizes = _numbers(begin, input_.rank), _numbers(size, input_.rank)
     parts: list[slice] = []
-    for first, count in zip(begins, sizes, strict=True):
+    for axis, (first, count) in enumerate(zip(begins, sizes, strict=True)):
+        most: int | None = input_.shape[axis] if axis < input_.rank else None
+        last = first + max(count, 0) if isinstance(first, int) and isinstance(count, int) else None
+        if last is not None and (first < 0 or (most is not None and last > most)):
+            expected = f"a range from 0 to at most {'the size' if most is None else most}"
+            fix = "Index the records as a list of Python, records[first:last], which may be longer."
+            raise RowError(f"tf.slice: axis {axis}", expected, f"{first} to {last}", fix)
         if isinstance(count, int):
             parts.append(slice(first, None if count == -1 else first + count))
         else:  # -1 means all that follow
@@ -208,10 +214,10 @@ def slice_(
 
 
 def _numbers(vector: Any, rank: int) -> list[Any]:
-    known = tf.get_static_value(vector)
-    if known is None and isinstance(vector, tf.Tensor):
-        return tf.unstack(vector, rank)
-    return [int(n) for n in known] if known is not None else list(vector)
+    if isinstance(vector, tf.Tensor):
+        known = tf.get_static_value(vector)
+        vector = tf.unstack(vector, rank) if known is None else known
+    return [n if isinstance(n, tf.Tensor) else int(n) for n in vector]
 
 
 @implements_for_records(tf.strided_slice)

@@ -69,6 +69,8 @@ def checked_slice(part: slice, at: Path) -> slice:
     bounds: list[Any] = []
     for bound in (part.start, part.stop, part.step):
         if bound is None or type(bound) is int or isinstance(bound, (int, np.integer)):
+            if bound is not None and not -_MOST <= bound <= _MOST:
+                bound = _MOST if bound > 0 else -_MOST
             bounds.append(bound)
             continue
         tensor: Any = tf.convert_to_tensor(bound) if isinstance(bound, _ARRAYS) else bound
@@ -85,6 +87,7 @@ def checked_slice(part: slice, at: Path) -> slice:
 
 
 _ARRAYS = (np.ndarray, tf.Variable)
+_MOST = np.iinfo(np.int64).max  # the largest bound of TensorFlow's kernels
 _INDEX_DTYPES = (tf.int32, tf.int64)  # the only dtypes of indices for TensorFlow's kernels
 
 

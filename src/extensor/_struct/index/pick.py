@@ -493,10 +493,11 @@ def _ends(part: slice, starts: tf.Tensor, limits: tf.Tensor, forward: bool) -> t
     def place(bound: Any, default: Any) -> tf.Tensor:
         if bound is None:
             return default
+        most = starts.dtype.max // 2  # the sum with a larger one would overflow
         if isinstance(bound, (int, np.integer)):
-            places = (limits if bound < 0 else starts) + int(bound)
+            places = (limits if bound < 0 else starts) + min(max(int(bound), -most), most)
         else:
-            bound = tf.cast(bound, starts.dtype)
+            bound = tf.cast(tf.clip_by_value(bound, -most, most), starts.dtype)
             places = tf.where(bound < 0, limits, starts) + bound
         return tf.clip_by_value(places, low, high)
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._authoring.comparison import equal_splits, with_checks
 from extensor._authoring.rows import row_splits_of
 from extensor._path import Path, PathLike
 from extensor._protocol.row_splits import check_row_splits, first_difference
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
-from extensor._struct.masked import field_at, records_in
+from extensor._struct.masked import field_at, is_masked, records_in
 from extensor._struct.paths.order import groups, keys_without_nulls, lists_and_keys
 from extensor._struct.paths.place import Names, list_at, names_of, new_field, put, type_at, value_at
 from extensor._struct.paths.rows import Lists, lists_of, null_lists_to_empty, row_numbers, with_rows
@@ -114,29 +116,48 @@ def unflatten(
     if not cuts.items.dtype.is_integer and cuts.items.shape[0] != 0:
         fix = "Count the items of each list, or cast the lengths with tf.cast."
         raise DTypeError("counts", "integers", cuts.items.dtype.name, fix)
-    inner = row_splits_of(tf.cast(cuts.items, rows.splits.dtype))
+    items = cuts.items.unmasked("counts") if is_masked(cuts.items) else cuts.items
+    inner = row_splits_of(tf.cast(items, rows.splits.dtype))
     outer = tf.cast(cuts.splits, inner.dtype)
-    _expect_cuts(inner, outer, rows, Path(*names))
-    lists = with_rows(rows.items, inner)
+    lists = with_rows(rows.items, _checked_cuts(inner, outer, rows, Path(*names)))
     return put_items(st, names, rows.lists(lists, outer))
 
 
-def _expect_cuts(inner: tf.Tensor, outer: tf.Tensor, rows: Lists, at: Path) -> None:
-    """Raises StructureError unless eager lengths add up to those of the lists."""
-    if not all(hasattr(splits, "numpy") for splits in (inner, outer, rows.splits)):
-        return
-    check_row_splits(inner.numpy(), None, "counts")
-    if outer.shape != rows.splits.shape:
-        expected = f"lengths for {rows.splits.shape[0] - 1} lists"
-        received = f"lengths for {outer.shape[0] - 1}"
+def _checked_cuts(inner: tf.Tensor, outer: tf.Tensor, rows: Lists, at: Path) -> tf.Tensor:
+    """Returns the row splits of new lists, whose lengths add up to those of the lists.
+
+    Raises:
+        StructureError: If they do not. Running a graph raises an InvalidArgumentError instead.
+    """
+    is_known = all(hasattr(splits, "numpy") for splits in (inner, outer, rows.splits))
+
+    def other_count(lists: int | str, lengths: int | str) -> StructureError:
         fix = "Give one list of lengths for each list."
-        raise StructureError(at or "the records", expected, received, fix)
-    ends = inner.numpy()[outer.numpy()]
-    row = first_difference(ends[1:], rows.splits.numpy()[1:])
-    if row is not None:
+        expected = f"lengths for {lists} lists"
+        return StructureError(at or "the records", expected, f"lengths for {lengths}", fix)
+
+    def other_lengths(row: int | str) -> StructureError:
         expected = "lengths that add up to the number of items of each list"
         fix = "Give one list of lengths for each list."
-        raise StructureError(at or "the records", expected, f"other lengths for list {row}", fix)
+        return StructureError(at or "the records", expected, f"other lengths for list {row}", fix)
+
+    if is_known:
+        check_row_splits(inner.numpy(), None, "counts")
+        if outer.shape != rows.splits.shape:
+            raise other_count(rows.splits.shape[0] - 1, outer.shape[0] - 1)
+        row = first_difference(inner.numpy()[outer.numpy()][1:], rows.splits.numpy()[1:])
+        if row is not None:
+            raise other_lengths(row)
+        return inner
+    ends = tf.gather(inner, outer)
+    counts = [tf.size(splits) - 1 for splits in (rows.splits, outer)]
+    checks = equal_splits(
+        ends,
+        rows.splits,
+        lambda: assert_op(tf.constant(False), other_count(LATER, LATER), counts),
+        (other_lengths(LATER), lambda row, *_: [row]),
+    )
+    return with_checks([*checks, *check_row_splits(inner, rows.splits[-1], "counts")], inner)
 
 
 def cartesian(

@@ -12,6 +12,7 @@ import tensorflow as tf
 from extensor._authoring.rows import concat_rows, row_splits_of, rows_spec
 from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
+from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._struct.arrow_types import value_rank
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
@@ -48,9 +49,9 @@ from extensor._struct.paths.rows import (
     with_rows,
 )
 from extensor._struct.paths.types import put_items
-from extensor._struct.records import RecordsBase
 from extensor._struct.reshape import expand_dims
-from extensor._struct.spec import root_is_no_field
+from extensor._struct.spec import StructuredTensorSpec, root_is_no_field
+from extensor._tf import CompositeTensor, unstacked
 from extensor._typing import FieldValue
 from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
@@ -293,9 +294,17 @@ def _with_item(items: FieldValue, valid: tf.Tensor, value: FieldValue, at: Path)
         shape = tf.concat([tf.shape(valid), tf.ones([items.shape.rank - 1], tf.int32)], 0)
         return tf.where(tf.reshape(valid, shape), items, fill)
     spec = rows_spec(tf.type_spec_from_value(items), str(at))
-    given = expand_dims(value, 0) if isinstance(value, RecordsBase) else [value]
+    is_one = isinstance(value, CompositeTensor) or (
+        # A dict of the components of a declared type. A spec of records names the path inside.
+        isinstance(value, Mapping)
+        and stacks_by_components(spec)
+        and not isinstance(spec, StructuredTensorSpec)
+    )
     try:
-        single = cast_value(spec, given, str(at))
+        if is_one:
+            single = expand_dims(cast_value(unstacked(spec), value, str(at)), 0)
+        else:
+            single = cast_value(spec, [value], str(at))
     except ExtensorError as error:
         inside = "" if error.path is None else error.path.partition("record 0")[0].strip(", ")
         raise type(error)(
@@ -493,8 +502,9 @@ def pad(
     is_integer = isinstance(n, (int, np.integer)) or (tf.is_tensor(n) and n.dtype.is_integer)
     if not is_integer:
         raise DTypeError("n", "a number of items", repr(n), "Give an int, or an integer tensor.")
-    if n < 0:
-        raise StructureError("n", "0 or more items", str(n), "Give the number of items.")
+    known = tf.get_static_value(n)
+    if known is not None and known < 0:
+        raise StructureError("n", "0 or more items", str(known), "Give the number of items.")
     lengths = tf.cast(rows.lengths, rows.splits.dtype)
     target = tf.fill(tf.shape(lengths), tf.cast(n, lengths.dtype))
     target = target if clip else tf.maximum(lengths, target)

@@ -17,7 +17,7 @@ from extensor._path import Path
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import row_splits_dtypes, shape_of
-from extensor._struct.masked import combined, is_masked
+from extensor._struct.masked import combined, is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut, first_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -35,6 +35,8 @@ class Level:
     name: str | None = None
     valid: Any = None
     """A vector of bools, False for each row that is null; None if no row may be null."""
+    exists: Any = None
+    """A bool, False if all rows are one list of a single record, which is null; or None."""
 
     def around(self, values: FieldValue) -> FieldValue:
         """Returns values cut into the rows of this dimension."""
@@ -44,7 +46,8 @@ class Level:
 
     def masked(self, rows: FieldValue) -> FieldValue:
         """Returns a value for each row, null for the rows that are null."""
-        return rows if self.valid is None else combined(rows, self.valid)
+        rows = rows if self.valid is None else combined(rows, self.valid)
+        return rows if self.exists is None else combined(rows, self.exists)
 
     def row_splits(self, dtype: tf.DType) -> tf.Tensor:
         """Returns the row splits; those of rows of one length have the given dtype."""
@@ -73,9 +76,11 @@ def split_mask(value: FieldValue, rank: int) -> tuple[Any, Any]:
 
 def take_off_dimension(value: FieldValue) -> tuple[Any, Level]:
     """Returns a value with its first two dimensions merged, and the second of them."""
+    value, exists = split_mask(value, 0)
     value, valid = split_mask(value, 1)
     values, level = _take_off_dimension(value)
-    return values, level if valid is None else replace(level, valid=valid)
+    has_mask = exists is not None or valid is not None
+    return values, replace(level, valid=valid, exists=exists) if has_mask else level
 
 
 def _take_off_dimension(value: FieldValue) -> tuple[Any, Level]:
@@ -188,6 +193,8 @@ def list_rank(value: FieldValue, rank: int) -> int:
         return value.rank
     if isinstance(value, tf.RaggedTensor):
         return max(rank, value.ragged_rank + 1)
+    if is_union(value):
+        return list_rank(value.codes, rank)
     inner = getattr(value, "values", None)  # of a MaskedTensor
     return rank if inner is None else list_rank(inner, rank)
 
