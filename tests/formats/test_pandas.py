@@ -358,6 +358,13 @@ def test_a_zone_of_any_package_is_that_of_arrow(zone):
     assert found.dt.hour.tolist() == times.hour.tolist()
 
 
+def test_labels_that_are_times_keep_their_zone():
+    labels = pd.date_range("2020-10-24", periods=3, tz="Europe/Paris")
+    found = xt.from_pandas(pd.DataFrame([[1, 2, 3]], columns=labels)).to_pandas()
+    assert found.columns.tolist() == labels.tolist()
+    assert str(found.columns.tz) == "Europe/Paris"
+
+
 def test_a_null_among_intervals_stays_null():
     frame = pd.DataFrame({"a": pd.cut(pd.Series([1.0, 9.0, None, 5.0]), [0, 4, 8])})
     assert frame["a"].isna().tolist() == [False, True, True, False]

@@ -46,7 +46,7 @@ def encoded_label(label: object, what: str) -> Any:
     if isinstance(label, tuple):
         return {"tuple": [encoded_label(part, what) for part in label]}
     if isinstance(label, datetime.datetime):  # a Timestamp, among others
-        return {"time": str(label)}
+        return {"time": str(label), "zone": getattr(label.tzinfo, "key", None)}
     expected = f"{what} that is a string, a number or a time"
     received = f"{type(label).__name__} {str(label)[:40]}"
     fix = "Rename it: df.rename(columns=str)."
@@ -57,10 +57,10 @@ def decoded_label(pd: Any, label: Any) -> Any:
     """Returns the label that `encoded_label` got."""
     if not isinstance(label, dict):
         return label
-    kind, value = next(iter(label.items()))
-    return (
-        pd.Timestamp(value) if kind == "time" else tuple(decoded_label(pd, part) for part in value)
-    )
+    if "tuple" in label:
+        return tuple(decoded_label(pd, part) for part in label["tuple"])
+    found, zone = pd.Timestamp(label["time"]), label.get("zone")
+    return found if zone is None else found.tz_convert(zone)
 
 
 def is_default_dtype(dtype: object, arrow: pa.DataType) -> bool:
