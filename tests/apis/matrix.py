@@ -139,7 +139,8 @@ ROWS = [
         "Models",
         ("tf.Module: variables", HAS_NO_GRAPH),
         ("tf.train.Checkpoint", AS_IS, "For a tf.Module with values in its attributes, also in "
-         "lists or dicts. The variables of a value are saved by the position of their component.",
+         "lists, tuples or dicts. The variables of a value are saved by the names of their "
+         "components.",
          HAS_NO_GRAPH),
         ("tf.train.Checkpoint(value)", "not possible: a value is not a trackable object", "Put "
          "it in an attribute of a tf.Module.", HAS_NO_GRAPH),

@@ -287,6 +287,7 @@ def test_a_checkpoint_saves_the_variables_in_values(kind, run, tmp_path):
             "value": lambda x: x,
             "list": lambda x: [kind.make(1), x],
             "dict": lambda x: {"a": x},
+            "tuple": lambda x: (x, 1),
         }.items():
             value, variable = with_variable(kind)
             setattr(module, name, hold(value))

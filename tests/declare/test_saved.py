@@ -231,6 +231,39 @@ for name in ("old", "new"):
     )
 
 
+@xt.extension_type(name="test_declare_saved.Weights")
+class Weights:
+    b: tf.Variable
+    c: tf.Variable
+
+
+@xt.extension_type(name="test_declare_saved.MoreWeights")
+class MoreWeights:
+    c: tf.Variable
+    a: tf.Variable
+    b: tf.Variable
+
+
+def test_a_checkpoint_names_variables_by_their_fields(tmp_path):
+    module, other = tf.Module(), tf.Module()
+    module.held = Weights(tf.Variable(1.0), tf.Variable(2.0))
+    path = tf.train.Checkpoint(module=module).save(str(tmp_path / "checkpoint"))
+    other.held = MoreWeights(tf.Variable(0.0), tf.Variable(0.0), tf.Variable(0.0))
+    tf.train.Checkpoint(module=other).restore(path).expect_partial()
+    assert [v.numpy() for v in (other.held.a, other.held.b, other.held.c)] == [0, 1, 2]
+
+
+def test_a_checkpoint_of_an_older_release_names_variables_by_position(tmp_path):
+    module = tf.Module()
+    module.held = tf.Module()
+    module.held.component_0, module.held.component_1 = tf.Variable(1.0), tf.Variable(2.0)
+    path = tf.train.Checkpoint(module=module).save(str(tmp_path / "checkpoint"))
+    module = tf.Module()
+    module.held = Weights(tf.Variable(0.0), tf.Variable(0.0))
+    tf.train.Checkpoint(module=module).restore(path).assert_consumed()
+    assert [module.held.b.numpy(), module.held.c.numpy()] == [1, 2]
+
+
 def test_a_spec_with_static_data_is_a_signature_of_a_saved_model(tmp_path):
     module = tf.Module()
     spec = Rows.Spec(tf.TensorSpec([None, 3]), "cup", ("a",))

@@ -325,6 +325,11 @@ def tracked_attributes():
     assert [child is variable for child in children.values()] == [True], (
         "data_structures: a module does not track its attributes by sticky_attribute_assignment"
     )
+    module.pair = (masked, 1)
+    children = module._trackable_children()["pair"]._trackable_children()["0"]._trackable_children()
+    assert [child is variable for child in children.values()] == [True], (
+        "data_structures: a module does not wrap the tuples for which _should_wrap_tuple is True"
+    )
 
 
 def saved_specs():
