@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.errors import StructureError, UnsupportedTypeError
+from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 from tests.keras.layers import samples
 
 FEW = settings(max_examples=max(settings.default.max_examples // 10, 3), deadline=None)
@@ -330,3 +330,20 @@ def test_a_layer_that_was_called_is_neither_adapted_nor_merged():
     np.testing.assert_array_equal(made(records), wanted)
     other.merge(made)
     assert other.layers["title"].get_vocabulary() == ["[UNK]", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "wrong"),
+    [(keras.layers.StringLookup(), [1, 2]), (keras.layers.Normalization(), ["a", "b"])],
+    ids=["strings", "numbers"],
+)
+def test_a_field_of_the_other_kind_is_an_error_that_names_it(layer, wrong):
+    right = ["a", "b"] if wrong == [1, 2] else [1, 2]
+    records, others = (xt.DenseStructuredTensor([2], {"x": values}) for values in (right, wrong))
+    with pytest.raises(DTypeError, match=rf"^x: expected .*{type(layer).__name__} takes"):
+        xt.keras.layers.RecordFeatures({"x": layer}).adapt(others)
+    features = xt.keras.layers.RecordFeatures()
+    features.adapt(records)
+    features(records)
+    with pytest.raises(DTypeError, match=rf"x: expected .*{type(layer).__name__} takes"):
+        features(others)

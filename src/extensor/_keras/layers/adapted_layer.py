@@ -22,6 +22,7 @@ from extensor._keras.layers.field_statistics import (
     statistics_of,
 )
 from extensor._keras.layers.lists import valid_items, without_masks
+from extensor._keras.layers.time_buckets import TimeBuckets
 from extensor._keras.layers.unions import field_at
 from extensor._keras.lowering import is_extension
 from extensor._struct.spec import StructuredTensorSpec
@@ -29,6 +30,11 @@ from extensor._typing import Value
 from extensor.errors import ArgumentError, DTypeError, StructureError, UnsupportedTypeError
 
 _MANY_WORDS = 1000
+_OF_TEXT = keras.layers.StringLookup, keras.layers.TextVectorization
+_OF_NUMBERS = (
+    *(keras.layers.Normalization, keras.layers.Rescaling, keras.layers.Discretization),
+    *(keras.layers.IntegerLookup, TimeBuckets),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +203,15 @@ def is_finite(numbers: tf.Tensor) -> tf.Tensor:
     return tf.math.is_finite(tf.cast(numbers, tf.float32))
 
 
+def expect_text_or_numbers(layer: Any, dtype: tf.DType, path: str) -> None:
+    """Raises a DTypeError if a layer of Keras takes only text, or only numbers, and gets others."""
+    is_text = dtype == tf.string
+    if isinstance(layer, _OF_NUMBERS if is_text else _OF_TEXT):
+        expected, received = ("numbers", "strings") if is_text else ("strings", dtype.name)
+        fix = f"Cast the field, or give another layer for {path!r}."
+        raise DTypeError(path, f"{expected}, which {type(layer).__name__} takes", received, fix)
+
+
 def expect_no_nul(words: Iterable[str | bytes], path: str, fix: str) -> None:
     """Raises if Keras would change a word: it cuts NUL off the end.
 
@@ -282,6 +297,7 @@ def _read(
         found, left_out = {}, []
         for path, layer in layers.items():
             batch, valid, missing = _only_finite(*valid_items(field_at(records, path), path))
+            expect_text_or_numbers(layer, batch.dtype, path)
             found[path] = statistics[path].of_batch(layer, batch, valid)
             left_out.append(missing)
         return found, tf.stack(left_out)

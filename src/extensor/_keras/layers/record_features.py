@@ -17,6 +17,7 @@ from extensor._keras.layers.adapted_layer import (
     Learned,
     adapted_to,
     batches_of_records,
+    expect_text_or_numbers,
     is_finite,
     warn_of_many_words,
 )
@@ -385,6 +386,7 @@ class RecordFeatures(Layer):
 
     def _apply(self, flat: tf.Tensor, path: str) -> tf.Tensor:
         layer = self.layers[path]
+        expect_text_or_numbers(layer, flat.dtype, path)
         if not isinstance(layer, keras.layers.Normalization):
             found = layer(one_a_row(layer, flat))
             if looks_up(layer) or flat.dtype == tf.string:
