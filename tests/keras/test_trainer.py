@@ -326,3 +326,17 @@ def test_a_model_without_compile_predicts_without_xla_where_a_gpu_is(monkeypatch
     np.testing.assert_array_equal(model.predict(rows, verbose=0), [3.0, 0.0])
     np.testing.assert_array_equal(model.predict_on_batch(rows), [3.0, 0.0])
     assert not model.jit_compile
+
+
+@pytest.mark.filterwarnings("ignore:.*ran out of data")
+def test_the_end_of_a_dataset_of_unknown_length_counts_as_no_step():
+    """Keras begins a step more, whose updates without a tensor of the batch TensorFlow ran."""
+    x = np.arange(6, dtype=np.float32)[:, np.newaxis]
+    records = xt.DenseStructuredTensor([6], {"x": x})
+    batches = tf.data.Dataset.from_tensor_slices((records, x)).batch(2, drop_remainder=True)
+    model = xt.keras.Sequential([xt.keras.Lambda(lambda records: records["x"] + 2.0)])
+    model.add(keras.layers.Dense(1, kernel_initializer="ones"))
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    history = model.fit(batches.filter(lambda *_: True), epochs=2, shuffle=False, verbose=0)
+    assert history.history["loss"] == [4.0, 4.0]
+    assert int(model.optimizer.iterations.numpy()) == 6

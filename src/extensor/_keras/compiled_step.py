@@ -136,8 +136,13 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
         computed, data = data[_APART], data[_BATCH]
     own = _compiling.get()
     is_inside = own is not None and own.model is model
-    if is_inside or not compiles_steps(model) or tf.executing_eagerly():
+    if is_inside or tf.executing_eagerly():
         return step(data)
+    if not compiles_steps(model):
+        # A step that gets no batch, at the end of a dataset of unknown length, must count nothing.
+        leaves = filter(tf.is_tensor, tf.nest.flatten(data, expand_composites=True))
+        with tf.control_dependencies(list(leaves)[:1]):
+            return step(data)
     data = from_lowered(data)
     if not contains(data, is_extension) and not lookups_in(model):
         with _step_that_compiles(model):
