@@ -133,7 +133,7 @@ def test_a_second_spec_for_a_class_is_an_error():
         "the spec that is registered for it, tests.samples.elsewhere.IntervalSpec"
     )
     assert caught.value.received == "tests.samples.elsewhere.WidthSpec"
-    assert "one spec in a process" in caught.value.fix
+    assert "Use that spec" in caught.value.fix
     assert isinstance(interval().__tf_type_spec__(), IntervalSpec)
     assert "tests.samples.elsewhere.WidthSpec" not in xt.registered_types()
 

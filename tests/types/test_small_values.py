@@ -62,7 +62,7 @@ def test_gradients_reach_the_features_of_joined_graphs():
 SPARSE = {
     "sum": (tf.reduce_sum, 1),
     "sum of rows": (lambda x: tf.reduce_sum(x, 1), 1),
-    "add": (lambda x: tf.add(x, x), 16),
+    "add": (lambda x: tf.add(x, x), 21),  # sums that are NaN are entries too
     "to_dense": (lambda x: x.to_dense(), 1),
 }
 

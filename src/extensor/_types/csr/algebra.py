@@ -119,25 +119,27 @@ def add(matrix: CSRSparseTensor, other: Operand) -> CSRSparseTensor | tf.Tensor:
         return tf.reshape(result, tf.shape(other))
     one, two = tall(matrix), tall(other)
     # The kernel finds who has an entry: it leaves out sums that are NaN, and has few dtypes.
-    sources = [tf.ones_like(one.values, tf.int8), tf.fill(tf.shape(two.values), _SECOND)]
-    indices, source, _ = tf.raw_ops.SparseAdd(
+    # Of small matrices, the functions of tf take several times as long as these kernels.
+    raw, first, second = tf.raw_ops, tf.constant(1, tf.int8), tf.constant(2, tf.int8)
+    indices, source, _ = raw.SparseAdd(
         a_indices=one.indices,
-        a_values=sources[0],
+        a_values=raw.Fill(dims=raw.Shape(input=one.values), value=first),
         a_shape=one.dense_shape,
         b_indices=two.indices,
-        b_values=sources[1],
+        b_values=raw.Fill(dims=raw.Shape(input=two.values), value=second),
         b_shape=two.dense_shape,
-        thresh=tf.constant(0, tf.int8),
+        thresh=first,
     )
-    size = tf.shape(source, tf.int64)
-    values = tf.scatter_nd(tf.where(source != _SECOND), one.values, size)
-    values += tf.scatter_nd(tf.where(source >= _SECOND), two.values, size)
+    size = raw.Shape(input=source, out_type=tf.int64)
+    places = [raw.Where(condition=raw.NotEqual(x=source, y=other)) for other in (second, first)]
+    values = [
+        raw.ScatterNd(indices=at, updates=each.values, shape=size)
+        for at, each in zip(places, (one, two), strict=True)
+    ]
+    values = raw.AddV2(x=values[0], y=values[1])
     splits, columns = rows_of(indices, matrix.row_splits)
     shape = matrix.shape.merge_with(other.shape)
     return matrix._of_parts(splits, columns, values, matrix.dense_shape, shape)
-
-
-_SECOND = np.int8(2)
 
 
 def rows_of(indices: tf.Tensor, like: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
