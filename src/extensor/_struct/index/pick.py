@@ -497,7 +497,8 @@ def _ends(part: slice, starts: tf.Tensor, limits: tf.Tensor, forward: bool) -> t
         if isinstance(bound, (int, np.integer)):
             places = (limits if bound < 0 else starts) + min(max(int(bound), -most), most)
         else:
-            bound = tf.cast(tf.clip_by_value(bound, -most, most), starts.dtype)
+            bound = tf.clip_by_value(tf.cast(bound, tf.int64), -most, most)
+            bound = tf.cast(bound, starts.dtype)
             places = tf.where(bound < 0, limits, starts) + bound
         return tf.clip_by_value(places, low, high)
 
