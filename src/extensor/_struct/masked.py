@@ -93,7 +93,7 @@ def under_masks(value_or_spec: FieldValue | tf.TypeSpec) -> FieldValue:
 def records_in(value: FieldValue) -> Any:
     """Returns the records of a field's value, without the masks around them; None for others."""
     # Of most values this is known without the module of masks.
-    is_bare = isinstance(value, (tf.Tensor, tf.RaggedTensor, RecordsBase))
+    is_bare = isinstance(value, (RecordsBase, tf.Tensor, tf.RaggedTensor))
     inner = value if is_bare else under_masks(value)
     return inner if isinstance(inner, RecordsBase) else None
 
