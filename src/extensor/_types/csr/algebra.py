@@ -6,6 +6,7 @@ vertically, or a block-diagonal one.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from extensor._types.csr.kernel import multiply
 from extensor.authoring import (
     array_over,
     as_tensor,
+    known_arrays,
     reduce_rows,
     row_splits_of,
     sizes_of,
@@ -118,28 +120,43 @@ def add(matrix: CSRSparseTensor, other: Operand) -> CSRSparseTensor | tf.Tensor:
         result = tf.tensor_scatter_nd_add(high, entries.indices, entries.values)
         return tf.reshape(result, tf.shape(other))
     one, two = tall(matrix), tall(other)
-    # The kernel finds who has an entry: it leaves out sums that are NaN, and has few dtypes.
     # Of small matrices, the functions of tf take several times as long as these kernels.
-    raw, first, second = tf.raw_ops, tf.constant(1, tf.int8), tf.constant(2, tf.int8)
-    indices, source, _ = raw.SparseAdd(
+    raw, known = tf.raw_ops, known_arrays(one.values, two.values)
+    sparse_add = functools.partial(
+        raw.SparseAdd,
         a_indices=one.indices,
-        a_values=raw.Fill(dims=raw.Shape(input=one.values), value=first),
         a_shape=one.dense_shape,
         b_indices=two.indices,
-        b_values=raw.Fill(dims=raw.Shape(input=two.values), value=second),
         b_shape=two.dense_shape,
-        thresh=first,
     )
-    size = raw.Shape(input=source, out_type=tf.int64)
-    places = [raw.Where(condition=raw.NotEqual(x=source, y=other)) for other in (second, first)]
-    values = [
-        raw.ScatterNd(indices=at, updates=each.values, shape=size)
-        for at, each in zip(places, (one, two), strict=True)
-    ]
-    values = raw.AddV2(x=values[0], y=values[1])
+    if known is not None and one.dtype in _SUMMED and all(np.isfinite(k).all() for k in known):
+        zero = tf.constant(0, one.dtype.real_dtype)
+        indices, values, _ = sparse_add(a_values=one.values, b_values=two.values, thresh=zero)
+    else:
+        # The kernel leaves out sums that are NaN, and has few dtypes: it finds who has an entry.
+        marks = tf.constant(1, tf.int8), tf.constant(2, tf.int8)
+        of_one, of_two = (
+            raw.Fill(dims=raw.Shape(input=each.values), value=mark)
+            for each, mark in zip((one, two), marks, strict=True)
+        )
+        indices, source, _ = sparse_add(a_values=of_one, b_values=of_two, thresh=marks[0])
+        count = raw.Size(input=source, out_type=tf.int64)
+        first, second = (
+            raw.UnsortedSegmentSum(
+                data=each.values,
+                segment_ids=raw.Where(condition=raw.NotEqual(x=source, y=other))[:, 0],
+                num_segments=count,
+            )
+            for each, other in zip((one, two), reversed(marks), strict=True)
+        )
+        values = raw.AddV2(x=first, y=second)
     splits, columns = rows_of(indices, matrix.row_splits)
     shape = matrix.shape.merge_with(other.shape)
     return matrix._of_parts(splits, columns, values, matrix.dense_shape, shape)
+
+
+# The dtypes whose finite sums SparseAdd keeps: it leaves out the smallest int64.
+_SUMMED = (tf.float32, tf.float64, tf.complex64, tf.complex128)
 
 
 def rows_of(indices: tf.Tensor, like: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
