@@ -779,6 +779,13 @@ def broadcast_rows():
     )
 
 
+def control_inputs():
+    with tf.Graph().as_default():
+        first, second = tf.constant(1), tf.constant(2)
+        second.op._add_control_input(first.op)
+        assert second.op.control_inputs == [first.op], "Operation._add_control_input: no input"
+
+
 def eager_mode_in_a_graph():
     with tf.Graph().as_default():
         with tf.init_scope():
@@ -884,6 +891,7 @@ PROBES = {
     "_sig_cache": signatures_of_constructors,
     "row_partition._row_partition_factory_key": constructed_ragged_tensors,
     "_broadcast_half": broadcast_rows,
+    "Operation._add_control_input": control_inputs,
     "context.eager_mode": eager_mode_in_a_graph,
     "session_run": session_run,
     "_broadcast_dynamic_shape_first_layer": broadcast_rows,

@@ -24,6 +24,7 @@ from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.component import components
 from extensor._tf import map_elements
+from extensor._tf._tf_control_inputs import stateful_ops_after
 from extensor._typing import Nest
 from extensor.errors import UnsupportedTypeError
 
@@ -141,7 +142,7 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
     if not compiles_steps(model):
         # A step that gets no batch, at the end of a dataset of unknown length, must count nothing.
         leaves = filter(tf.is_tensor, tf.nest.flatten(data, expand_composites=True))
-        with tf.control_dependencies(list(leaves)[:1]):
+        with stateful_ops_after(itertools.islice(leaves, 1)):
             return step(data)
     data = from_lowered(data)
     if not contains(data, is_extension) and not lookups_in(model):
