@@ -12,9 +12,10 @@ from google.protobuf import struct_pb2
 
 import extensor as xt
 from extensor import errors
+from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.firestore.types import POINT, kind_of
 from extensor._formats.firestore.values import Plain
-from extensor._formats.python.documents import with_fields_of
+from extensor._formats.python.documents import records_of_documents
 from extensor._formats.spanner import types
 from extensor._formats.spanner.values import table_of
 
@@ -122,7 +123,8 @@ def test_documents_of_firestore_are_plain_data_with_the_types_that_it_loses():
     assert array.type.field("a").type.field("where").type == POINT
     assert kind_of(POINT) == "geopoint"
     assert kind_of(pa.int64()) is None
-    assert with_fields_of(plain, pa.struct({"b": pa.list_(pa.int64())})) == {"b": [1, 2]}
+    wanted = WantedTable(schema=pa.schema({"b": pa.list_(pa.int64())}))
+    assert records_of_documents([plain], ["d"], wanted).to_py() == [{"b": [1, 2]}]
 
 
 class Stored:

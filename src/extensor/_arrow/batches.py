@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -81,6 +81,34 @@ def schema_text(schema: pa.Schema) -> str:
         f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
     )
     return text if len(text) < 500 else f"{text[:500]}..."
+
+
+def common_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+    """Returns the schema of all parts, whose columns may have any order.
+
+    A field is nullable if it is so in one of them.
+
+    Args:
+        schemas: The name and the schema of each part.
+
+    Raises:
+        StructureError: If they have different columns, or two of one name (also a ValueError).
+    """
+    first, common = schemas[0]
+    types = {field.name: field.type for field in common}
+    if len(types) < len(common):
+        expected, fix = "one column of each name", "Rename the columns in the source."
+        raise StructureError(first, expected, schema_text(common), fix)
+    for name, schema in schemas[1:]:
+        own = {field.name: field.type for field in schema}
+        if len(schema) != len(common) or own != types:
+            expected = f"the columns of {first}: {schema_text(common)}"
+            fix = "Give columns= of what is equal in all of them, or schema=."
+            raise StructureError(name, expected, schema_text(schema), fix)
+        if schema.names != common.names:
+            schema = pa.schema([schema.field(each) for each in common.names])
+        common = pa.unify_schemas([common, schema])
+    return common
 
 
 def tables_of_size(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:

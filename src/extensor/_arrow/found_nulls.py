@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import may_be_empty
+from extensor._arrow.arrow_type import is_string, may_be_empty
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
 from extensor._arrow.null_argument import as_code, by_path, masking, with_masks
@@ -132,7 +132,7 @@ def with_list(
 
 
 def not_in_spec(
-    error: NullError, nulls: NullsLike | None, found: Iterable[FoundNulls]
+    error: NullError, nulls: NullsLike | None, found: Iterable[FoundNulls], function: str = ""
 ) -> NullError:
     """Returns the error for nulls of fields that have no mask in the spec that the caller gave.
 
@@ -140,6 +140,7 @@ def not_in_spec(
         error: The error, which names the first of these fields.
         nulls: The policies of the spec.
         found: The nulls of the data, with the types of these policies.
+        function: The function that has the argument `nulls`, if the caller has none.
     """
     refused = [each for each in found if each.is_refused and each.number]
     fills = {each.path: _filler(each.described.arrow) for each in refused}
@@ -147,25 +148,40 @@ def not_in_spec(
         return error
     counts = ", ".join(f"{each.path} ({each.number})" for each in refused)
     fix = (
-        f"Fields with nulls that are no MaskedTensors in the spec: {counts}. Describe them by "
-        "xt.types.MaskedTensorSpec, or leave out schema=."
+        f"Fields with nulls: {counts}. They are no MaskedTensors in the spec: describe them by "
+        "xt.types.MaskedTensorSpec, or leave the spec out."
     )
     if None not in fills.values():
         line = as_code({**by_path(nulls), **fills})
-        fix = f"{fix} Or choose values in place of the nulls:\n{line}"
+        where = f" by {function}" if function else ""
+        fix = f"{fix} Or choose values in place of the nulls{where}:\n{line}"
     return NullError(error.path, error.expected, error.received, fix)
 
 
 def _filler(arrow: pa.DataType) -> Any:
     """Returns a policy that gives nulls of a type a value; None if no value is at hand."""
+    zero = _zero(arrow)
+    return "empty" if may_be_empty(arrow) else None if zero is None else Fill(zero)
+
+
+def _zero(arrow: pa.DataType) -> Any:
+    """Returns the zero of a type as a Python value; None if there is none."""
     t = pa.types
     if may_be_empty(arrow):
-        return "empty"
-    if t.is_string(arrow) or t.is_large_string(arrow):
-        return Fill("")
+        return []
+    if t.is_struct(arrow):
+        zeros = {field.name: _zero(field.type) for field in arrow.fields}
+        return None if None in zeros.values() else zeros
+    if t.is_fixed_size_list(arrow):
+        item = _zero(arrow.value_type)
+        return None if item is None else [item] * arrow.list_size
+    if is_string(arrow):
+        return ""
     if t.is_boolean(arrow):
-        return Fill(False)
-    return Fill(0) if t.is_integer(arrow) or t.is_floating(arrow) else None
+        return False
+    is_time = t.is_temporal(arrow) and not t.is_interval(arrow)
+    is_number = t.is_integer(arrow) or t.is_floating(arrow) or t.is_decimal(arrow)
+    return 0 if is_time or is_number else None
 
 
 def choice_text(nulls: NullsLike | None) -> str:

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import contains_type, inner_fields, is_list
 from extensor._arrow.encoded_types import decode
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import masks_of_spec, schema_from_spec
+from extensor._arrow.struct_fields import struct_fields, with_inner_arrays
 from extensor._arrow.write import to_arrow
 from extensor._path import Path
 from extensor._struct.difference import flat_spec
@@ -130,19 +131,15 @@ def _with_times(array: pa.Array, want: pa.DataType, path: Path) -> pa.Array:
         array = pa.concat_arrays([array, array.slice(0, 0)])
     if is_struct:
         wanted = {field.name: field.type for field in want.fields}
-        children = [
+        inner = [
             _with_times(child, wanted[field.name], path / field.name)
             if field.name in wanted
             else child
-            for field, child in zip(array.type.fields, array.flatten(), strict=True)
+            for field, child in zip(array.type.fields, struct_fields(array), strict=True)
         ]
     else:
-        children = [_with_times(array.values, inner_fields(want)[0].type, path)]
-    fields = inner_fields(array.type)
-    inner = [field.with_type(c.type) for field, c in zip(fields, children, strict=True)]
-    made = with_inner_fields(array.type, inner)
-    count = 1 if is_struct or t.is_fixed_size_list(made) else 2
-    return pa.Array.from_buffers(made, len(array), array.buffers()[:count], children=children)
+        inner = [_with_times(array.values, inner_fields(want)[0].type, path)]
+    return with_inner_arrays(array, inner)
 
 
 def records_with_times(records: StructuredTensor, spec: tf.TypeSpec) -> StructuredTensor:

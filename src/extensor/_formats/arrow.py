@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from extensor._arrow.batches import (
     batches_of,
+    common_schema,
     num_records_of,
     schema_text,
     with_one_schema,
@@ -126,34 +127,6 @@ def _join(parts: list[tuple[str, pa.Table]]) -> pa.Table:
     # By the flags of all parts: a field is nullable if it is in one of them.
     common_schema([(name, table.schema) for name, table in parts])
     return pa.concat_tables([table for _, table in parts], promote_options="default")
-
-
-def common_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
-    """Returns the schema of all parts, whose columns may have any order.
-
-    A field is nullable if it is so in one of them.
-
-    Args:
-        schemas: The name and the schema of each part.
-
-    Raises:
-        StructureError: If they have different columns, or two of one name (also a ValueError).
-    """
-    first, common = schemas[0]
-    types = {field.name: field.type for field in common}
-    if len(types) < len(common):
-        expected, fix = "one column of each name", "Rename the columns in the source."
-        raise StructureError(first, expected, schema_text(common), fix)
-    for name, schema in schemas[1:]:
-        own = {field.name: field.type for field in schema}
-        if len(schema) != len(common) or own != types:
-            expected = f"the columns of {first}: {schema_text(common)}"
-            fix = "Give columns= of what is equal in all of them, or schema=."
-            raise StructureError(name, expected, schema_text(schema), fix)
-        if schema.names != common.names:
-            schema = pa.schema([schema.field(each) for each in common.names])
-        common = pa.unify_schemas([common, schema])
-    return common
 
 
 def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:

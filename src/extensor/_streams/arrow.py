@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
+from extensor._arrow.batches import common_schema
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at
@@ -16,7 +17,6 @@ from extensor._files.store import CONNECTIONS
 from extensor._formats.arrow import (
     SUFFIXES,
     batches_in,
-    common_schema,
     readable,
     reader_of,
     reader_of_wanted,

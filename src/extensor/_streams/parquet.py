@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -45,8 +45,7 @@ class ParquetSource(Source):
         wanted: WantedTable,
         filters: Filters | None = None,
     ) -> None:
-        # Of another process, a list of tuples comes as lists.
-        plan = ParquetPlan(paths, wanted, _with_tuples(filters))
+        plan = ParquetPlan(paths, wanted, filters)
         files = {each.file.path: each.version for each in plan.files}
         super().__init__([each.file for each in plan.files], files)
         self._counts = (
@@ -108,16 +107,3 @@ class ParquetSource(Source):
         found, unknown = nulls_of_footers(self._plan, nulls)
         yield from found
         yield from self.nulls_of([name for name in unknown if name in autos], nulls)
-
-
-def _with_tuples(filters: Any) -> Any:
-    """Returns a filter with its conditions as tuples: lists of text are what JSON makes of them."""
-    if not isinstance(filters, list):
-        return filters
-    if filters and all(isinstance(each, list) and _is_condition(each) for each in filters):
-        return [tuple(each) for each in filters]
-    return [_with_tuples(each) for each in filters]
-
-
-def _is_condition(found: list[Any]) -> bool:
-    return len(found) == 3 and isinstance(found[0], str) and isinstance(found[1], str)

@@ -18,6 +18,7 @@ from extensor._formats.json import write as json
 from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
 from extensor._formats.tfrecord.layout import message_for
+from extensor._formats.tfrecord.parsed import outside_lists
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError
@@ -62,7 +63,9 @@ def write_stream(
     elif format == "json":
         json.write(batches, path, allow_nan)
     else:
-        policies = {**_nulls(schema), **(nulls or {})}
+        # A feature may be missing, but not an item of a list.
+        masks = dict.fromkeys(outside_lists(schema), "mask")
+        policies = {"*": "error", **masks, **(nulls or {})}
         records: Iterator[StructuredTensor] = (
             read_records(each, nulls=policies) for each in batches
         )
@@ -102,17 +105,3 @@ def _cast_to(field: pa.Field, column: pa.Array) -> pa.Array:
     except DTypeError as error:
         expected = f"values that {field.type} holds"
         raise DTypeError(error.path, expected, error.received, error.fix) from error
-
-
-def _nulls(schema: pa.Schema) -> dict[Any, Any]:
-    """Returns the policies for nulls: a feature may be missing, but not an item of a list."""
-    return {"*": "error", **{path: "mask" for path in _flat(schema, ())}}
-
-
-def _flat(fields: Iterable[pa.Field], outer: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for field in fields:
-        path = (*outer, field.name)
-        if pa.types.is_struct(field.type):
-            yield from _flat(field.type.fields, path)
-        elif not pa.types.is_nested(field.type):
-            yield path

@@ -43,14 +43,13 @@ def table_of(
         block: The block.
         path: The path of the file, for errors.
         dialect: How the file is written.
-        types: The types of the columns to read, as `parsed_type` returns them.
+        types: The types of the columns to read, as `parsed_type` returns them; {} to read all
+            columns, and find out their types.
 
     Raises:
         FormatError: If a record has another number of values (also a ValueError).
         DTypeError: If a value is not of the type of its column (also a TypeError).
     """
-    if not block.data.strip(b"\r\n") and len(block.names) > 1:
-        return pa.schema(types).empty_table()
     try:
         return _parse(block, path, dialect, types, is_serial=False)
     except pa.ArrowInvalid:
@@ -68,14 +67,11 @@ def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa
     int8, and those that float64 does not hold uint64, for `joined_types`. Text stays text, also if
     it looks like a time.
     """
-    try:
-        table = _parse(block, path, dialect, {}, is_serial=False)
-    except pa.ArrowInvalid:
-        table = _parse_again(block, path, dialect)
+    table = table_of(block, path, dialect, {})
     types = {name: _type_of(table.column(i)) for i, name in enumerate(block.names)}
     wide = [n for i, n in enumerate(block.names) if _may_be_wide(table.column(i))]
     if wide:
-        _expect_exact(_parse(block, path, dialect, dict.fromkeys(wide, pa.string()), True), path)
+        _expect_exact(table_of(block, path, dialect, dict.fromkeys(wide, pa.string())), path)
     return types, table.num_rows
 
 
@@ -133,6 +129,8 @@ def expect_scalars(path: Path, arrow: pa.DataType) -> None:
 def _parse(
     block: CsvBlock, path: str, dialect: Dialect, types: Mapping[str, pa.DataType], is_serial: bool
 ) -> pa.Table:
+    if not block.data or (len(block.names) > 1 and not block.data.strip(b"\r\n")):
+        return pa.schema(types or dict.fromkeys(block.names, pa.null())).empty_table()
     read = pacsv.ReadOptions(
         column_names=list(block.names),
         use_threads=not is_serial,
@@ -150,16 +148,7 @@ def _parse(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    if not block.data:
-        return pa.schema(types or dict.fromkeys(block.names, pa.null())).empty_table()
     return pacsv.read_csv(pa.BufferReader(block.data), read, parse, convert)
-
-
-def _parse_again(block: CsvBlock, path: str, dialect: Dialect) -> pa.Table:
-    try:
-        return _parse(block, path, dialect, {}, is_serial=True)
-    except pa.ArrowInvalid as error:
-        raise _bad_text(block, path, str(error)) from error
 
 
 def _type_of(column: pa.ChunkedArray) -> pa.DataType:

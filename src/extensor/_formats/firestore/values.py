@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from extensor._arrow.struct_fields import inner_arrays, with_inner_arrays
 from extensor._formats.firestore import types
 
 _LEAVES = {str, int, float, bool, bytes, type(None)}
@@ -72,20 +73,9 @@ class Plain:
                 return pa.ExtensionArray.from_storage(kind, array.cast(kind.storage_type))
         arrow = array.type
         if pa.types.is_struct(arrow):
-            children = [
-                self._field(field.name).typed(array.field(i)) for i, field in enumerate(arrow)
-            ]
-            fields = [
-                field.with_type(child.type) for field, child in zip(arrow, children, strict=True)
-            ]
-            made = pa.struct(fields)
-            buffers = array.buffers()[:1]
+            inner = [self._field(field.name) for field in arrow]
         elif pa.types.is_list(arrow) and self.items is not None:
-            children = [self.items.typed(array.values)]
-            made = pa.list_(arrow.value_field.with_type(children[0].type))
-            buffers = array.buffers()[:2]
+            inner = [self.items]
         else:
             return array
-        if made == arrow:
-            return array
-        return pa.Array.from_buffers(made, len(array), buffers, children=children)
+        return with_inner_arrays(array, list(map(Plain.typed, inner, inner_arrays(array))))

@@ -107,7 +107,7 @@ class _ParsedRecords:
             StructureError: If there is a value that is not a record (also a ValueError).
         """
         parser = _Parser(text)
-        line, at = 1, 0
+        line, at = text.line + 1, 0
         for number, (value, start) in enumerate(parser.records(path)):
             if start is not None:
                 line += parser.source.count("\n", at, start)
@@ -133,7 +133,7 @@ class _Parser:
     """
 
     def __init__(self, text: Text) -> None:
-        self._name = text.name
+        self._name, self._line = text.name, text.line
         self.source = _decode(text)
         self._at = 0
         self._decoder = json.JSONDecoder(object_pairs_hook=_record, parse_float=_float)
@@ -187,20 +187,22 @@ class _Parser:
         except ValueError as error:  # an integer of thousands of digits
             received, expected = str(error)[:80], "numbers of fewer digits"
             fix = "Write the number as a string."
-        line = self.source.count("\n", 0, at) + 1
-        raise FormatError(f"{self._name}, line {line}", expected, received, fix)
+        raise FormatError(self._place(at), expected, received, fix)
+
+    def _place(self, at: int) -> str:
+        line = self._line + self.source.count("\n", 0, at) + 1
+        return f"{self._name}, line {line}"
 
     def _expect_end(self, expected: str, fix: str) -> None:
         if self._next():
             raise self._error(self._at, expected, fix)
 
     def _error(self, at: int, expected: str, fix: str, reason: str = "") -> FormatError:
-        line = self.source.count("\n", 0, at) + 1
         column = at - self.source.rfind("\n", 0, at)
         found = self.source[at : at + 20]
         received = repr(found) if found else "the end of the text"
         received += f" ({reason})" if reason else ""
-        return FormatError(f"{self._name}, line {line}, column {column}", expected, received, fix)
+        return FormatError(f"{self._place(at)}, column {column}", expected, received, fix)
 
 
 class _BadValueError(Exception):
@@ -230,7 +232,7 @@ def _decode(text: Text) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = text.line + content.count(b"\n", 0, error.start) + 1
         received = f"the byte 0x{content[error.start]:02x} ({error.reason})"
         fix = "Write the text as UTF-8."
         raise FormatError(f"{text.name}, line {line}", "UTF-8 text", received, fix) from None

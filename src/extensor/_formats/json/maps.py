@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._arrow.struct_fields import inner_arrays, with_inner_arrays
 from extensor._path import Path, PathLike
 from extensor.errors import DTypeError
 
@@ -101,20 +102,13 @@ def as_maps(array: pa.Array, tree: PathTree) -> pa.Array:
     if not tree:
         return array
     if pa.types.is_struct(arrow):
-        children = [
-            as_maps(array.field(i), tree.below.get(field.name, _NONE))
-            for i, field in enumerate(arrow.fields)
-        ]
-        fields = [f.with_type(c.type) for f, c in zip(arrow.fields, children, strict=True)]
-        made = pa.struct(fields)
-        return pa.Array.from_buffers(made, len(array), array.buffers()[:1], children=children)
+        below = [tree.below.get(field.name, _NONE) for field in arrow.fields]
+        return with_inner_arrays(array, list(map(as_maps, inner_arrays(array), below)))
     if not is_list(arrow):
         return array
     child = array.values
     if not tree.is_end or not pa.types.is_list(arrow):
-        child = as_maps(child, tree)
-        made = with_inner_fields(arrow, [arrow.value_field.with_type(child.type)])
-        return pa.Array.from_buffers(made, len(array), array.buffers()[:2], children=[child])
+        return with_inner_arrays(array, [as_maps(child, tree)])
     if pa.types.is_null(child.type):
         child = pa.array([], pa.struct({"key": pa.string(), "value": pa.null()}))
     if not pa.types.is_struct(child.type) or {f.name for f in child.type.fields} != _ENTRY:

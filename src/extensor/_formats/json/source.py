@@ -32,15 +32,19 @@ Source = FilePath | bytes | bytearray | memoryview | pa.Buffer | IO[Any]
 
 @dataclass(frozen=True)
 class Text:
-    """The text of one source.
+    """The text of one source, or some lines of it.
 
     Attributes:
         name: The path, or "JSON" with a number, for errors.
         buffer: The bytes, without compression and byte order mark.
+        line: The number of lines before it in the source.
+        start: Where it begins in its file; None if it is all of it or the file is compressed.
     """
 
     name: str
     buffer: pa.Buffer
+    line: int = 0
+    start: int | None = None
 
 
 def texts_of(source: Source | Iterable[Source]) -> list[Text]:

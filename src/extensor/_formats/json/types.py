@@ -49,11 +49,16 @@ def only_timestamps(arrow: pa.DataType) -> pa.DataType | None:
     return with_inner_fields(arrow, inner)
 
 
-def join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+def join_types(one: pa.DataType, other: pa.DataType, path: str = "") -> pa.DataType:
     """Returns the type of the values of both types.
 
+    Args:
+        one: A type.
+        other: Another one.
+        path: The path of the values.
+
     Raises:
-        InexactError: If there is none.
+        InexactError: If there is none; with the path, and the two types there.
     """
     if one.equals(other) or pa.types.is_null(other):
         return one
@@ -64,12 +69,12 @@ def join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         found = {field.name: field.type for field in one.fields}
         for field in other.fields:
-            known = found.get(field.name)
-            found[field.name] = field.type if known is None else join_types(known, field.type)
+            inner = f"{path}.{field.name}" if path else field.name
+            found[field.name] = join_types(found.get(field.name, pa.null()), field.type, inner)
         return pa.struct(list(found.items()))
     if pa.types.is_list(one) and pa.types.is_list(other):
-        return pa.list_(join_types(one.value_type, other.value_type))
-    raise InexactError
+        return pa.list_(join_types(one.value_type, other.value_type, f"{path}[*]"))
+    raise InexactError(path, one, other)
 
 
 def parsed_type(arrow: pa.DataType) -> pa.DataType:

@@ -69,11 +69,17 @@ def _of_columns(filters: Any, schema: pa.Schema) -> Any:
     if isinstance(filters, pc.Expression):
         return filters
     given = list(filters)
-    conjunctions = [given] if given and isinstance(given[0], tuple) else given
+    conjunctions = [given] if given and _is_condition(given[0]) else given
     return [
         [_condition(name, operator, value, schema) for name, operator, value in conditions]
         for conditions in conjunctions
     ]
+
+
+def _is_condition(found: Any) -> bool:
+    """Returns whether this is one condition: a tuple, or the list that JSON makes of it."""
+    is_list = isinstance(found, list) and len(found) == 3
+    return isinstance(found, tuple) or (is_list and all(isinstance(n, str) for n in found[:2]))
 
 
 def _condition(

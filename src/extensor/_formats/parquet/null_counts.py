@@ -79,7 +79,8 @@ def _counts(plan: ParquetPlan) -> dict[_Leaf, int | None]:
             paths = [source.schema.column(i).path for i, _ in leaves]
             miscounted = _fields_to_count(source)
             for group in file.row_groups:
-                metadata = checked_row_group(source, group.number, paths)
+                number, size = group.number, file.file.size
+                metadata = checked_row_group(source.metadata, number, paths, size)
                 for i, leaf in leaves:
                     count, before = _null_count(metadata.column(i)), totals.get(leaf, 0)
                     if count is None or before is None or leaf[0] in miscounted:

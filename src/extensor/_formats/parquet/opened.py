@@ -91,8 +91,7 @@ def _ranges_of(
     metadata: pq.FileMetaData, number: int, columns: Sequence[str] | None, size: int
 ) -> list[Range]:
     """Returns where the columns of a row group are."""
-    _check_columns(metadata, number, columns, size)
-    group = metadata.row_group(number)
+    group = checked_row_group(metadata, number, columns, size)
     found: list[Range] = []
     for i in range(group.num_columns):
         chunk = group.column(i)
@@ -104,18 +103,26 @@ def _ranges_of(
     return found
 
 
-def _check_columns(
+def checked_row_group(
     metadata: pq.FileMetaData, number: int, columns: Sequence[str] | None, size: int
-) -> None:
-    """Raises pyarrow's error if the metadata of a column is damaged; reads nothing."""
-    # Accessing such metadata aborts the process (pyarrow 26). A read with pre_buffer looks at that
-    # of all columns first, and raises an error.
+) -> pq.RowGroupMetaData:
+    """Returns the metadata of a row group in which these columns can be accessed safely.
+
+    Accessing the damaged metadata of a column aborts the process (pyarrow 26). A read with
+    pre_buffer looks at that of all columns first, and raises an error. So this begins one, and
+    reads nothing.
+
+    Args:
+        metadata: The footer.
+        number: The number of the row group.
+        columns: The columns, by Parquet's paths; None for all.
+        size: The size of the file in bytes.
+    """
     unread = pa.PythonFile(_Unread(size), mode="r")
     source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
-    try:
+    with contextlib.suppress(_NoReadError):
         next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
-    except _NoReadError:
-        return
+    return metadata.row_group(number)
 
 
 class _NoReadError(Exception):
@@ -169,13 +176,3 @@ def check_count(path: str, expected: int, count: int) -> None:
     if count != expected:
         received, fix = f"{count} records", "Write the file again."
         raise FormatError(path, f"{expected} records, the number in the footer", received, fix)
-
-
-def checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> pq.RowGroupMetaData:
-    """Returns the metadata of a row group in which these columns can be accessed safely.
-
-    Accessing the damaged metadata of a column aborts the process (pyarrow 26). Reading from the
-    column raises an error instead, so this reads one record first.
-    """
-    next(file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
-    return file.metadata.row_group(number)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from extensor._arrow.batches import schema_text
+from extensor._arrow.batches import common_schema, schema_text
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, Version, file_at, files_at, look_up
 from extensor._files.store import CONNECTIONS
@@ -217,19 +217,18 @@ class ParquetPlan:
             self.wanted.expect_columns(self.whole_schema.names)
             self._check_schema(self.wanted.schema, files)
             return self.wanted.schema
-        first = schema = self.wanted.pruned(self._with_partition(files[0].schema))
-        for file in files[1:]:
+        schemas: list[tuple[str, pa.Schema]] = []
+        for path, stored in [(file.file.path, file.schema) for file in files]:
             try:
-                found = self.wanted.pruned(self._with_partition(file.schema))
+                schemas.append((path, self.wanted.pruned(self._with_partition(stored))))
             except FieldError as error:
-                raise _differs(file, f"no column {error.path}", files[0], first) from error
-            types = {field.name: field.type for field in found}
-            if types != {field.name: field.type for field in schema} or len(found) != len(first):
-                raise _differs(file, schema_text(found), files[0], first)
-            # A field is nullable if it is so in one of the files.
-            found = pa.schema([found.field(name) for name in schema.names])
-            schema = pa.unify_schemas([schema, found])
-        return schema
+                if not schemas:
+                    raise
+                first, schema = schemas[0]
+                expected = f"the columns of {first}: {schema_text(schema)}"
+                fix = "Give columns= of what is equal in all of them, or schema=."
+                raise StructureError(path, expected, f"no column {error.path}", fix) from error
+        return common_schema(schemas)
 
     def _check_schema(self, schema: pa.Schema, files: list[PlannedFile]) -> None:
         """Raises for a column of `schema=` that must not be null, and that a file lacks."""
@@ -415,11 +414,3 @@ def _row_group_numbers(row_groups: Iterable[int] | None, count: int) -> set[int]
         fix = "Row groups are counted through all files, in the order of the files."
         raise StructureError("row_groups", expected, str(wrong or numbers)[:80], fix)
     return set(numbers)
-
-
-def _differs(
-    file: PlannedFile, received: str, first: PlannedFile, schema: pa.Schema
-) -> StructureError:
-    expected = f"the columns of {first.file.path}: {schema_text(schema)}"
-    fix = "Give columns= of what is equal in all files, or schema=."
-    return StructureError(file.file.path, expected, received, fix)

@@ -23,5 +23,6 @@ def _bytes_of(file: PlannedFile, path: Path) -> int:
     numbers = [i for i, leaf in leaves if leaf[: len(path.names)] == path.names]
     with open_parquet(file.file) as source, readable(file.file.path):
         names = [source.metadata.schema.column(i).path for i in numbers]
-        group = checked_row_group(source, file.row_groups[0].number, names)
+        number, size = file.row_groups[0].number, file.file.size
+        group = checked_row_group(source.metadata, number, names, size)
         return sum(group.column(i).total_compressed_size for i in numbers)

@@ -7,12 +7,12 @@ the file, says which records are a union; other readers see the records.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import contains_type, inner_fields, is_list, with_inner_fields
+from extensor._arrow.struct_fields import inner_arrays, with_inner_arrays
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
 
@@ -132,9 +132,7 @@ def _array_without_unions(array: pa.Array, field: pa.Field) -> pa.Array:
             for i, each in enumerate(inner[1:])
         ]
         return pa.StructArray.from_arrays([pa.array(codes), *children], fields=inner)
-    return _with_children(
-        array, field.type, lambda child, i: _array_without_unions(child, inner[i])
-    )
+    return with_inner_arrays(array, list(map(_array_without_unions, inner_arrays(array), inner)))
 
 
 def _array_with_unions(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Array:
@@ -143,9 +141,8 @@ def _array_with_unions(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Ar
         return array
     if not pa.types.is_union(field.type):
         before, after = inner_fields(was.type), inner_fields(field.type)
-        return _with_children(
-            array, field.type, lambda child, i: _array_with_unions(child, before[i], after[i])
-        )
+        inner = map(_array_with_unions, inner_arrays(array), before, after)
+        return with_inner_arrays(array, list(inner))
     # A record that is null is below a null: no one reads its value.
     found = array.field(0).fill_null(0)
     numbers = found.to_numpy(zero_copy_only=False)
@@ -164,16 +161,3 @@ def _array_with_unions(array: pa.Array, was: pa.Field, field: pa.Field) -> pa.Ar
             children[i] = child.take(pa.array(rows))
         buffers.append(pa.py_buffer(offsets))
     return pa.Array.from_buffers(field.type, len(array), buffers, children=children)
-
-
-def _with_children(
-    array: pa.Array, arrow: pa.DataType, change: Callable[[pa.Array, int], pa.Array]
-) -> pa.Array:
-    """Returns a struct or list array with changed children."""
-    if pa.types.is_struct(arrow):
-        children = [change(array.field(i), i) for i in range(arrow.num_fields)]
-        mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(children, fields=arrow.fields, mask=mask)
-    own = array.buffers()[: arrow.num_buffers]
-    children = [change(array.values, 0)]
-    return pa.Array.from_buffers(arrow, len(array), own, offset=array.offset, children=children)

@@ -29,7 +29,7 @@ from extensor._formats.protobuf.fields import (
     Wrapper,
 )
 from extensor._formats.protobuf.wire import ROOT, file_of, inner_fields
-from extensor._path import Path
+from extensor.errors import FormatError
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -48,19 +48,8 @@ class SplitError(Exception):
     """A message has two fields of one oneof, as no serializer writes it."""
 
 
-class BadMessageError(Exception):
-    """A message is not a message of its type.
-
-    Args:
-        path: The path of the field; None for the message.
-        expected: What was expected.
-        received: What was there.
-        fix: What to do.
-    """
-
-    def __init__(self, path: Path | None, expected: str, received: str, fix: str) -> None:
-        super().__init__(path, expected, received, fix)
-        self.path, self.expected, self.received, self.fix = path, expected, received, fix
+class BadMessageError(FormatError):
+    """A message is not a message of its type. The caller adds which one it is."""
 
 
 def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa.Table:

@@ -94,7 +94,7 @@ class ColumnConverter:
 
     def with_nulls(self, nulls: NullsLike) -> ColumnConverter:
         """Returns the same conversion with another argument `nulls`."""
-        return ColumnConverter(self._dtypes, nulls, self._unions, self._expect_few)
+        return ColumnConverter(self._dtypes, nulls, self._unions, self._expect_few, self._request)
 
     def array(self, values: Values, wanted: Wanted | None, place: Place) -> pa.Array:
         """Returns a column as an Arrow array.

@@ -221,7 +221,10 @@ def of_spec(
         except NullError as error:
             if name_of is not None:  # a format has an error of its own
                 raise
-            raise with_all_nulls_of_spec(error, nulls, flat, wanted, place) from None
+            lenient = columns.with_nulls("empty")
+            raise with_all_nulls_of_spec(
+                error, nulls, lenient, lambda each: each.array(flat, wanted, place)
+            ) from None
     else:
         array, columns.policies = made
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)

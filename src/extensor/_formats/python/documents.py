@@ -11,6 +11,7 @@ from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.python.constant import arrow_of, of_spec
 from extensor._path import Path
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError
 
@@ -32,10 +33,9 @@ def records_of_documents(
         typed: Returns all documents with more exact types, without a schema.
     """
     if wanted.schema is not None:
-        arrow = pa.struct(list(wanted.schema))
-        values = [with_fields_of(document, arrow) for document in documents]
-        parsed = wanted.without_auto()
-        records = of_spec(values, parsed.spec(), parsed.nulls, name_of=names.__getitem__)
+        parsed, whole = wanted.without_auto(), CastRequest(dropped=None)
+        name_of = names.__getitem__
+        records = of_spec(documents, parsed.spec(), parsed.nulls, name_of=name_of, request=whole)
         return wanted.settle(wanted.cast(records))
     if wanted.columns is not None:
         fields = set(field_names(wanted))
@@ -49,21 +49,6 @@ def field_names(wanted: WantedTable) -> list[str]:
     if wanted.schema is not None:
         return wanted.schema.names
     return list(dict.fromkeys(Path.of(path).names[0] for path in wanted.columns or ()))
-
-
-def with_fields_of(value: Any, arrow: pa.DataType) -> Any:
-    """Returns Python data with the fields of a type only.
-
-    >>> from extensor._formats.python.documents import with_fields_of
-    >>> import pyarrow as pa
-    >>> with_fields_of([{"a": 1, "b": 2}], pa.list_(pa.struct({"b": pa.int64()})))
-    [{'b': 2}]
-    """
-    if pa.types.is_struct(arrow) and isinstance(value, dict):
-        return {f.name: with_fields_of(value[f.name], f.type) for f in arrow if f.name in value}
-    if isinstance(value, list) and pa.types.is_nested(arrow) and hasattr(arrow, "value_type"):
-        return [with_fields_of(item, arrow.value_type) for item in value]
-    return value
 
 
 def with_key(

@@ -147,14 +147,14 @@ def with_nullable(wanted: WantedTable, schema: pa.Schema | None) -> WantedTable:
         wanted: The arguments.
         schema: The schema of the records.
     """
-    return wanted.without_auto(_outside_lists(schema or (), ()))
+    return wanted.without_auto(outside_lists(schema or ()))
 
 
-def _outside_lists(fields: Iterable[pa.Field], outer: tuple[str, ...]) -> Iterator[str]:
+def outside_lists(fields: Iterable[pa.Field], outer: tuple[str, ...] = ()) -> Iterator[str]:
     """Yields the path of each leaf outside of lists; a list whose feature is missing is empty."""
     for field in fields:
         if pa.types.is_struct(field.type):
-            yield from _outside_lists(field.type.fields, (*outer, field.name))
+            yield from outside_lists(field.type.fields, (*outer, field.name))
         elif not pa.types.is_nested(field.type):
             yield str(Path(*outer, field.name))
 
