@@ -205,11 +205,6 @@ class ObjectStore(Store):
         self._known.pop(path, None)
         return Upload(self.store, path, self.url_of(path))
 
-    def open_append_stream(self, path: str, metadata: Any) -> pa.PythonFile:
-        """Raises StoreError: no object can be appended to."""
-        fix = "Write another object."
-        raise StoreError(self.url_of(path), "a new object", "one to append to", fix)
-
     def create_dir(self, path: str, recursive: bool) -> None:
         """Does nothing: object stores have no folders."""
 
@@ -220,35 +215,6 @@ class ObjectStore(Store):
         found = [each["path"] for each in self._below(path)]
         with store_errors(self.url_of(path)):
             obstore.delete(self.store, found)
-
-    def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
-        """Deletes all objects below a folder."""
-        self.delete_dir(path)
-
-    def delete_root_dir_contents(self) -> None:
-        """Raises StoreError: a whole bucket is not deleted."""
-        raise StoreError(self.root, "a folder", "all of the store", "Give a folder.")
-
-    def delete_file(self, path: str) -> None:
-        """Deletes an object."""
-        import obstore
-
-        with store_errors(self.url_of(path)):
-            obstore.delete(self.store, path)
-
-    def move(self, src: str, dest: str) -> None:
-        """Renames an object."""
-        import obstore
-
-        with store_errors(self.url_of(src)):
-            obstore.rename(self.store, src, dest)
-
-    def copy_file(self, src: str, dest: str) -> None:
-        """Copies an object."""
-        import obstore
-
-        with store_errors(self.url_of(src)):
-            obstore.copy(self.store, src, dest)
 
 
 class Upload:

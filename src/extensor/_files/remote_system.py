@@ -162,11 +162,6 @@ class RemoteSystem(Store, Generic[_Handle]):
         self._drop(path)
         return self._system.open_output_stream(path, metadata=metadata or None)
 
-    def open_append_stream(self, path: str, metadata: Any) -> pa.NativeFile:
-        """Opens a file for appending."""
-        self._drop(path)
-        return self._system.open_append_stream(path, metadata=metadata or None)
-
     def create_dir(self, path: str, recursive: bool) -> None:
         """Makes a folder."""
         self._system.create_dir(path, recursive=recursive)
@@ -174,14 +169,6 @@ class RemoteSystem(Store, Generic[_Handle]):
     def delete_dir(self, path: str) -> None:
         """Deletes a folder."""
         self._system.delete_dir(path)
-
-    def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
-        """Deletes what is in a folder."""
-        self._system.delete_dir_contents(path, missing_dir_ok=missing_dir_ok)
-
-    def delete_root_dir_contents(self) -> None:
-        """Deletes all that is in the file system."""
-        self._system.delete_dir_contents("/", accept_root_dir=True)
 
     def delete_file(self, path: str) -> None:
         """Deletes a file."""
@@ -193,11 +180,6 @@ class RemoteSystem(Store, Generic[_Handle]):
         self._drop(src)
         self._drop(dest)
         self._system.move(src, dest)
-
-    def copy_file(self, src: str, dest: str) -> None:
-        """Copies a file."""
-        self._drop(dest)
-        self._system.copy_file(src, dest)
 
     def _drop(self, path: str) -> None:
         self._known.pop(path, None)

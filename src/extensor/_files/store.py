@@ -10,7 +10,7 @@ import os
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -196,6 +196,14 @@ class Store(pafs.FileSystemHandler, abc.ABC):  # pyright: ignore[reportUntypedBa
         return tag and f"{self.url_of(path)}\n{tag}\n{found.size}\n{each[0]}-{each[1]}"
 
     # Methods of FileSystemHandler.
+
+    def _refuse(self, *arguments: object, **options: object) -> NoReturn:
+        fix = "Use the library of the file system."
+        raise StoreError(self.get_type_name(), "files to read or write", "another request", fix)
+
+    # What nobody asks for.
+    copy_file = delete_file = move = open_append_stream = _refuse
+    delete_dir_contents = delete_root_dir_contents = _refuse
 
     def normalize_path(self, path: str) -> str:
         """Returns the path as it is."""

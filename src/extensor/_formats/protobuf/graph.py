@@ -301,27 +301,19 @@ def _decoded_by_length(
     bounds = tf.searchsorted(
         tf.gather(lengths, order), tf.constant([0, *(2**i for i in range(1, 31)), 2**31 - 1])
     )
-    steps = 31
-    dtypes = [tf.int32, *dtypes]
-    shapes = [[None, len(lists)], *([None] for _ in lists)]
-    arrays = [
-        tf.TensorArray(dtype, steps, element_shape=shape, infer_shape=False)
-        for dtype, shape in zip(dtypes, shapes, strict=True)
-    ]
+    counts = tf.RaggedTensorSpec([None, len(lists)], tf.int32, 0)
+    parts = [counts, *(tf.RaggedTensorSpec([None], dtype, 0) for dtype in dtypes)]
 
     def nothing() -> list[tf.Tensor]:
-        values = [tf.zeros([0], dtype) for dtype in dtypes[1:]]
+        values = [tf.zeros([0], dtype) for dtype in dtypes]
         return [tf.zeros([0, len(lists)], tf.int32), *values]
 
-    def step(i: tf.Tensor, arrays: list[Any]) -> tuple[tf.Tensor, list[Any]]:
+    def step(i: tf.Tensor) -> list[tf.Tensor]:
         some = tf.gather(serialized, order[bounds[i] : bounds[i + 1]])
-        parts = tf.cond(tf.size(some) > 0, lambda: decode(some), nothing)
-        return i + 1, [array.write(i, part) for array, part in zip(arrays, parts, strict=True)]
+        return tf.cond(tf.size(some) > 0, lambda: decode(some), nothing)
 
-    _, arrays = tf.while_loop(
-        lambda i, _: i < steps, step, (tf.constant(0), arrays), parallel_iterations=1
-    )
-    sizes, *values = (array.concat() for array in arrays)
+    found = tf.map_fn(step, tf.range(31), parallel_iterations=1, fn_output_signature=parts)
+    sizes, *values = (each.values for each in found)
     places = tf.math.invert_permutation(order)
 
     def in_order(i: int, value: tf.Tensor) -> tf.Tensor:
