@@ -56,7 +56,6 @@ INTERNAL_ERRORS = {
     "_UnfitError": "A value has no Python object; the caller finds its record.",
     "_UnknownError": "The footers of Parquet do not tell of nulls; the caller reads the column.",
     "_NoVariantError": "A union of a Parquet file is damaged; the caller adds file and column.",
-    "_NotPlainError": "A policy has no key for a cache; the caller does not cache.",
     "_NotPrunableError": "A dataset cannot be pruned; the caller does not prune it.",
     "_WiderError": "A loop must be traced again, for another type.",
 }

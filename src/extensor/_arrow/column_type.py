@@ -241,6 +241,30 @@ class WrapperType(ColumnType):
         return array.values
 
 
+class SameRowsType(WrapperType):
+    """A type whose values have its rows: an extension type, or one with a policy for nulls."""
+
+    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
+        super().__init__(arrow, values)
+        self.copies_strings = values.copies_strings
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the values."""
+        super().check(array, path)
+        self.values.check(self._values_of(array), path)
+
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements of the values are not null."""
+        return self.values.valid(self._values_of(array))
+
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the columns inside the values."""
+        return self.values.inner(self._values_of(array), location)
+
+    def _values_of(self, array: pa.Array) -> pa.Array:
+        return array
+
+
 def _holds_all(numbers: pa.Array, floats: pa.Array) -> bool:
     """Returns whether a cast to floats made no finite number infinite, and changed no integer.
 

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_flat
+from extensor._arrow.column_type import SameRowsType, is_flat
 from extensor._arrow.location import Location
 from extensor._path import Path
 from extensor._struct.masked import is_masked
 from extensor._typing import FieldValue
 
 
-class ExtensionStorageType(WrapperType):
+class ExtensionStorageType(SameRowsType):
     """Any extension type, registered or not: uuid, json, opaque and those of other libraries."""
-
-    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
-        super().__init__(arrow, values)
-        self.copies_strings = values.copies_strings
-
-    def check(self, array: pa.Array, path: Path) -> None:
-        """Checks the storage."""
-        super().check(array, path)
-        self.values.check(self._values_of(array), path)
-
-    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which elements of the storage are not null."""
-        return self.values.valid(self._values_of(array))
-
-    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
-        """Returns the storage."""
-        return [(self.values, self._values_of(array), location)]
 
     def _values_of(self, array: pa.Array) -> pa.Array:
         """Returns the storage of a column; the column itself if it was decoded already."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import decoded_type, is_string
-from extensor._arrow.column_type import ColumnType, Inner, over_rows
+from extensor._arrow.column_type import ColumnType, SameRowsType, over_rows
 from extensor._arrow.location import Location
 from extensor._arrow.null_policy import Fill, exact_value, is_auto, needs_data
 from extensor._arrow.selection import expect_selectable, take_places
@@ -18,7 +17,7 @@ from extensor._path import Path
 from extensor._typing import FieldValue
 
 
-class NullableType(ColumnType):
+class NullableType(SameRowsType):
     """A type with a policy for its nulls, for reading; it is written as its values are.
 
     Args:
@@ -27,10 +26,8 @@ class NullableType(ColumnType):
     """
 
     def __init__(self, values: ColumnType, policy: object) -> None:
-        super().__init__(values.arrow)
-        self.values = values
+        super().__init__(values.arrow, values)
         self.policy = policy
-        self.copies_strings = values.copies_strings
         self._is_number = pa.types.is_primitive(self.arrow)
         self._is_string = is_string(self.arrow)
         t = pa.types
@@ -49,30 +46,6 @@ class NullableType(ColumnType):
         if self.policy != "mask":
             return values
         return self._masked_type.Spec(values, tf.TensorSpec([count], tf.bool))
-
-    def validate(self, array: pa.Array, path: Path) -> pa.Array:
-        """Validates the values."""
-        return self.values.validate(array, path)
-
-    def check(self, array: pa.Array, path: Path) -> None:
-        """Checks the values."""
-        self.values.check(array, path)
-
-    def vocabulary(self, array: pa.Array) -> pa.Array | None:
-        """Returns the values of the dictionary inside."""
-        return self.values.vocabulary(array)
-
-    def with_vocabulary(self, words: pa.Array) -> NullableType:
-        """Returns this type with the values of the dictionary inside."""
-        return NullableType(self.values.with_vocabulary(words), self.policy)
-
-    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which elements of a validated column are not null."""
-        return self.values.valid(array)
-
-    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
-        """Returns the columns inside the values."""
-        return self.values.inner(array, location)
 
     def read(self, array: pa.Array, location: Location) -> FieldValue:
         """Returns a validated column; no null of it is an error."""
