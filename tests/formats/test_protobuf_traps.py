@@ -75,7 +75,8 @@ def tree():
 @pytest.mark.whole("traces many functions")
 def test_one_message_is_one_record(recipe):
     one = recipe(title="tea").SerializeToString()
-    for serialized in (one, bytearray(one), recipe(title="tea"), tf.constant(one)):
+    zero_rank = np.array(one, object)
+    for serialized in (one, bytearray(one), recipe(title="tea"), tf.constant(one), zero_rank):
         record = xt.from_proto(serialized, recipe)
         assert record.rank == 0
         assert record.to_py() == {"title": "tea", "steps": [], "best": []}
@@ -146,6 +147,42 @@ def test_the_last_field_of_a_oneof_counts(choice):
     # tf.io.decode_proto does not say which of two fields is the last.
     with pytest.raises(tf.errors.InvalidArgumentError, match="two fields of this oneof"):
         in_graph([serialized], choice)
+
+
+@pytest.mark.parametrize("has_group", [False, True])
+def test_numbers_that_an_enum_does_not_list_stay_beside_a_oneof_and_a_group(has_group):
+    file = file_of("proto2")
+    file.enum_type.add(name="Color").value.add(name="RED", number=3)
+    message = file.message_type.add(name="M")
+    message.oneof_decl.add(name="kind")
+    add(message, "a", INT).oneof_index = 0
+    add(message, "b", TEXT).oneof_index = 0
+    add(message, "colors", ".t.Color", repeated=True).type = Proto.TYPE_ENUM
+    if has_group:
+        add(message.nested_type.add(name="G"), "x", INT)
+        add(message, "g", ".t.M.G").type = Proto.TYPE_GROUP
+    cls = message_class(file, "t.M")
+    twice = cls(a=1).SerializeToString() + cls(b="x").SerializeToString()
+    wanted = [{"kind": [], "colors": [99, 3]}, {"kind": ["x"], "colors": []}]
+    for row in wanted if has_group else ():
+        row["g"] = []
+    assert xt.from_proto([b"\x18\x63\x18\x03", twice], cls).to_py() == wanted
+
+
+def test_a_oneof_of_more_fields_than_a_union_has_is_read_by_columns():
+    file = file_of()
+    message = file.message_type.add(name="M")
+    message.oneof_decl.add(name="kind")
+    for number in range(129):
+        add(message, f"p{number}", INT).oneof_index = 0
+    cls = message_class(file, "t.M")
+    for read in (lambda: xt.from_proto([], cls), lambda: xt.spec_from_proto(cls)):
+        with pytest.raises(
+            xt.errors.StructureError, match=r"kind: .*128 fields.* of 129.*columns="
+        ):
+            read()
+    chosen = xt.from_proto([cls(p128=7)], cls, columns=["p128", "p0"])
+    assert chosen.to_py() == [{"p128": [7], "p0": []}]
 
 
 @pytest.mark.whole("compiles a proto file a case")
@@ -553,6 +590,15 @@ def test_to_proto_refuses_what_a_oneof_does_not_have(choice):
     ):
         with pytest.raises((xt.errors.FieldError, xt.errors.DTypeError), match=message):
             xt.to_proto(records, choice)
+
+
+def test_to_proto_refuses_two_fields_of_a_oneof(choice):
+    both_set = xt.struct.constant([{"a": 1, "b": "x"}])
+    with pytest.raises(xt.errors.FormatError, match=r"a: .*one field of the oneof kind"):
+        xt.to_proto(both_set, choice)
+    records = xt.from_proto([choice(a=0), choice(b="x"), choice()], choice, columns=["a", "b"])
+    again = [choice.FromString(one) for one in xt.to_proto(records, choice).numpy()]
+    assert again == [choice(a=0), choice(b="x"), choice()]
 
 
 def test_to_proto_refuses_lists_in_place_of_values(recipe, choice):

@@ -52,6 +52,9 @@ _WRAPPERS = {
 }
 
 
+_MOST_VARIANTS = 128
+"""So many variants the unions of Arrow have, whose codes are int8."""
+
 _ZEROS: dict[int, Any] = {
     Proto.TYPE_STRING: "",
     Proto.TYPE_BYTES: b"",
@@ -182,6 +185,7 @@ class _FieldMaker:
             return self._keys_of(found, is_map, name, at)
         kind = self._type(found, at.item())
         count = Count.NULLABLE if is_member else _count(found)
+        oneof = _oneof_of(found)
         made = MessageField(
             name,
             at.path,
@@ -191,6 +195,7 @@ class _FieldMaker:
             is_group=found.type == Proto.TYPE_GROUP,
             is_map=is_map,
             is_packed=_is_repeated(found) and _is_packed(found),
+            oneof="" if oneof is None else oneof.name,
             given=at.item().arrow,
         )
         if isinstance(kind, Cut) or count is not Count.OPTIONAL:
@@ -276,6 +281,10 @@ class _FieldMaker:
         members = [member for member in members if member not in cut]
         if not members:
             return [*cut]
+        if len(members) > _MOST_VARIANTS:
+            expected = f"at most {_MOST_VARIANTS} fields, which is all that a union has"
+            fix = "Give columns= with those fields of the oneof that are to be read."
+            raise StructureError(at.path, expected, f"a oneof of {len(members)} fields", fix)
         made = Oneof(found.name, at.path, Count.OPTIONAL, tuple(members))
         return [self._with_policy(made, item_of(made.arrow.type), at.arrow), *cut]
 

@@ -156,6 +156,7 @@ class MessageField:
         is_group: Whether values are written as groups.
         is_map: Whether values are the entries of a map.
         is_packed: Whether a writer packs the values.
+        oneof: The name of the oneof that the field is in; the empty text if it is in none.
         given: The Arrow type that the schema of the records has for a value; None without a schema.
     """
 
@@ -168,6 +169,7 @@ class MessageField:
     is_group: bool = False
     is_map: bool = False
     is_packed: bool = False
+    oneof: str = ""
     given: pa.DataType | None = field(default=None, compare=False)
 
     @property

@@ -11,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.wanted_table import WantedTable
@@ -20,6 +23,7 @@ from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions
 from extensor._formats.protobuf.fields import Count, Record, records_of
 from extensor._formats.protobuf.graph import GraphReader
 from extensor._formats.protobuf.text import expect_format, parse_texts
+from extensor._formats.protobuf.wire import ROOT, file_of
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
@@ -228,7 +232,8 @@ class _Reader:
 
     def _records(self, messages: list[bytes]) -> StructuredTensor:
         # ptars reads the tag of a field without what is above 32 bits. protobuf refuses it.
-        for _ in self._parse(_maybe_with_long_tags(messages)):
+        cls = GetMessageClass(self.descriptor)
+        for _ in self._parse(cls, _maybe_with_long_tags(messages)):
             pass
         if any(f.is_group for record in records_of(self.record) for f in record.on_wire()):
             return self._with_groups(messages)
@@ -285,27 +290,31 @@ class _Reader:
             raise FormatError(path, error.expected, error.received, error.fix) from error
 
     def _canonical(self, messages: list[bytes]) -> list[bytes]:
-        """Returns messages as protobuf itself writes them, with each field once."""
+        """Returns messages as protobuf itself writes them, with each field once.
+
+        Their type is that of the fields to read: of the own one, protobuf takes numbers that an
+        enum does not list, and all but the last entry of a map with one key, out of the fields.
+        """
+        pool = DescriptorPool()
+        pool.AddSerializedFile(file_of(self.record).SerializeToString())
+        cls = GetMessageClass(pool.FindMessageTypeByName(ROOT))
         canonical: list[bytes] = []
-        for message in self._parse(messages):
+        for message in self._parse(cls, messages):
             # A field of another wire type than its own is one of them.
             message.DiscardUnknownFields()
             canonical.append(message.SerializePartialToString())
         return canonical
 
-    def _parse(self, messages: list[bytes]) -> Iterator[Message]:
+    def _parse(self, cls: type[Message], messages: list[bytes]) -> Iterator[Message]:
         """Yields messages as protobuf itself reads them."""
-        from google.protobuf.message import DecodeError
-        from google.protobuf.message_factory import GetMessageClass
-
-        parse = GetMessageClass(self.descriptor).FromString
         for message in messages:
             try:
-                yield parse(message)
+                yield cls.FromString(message)
             except DecodeError as error:
                 expected = f"a message of type {self.record.name}"
                 fix = "The bytes are damaged, cut, or of another message type."
-                raise BadMessageError(None, expected, str(error), fix) from error
+                received = str(error).rpartition("': ")[2]  # without the name of our own type
+                raise BadMessageError(None, expected, received, fix) from error
 
 
 _known_reader = functools.lru_cache(64)(_Reader)
@@ -332,8 +341,8 @@ def _messages(serialized: Any, binary: Descriptor | None) -> tuple[list[bytes], 
         return _check_messages([serialized], binary), True
     if isinstance(serialized, (pa.Array, pa.ChunkedArray)):
         given = serialized.to_pylist()
-    elif hasattr(serialized, "numpy"):
-        array = np.asarray(serialized.numpy(), object)
+    elif isinstance(serialized, np.ndarray) or hasattr(serialized, "numpy"):
+        array = np.asarray(getattr(serialized, "numpy", lambda: serialized)(), object)
         if not array.ndim:
             return _check_messages([array.item()], binary), True
         given = array.tolist()

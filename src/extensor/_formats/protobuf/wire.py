@@ -36,6 +36,7 @@ def file_of(record: Record) -> FileDescriptorProto:
 
     A field that the message may lack is optional here: then it is known whether it is there. No
     other field is repeated than in the message: packed values belong to repeated fields alone.
+    protobuf itself reads groups and oneofs by this type, which ptars does not.
     """
     file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto3")
     _add_message(file.message_type.add(name="M"), f".{ROOT}", inner_fields(record))
@@ -64,16 +65,21 @@ def _field(name: str, number: int, kind: Type) -> MessageField:
 def _add_message(message: DescriptorProto, name: str, fields: list[MessageField]) -> None:
     """Adds fields to a message type, which has the full name `name`."""
     optional: list[Proto] = []
+    oneofs = list(dict.fromkeys(field.oneof for field in fields if field.oneof))
+    for i in range(len(oneofs)):
+        message.oneof_decl.add(name=f"o{i}")
     for i, field in enumerate(fields):
         is_list = field.count is Count.MANY
         proto = _add_field(message, i, field, is_list)
+        if field.oneof and not isinstance(field.type, Cut):
+            proto.oneof_index = oneofs.index(field.oneof)
         if isinstance(field.type, Scalar):
             is_zero = field.count is Count.ONE and not field.type.has_own_default
-            if not is_list and not is_zero:
+            if not is_list and not is_zero and not field.oneof:
                 proto.proto3_optional = True
                 optional.append(proto)
         elif not isinstance(field.type, Cut):
-            proto.type = Proto.TYPE_MESSAGE
+            proto.type = Proto.TYPE_GROUP if field.is_group else Proto.TYPE_MESSAGE
             proto.type_name = f"{name}.M{i}"
             inner = message.nested_type.add(name=f"M{i}")
             _add_message(inner, proto.type_name, inner_fields(field.type))

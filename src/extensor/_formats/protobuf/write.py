@@ -126,11 +126,22 @@ def _encode(records: StructuredTensor, record: Record) -> tf.Tensor:
         value = records.field_value(field.name)
         columns += _members(field, value) if isinstance(field, Oneof) else [_column(field, value)]
     fields = record.on_wire()
+    _expect_one_of_each(fields, columns)
     coded = [
         (_encode_values(field, field.type, values), counts)
         for field, (values, counts) in zip(fields, columns, strict=True)
     ]
     return _messages(fields, coded)
+
+
+def _expect_one_of_each(fields: list[MessageField], columns: list[Column]) -> None:
+    """Raises if a message would have two fields of one oneof, which are fields of the records."""
+    for oneof in {field.oneof for field in fields if field.oneof}:
+        inside = [i for i, field in enumerate(fields) if field.oneof == oneof]
+        if len(inside) > 1:
+            number = tf.add_n([tf.cast(columns[i][1], tf.int32) for i in inside])
+            expected = f"at most one field of the oneof {oneof} in a message"
+            _expect(tf.reduce_all(number <= 1), fields[inside[0]].path, expected, "several")
 
 
 def _column(field: MessageField, value: Any) -> Column:
