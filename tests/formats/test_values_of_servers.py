@@ -124,7 +124,7 @@ def test_documents_of_firestore_are_plain_data_with_the_types_that_it_loses():
     assert kind_of(POINT) == "geopoint"
     assert kind_of(pa.int64()) is None
     wanted = WantedTable(schema=pa.schema({"b": pa.list_(pa.int64())}))
-    assert records_of_documents([plain], ["d"], wanted).to_py() == [{"b": [1, 2]}]
+    assert records_of_documents([("d", plain)], wanted).to_py() == [{"b": [1, 2]}]
 
 
 class Stored:

@@ -86,10 +86,11 @@ def read_realtime_database(
     source = str(getattr(reference, "path", "read_realtime_database"))
     with _named_errors(source):
         node = reference.get()
-    children = _children(_as_numbers(node), source)
-    paths = [f"{source.rstrip('/')}/{key}" for key, _ in children]
-    rows = [_row(key, child, key_field, path) for (key, child), path in zip(children, paths)]  # noqa: B905
-    return records_of_documents(rows, paths, wanted, conflicts)
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for key, child in _children(_as_numbers(node), source):
+        path = f"{source.rstrip('/')}/{key}"
+        rows.append((path, _row(key, child, key_field, path)))
+    return records_of_documents(rows, wanted, conflicts)
 
 
 def write_realtime_database(

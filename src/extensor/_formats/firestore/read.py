@@ -84,8 +84,8 @@ def read_firestore(
     expect_query(source, "read_firestore")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     seen = Plain()
-    paths, rows = _transpose(_rows(source, wanted, id_field, timeout, seen))
-    return records_of_documents(rows, paths, wanted, conflicts, seen.typed)
+    rows = list(_rows(source, wanted, id_field, timeout, seen))
+    return records_of_documents(rows, wanted, conflicts, seen.typed)
 
 
 def batches_of(
@@ -110,19 +110,7 @@ def batches_of(
     wanted = WantedTable(None, schema, nulls)
     documents = _rows(source, wanted, id_field, timeout, Plain())
     while part := list(itertools.islice(documents, _PART)):
-        paths, rows = _transpose(part)
-        yield to_arrow(records_of_documents(rows, paths, wanted), schema)
-
-
-def _transpose(
-    documents: Iterable[tuple[str, dict[str, Any]]],
-) -> tuple[list[str], list[dict[str, Any]]]:
-    paths: list[str] = []
-    rows: list[dict[str, Any]] = []
-    for path, row in documents:
-        paths.append(path)
-        rows.append(row)
-    return paths, rows
+        yield to_arrow(records_of_documents(part, wanted), schema)
 
 
 def expect_query(source: object, where: str) -> None:
@@ -180,13 +168,13 @@ def _documents(
     from google.api_core import retry
 
     never = retry.Retry(predicate=lambda error: False)
-    rest = _Rest(query)
+    last, count = None, 0
     give_up = time.monotonic() + timeout
     wait = 0.1
     while True:
         try:
-            for document in rest.stream(never):
-                rest.last, rest.count = document, rest.count + 1
+            for document in _rest(query, last, count, never):
+                last, count = document, count + 1
                 yield document
                 give_up = time.monotonic() + timeout
                 wait = 0.1
@@ -198,38 +186,33 @@ def _documents(
         wait = min(2 * wait, 5.0)
 
 
-class _Rest:
-    """The documents of a query that were not read yet.
+def _rest(
+    query: Any, last: DocumentSnapshot[Any] | None, count: int, retry: Retry
+) -> Iterable[DocumentSnapshot[Any]]:
+    """Returns the documents of a query that were not read yet.
 
-    Attributes:
+    Args:
+        query: The query. The client has no public names for its parts.
         last: The last document that was read.
         count: The number of documents that were read.
+        retry: What the client repeats.
     """
-
-    def __init__(self, query: CollectionReference | Query) -> None:
-        self._query: Any = query  # the client has no public names for the parts of a query
-        self.last: DocumentSnapshot[Any] | None = None
-        self.count = 0
-
-    def stream(self, retry: Retry) -> Iterable[DocumentSnapshot[Any]]:
-        """Returns the documents that were not read yet."""
-        if getattr(self._query, "_limit_to_last", False):
-            query = copy.copy(self._query)
-            query._orders = copy.deepcopy(query._orders)  # `get` reverses them in place
-            return query.get(retry=retry)
-        if not hasattr(self._query, "start_after"):  # it cannot be continued
-            return list(self._query.stream(retry=retry))
-        if self.last is None:
-            return self._query.stream(retry=retry)
-        time_of_read = self.last.read_time
-        # The cursor needs the fields of the order, which may not be selected.
-        last = self.last.reference.get(retry=retry, read_time=time_of_read)
-        query = self._query.start_after(last)
-        limit = getattr(self._query, "_limit", None)
-        if limit is not None:
-            if limit <= self.count:
-                return []
-            query = query.limit(limit - self.count)
-        if getattr(self._query, "_offset", None):
-            query = query.offset(0)
-        return query.stream(retry=retry, read_time=time_of_read)
+    if getattr(query, "_limit_to_last", False):
+        query = copy.copy(query)
+        query._orders = copy.deepcopy(query._orders)  # `get` reverses them in place
+        return query.get(retry=retry)
+    if not hasattr(query, "start_after"):  # it cannot be continued
+        return list(query.stream(retry=retry))
+    if last is None:
+        return query.stream(retry=retry)
+    # The cursor needs the fields of the order, which may not be selected.
+    whole = last.reference.get(retry=retry, read_time=last.read_time)
+    rest = query.start_after(whole)
+    limit = getattr(query, "_limit", None)
+    if limit is not None:
+        if limit <= count:
+            return []
+        rest = rest.limit(limit - count)
+    if getattr(query, "_offset", None):
+        rest = rest.offset(0)
+    return rest.stream(retry=retry, read_time=last.read_time)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from extensor._files.compression import compression_of, decompression_errors
 from extensor._files.file_path import FilePath
-from extensor._files.files import File, fetched_ahead, file_at, files_at, look_up
+from extensor._files.files import File, fetched_ahead, files_at
 from extensor.errors import DTypeError, FormatError
 
 SUFFIXES = tuple(
@@ -58,19 +58,16 @@ def texts_of(source: Source | Iterable[Source]) -> list[Text]:
         MissingFileError, DirectoryError, StructureError: As `files_at`.
         FormatError: If a file is not complete, or its text is UTF-16 (also a ValueError).
     """
-    if _is_one(source):
-        return _texts([("JSON", source)])
-    if not isinstance(source, Iterable):
-        expected = "a path, a file object, bytes, or a list of them"
-        fix = "Give a path, or the text as bytes: text.encode()."
-        raise DTypeError("read_json", expected, type(source).__name__, fix)
-    parts = list(source)
+    is_list = not _is_one(source) and isinstance(source, Iterable)
+    parts: list[Any] = list(source) if is_list else [source]
     for part in parts:
         if not _is_one(part):
-            expected = "a list of paths, file objects or bytes"
-            fix = "Records that are Python objects already: xt.struct.constant(records)."
-            raise DTypeError("read_json", expected, f"{type(part).__name__} in the list", fix)
-    return _texts([(f"JSON {i}", part) for i, part in enumerate(parts)])
+            expected = "a path, a file object, bytes, or a list of them"
+            fix = (
+                "Give text as bytes: text.encode(); Python objects to xt.struct.constant(records)."
+            )
+            raise DTypeError("read_json", expected, type(part).__name__, fix)
+    return _texts([(f"JSON {i}" if is_list else "JSON", part) for i, part in enumerate(parts)])
 
 
 def _is_one(source: object) -> TypeGuard[Source]:
@@ -98,10 +95,7 @@ def _texts_of_files(paths: list[Any]) -> list[Text]:
         if isinstance(path, str) and path.lstrip()[:1] == "{":
             fix = "Give the text as bytes: text.encode()."
             raise FormatError("read_json", "a path", f"JSON text ({path[:20]!r}...)", fix)
-    places = [file_at(path) for path in paths]
-    look_up(places)
-    files = [file for place in places for file in files_at(place, SUFFIXES)]
-    with fetched_ahead(files) as opened:
+    with fetched_ahead(files_at(paths, SUFFIXES)) as opened:
         return [_text(file.path, _content(file)) for file in opened]
 
 

@@ -241,8 +241,5 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
         if path:
             fix = "Parquet stores columns of values. Remove the field with without."
         raise UnsupportedTypeError(path if path else "write_parquet", expected, received, fix)
-    if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
-        fix = "Give schema= with another type, such as that of the values, or its parts."
-        raise UnsupportedTypeError(path, "a type that Parquet stores", f"Arrow type {arrow}", fix)
     for field in inner_fields(arrow):
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)

@@ -17,8 +17,7 @@ from extensor.errors import FieldError
 
 
 def records_of_documents(
-    documents: list[dict[str, Any]],
-    names: Sequence[str],
+    named: Sequence[tuple[str, dict[str, Any]]],
     wanted: WantedTable,
     conflicts: str = "error",
     typed: Callable[[pa.StructArray], pa.StructArray] | None = None,
@@ -26,21 +25,24 @@ def records_of_documents(
     """Returns documents as records.
 
     Args:
-        documents: The documents.
-        names: The name of each document, for errors.
+        named: The documents, each with its name for errors.
         wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
         conflicts: As in `constant`, without a schema.
         typed: Returns all documents with more exact types, without a schema.
     """
+    documents = [document for _, document in named]
+
+    def name_of(number: int) -> str:
+        return named[number][0]
+
     if wanted.schema is not None:
         parsed, whole = wanted.without_auto(), CastRequest(dropped=None)
-        name_of = names.__getitem__
         records = of_spec(documents, parsed.spec(), parsed.nulls, name_of=name_of, request=whole)
         return wanted.settle(wanted.cast(records))
     if wanted.columns is not None:
         fields = set(field_names(wanted))
         documents = [{n: each for n, each in row.items() if n in fields} for row in documents]
-    array = arrow_of(documents, wanted.nulls, conflicts, names.__getitem__)
+    array = arrow_of(documents, wanted.nulls, conflicts, name_of)
     return wanted.records(pa.Table.from_batches([batch_of(typed(array) if typed else array)]))
 
 
