@@ -144,17 +144,14 @@ def to_awkward(
     """
     ak = import_extra("awkward", "awkward", "to_awkward")
     data = to_plain_arrow(records, schema)
-    array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-    if (known := _known_type(array.type)) != array.type:
-        data = to_plain_arrow(records, known)
     if isinstance(data, pa.Scalar):
         fix = "Use to_py, or make a list of it: tf.expand_dims(record, 0)."
         raise DTypeError("to_awkward", "records of rank 1 or more", "a single record", fix)
-    if schema is None:
-        masked = set(masked_places(records.__tf_type_spec__()))
-        array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-        written = _with_nullability(pa.field("", array.type), Path(), 0, masked).type
-        data = to_plain_arrow(records, written)
+    array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
+    masked = set(masked_places(records.__tf_type_spec__())) if schema is None else None
+    known = _known_field(pa.field("", array.type), Path(), 0, masked).type
+    if known != array.type:
+        data = to_plain_arrow(records, known)
     try:
         return ak.from_arrow(data)
     except (NotImplementedError, ValueError) as error:
@@ -163,39 +160,33 @@ def to_awkward(
         raise UnsupportedTypeError("to_awkward", expected, str(error)[:200], fix) from error
 
 
-def _known_type(arrow: pa.DataType) -> pa.DataType:
-    """Returns a type that awkward reads: without maps, runs, and unsigned indices of dictionaries.
+def _known_field(field: pa.Field, at: Path, lists: int, masked: set[str] | None) -> pa.Field:
+    """Returns a field of a type that awkward reads: without maps, runs and unsigned indices.
 
     A map becomes lists of records of key and value.
-    """
-    if pa.types.is_run_end_encoded(arrow):
-        return _known_type(arrow.value_type)
-    if pa.types.is_dictionary(arrow) and pa.types.is_unsigned_integer(arrow.index_type):
-        return pa.dictionary(pa.int64(), arrow.value_type, arrow.ordered)
-    inner = [each.with_type(_known_type(each.type)) for each in inner_fields(arrow)]
-    if pa.types.is_map(arrow):
-        return pa.list_(pa.struct(inner))
-    return with_inner_fields(arrow, inner) if inner else arrow
-
-
-def _with_nullability(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Field:
-    """Returns a field that is nullable only where records are masked, and all fields inside.
 
     Args:
         field: The field.
         at: Its path.
         lists: The number of lists around its values at this path.
-        masked: The masked places, as `nulls=` names them.
+        masked: The masked places, as `nulls=` names them: no other field is nullable. None to leave
+            fields as they are.
     """
     arrow = field.type
+    if pa.types.is_run_end_encoded(arrow):
+        return _known_field(field.with_type(arrow.value_type), at, lists, masked)
+    if pa.types.is_dictionary(arrow) and pa.types.is_unsigned_integer(arrow.index_type):
+        arrow = pa.dictionary(pa.int64(), arrow.value_type, arrow.ordered)
+    if pa.types.is_map(arrow):
+        arrow = pa.list_(pa.struct(inner_fields(arrow)))
     if pa.types.is_struct(arrow):
-        inner = [_with_nullability(each, at / each.name, 0, masked) for each in inner_fields(arrow)]
+        inner = [_known_field(each, at / each.name, 0, masked) for each in inner_fields(arrow)]
         arrow = with_inner_fields(arrow, inner)
     elif is_list(arrow):
         # The lists around the records are not part of a path.
         depth = lists + bool(at)
-        inner = [_with_nullability(each, at, depth, masked) for each in inner_fields(arrow)]
+        inner = [_known_field(each, at, depth, masked) for each in inner_fields(arrow)]
         arrow = with_inner_fields(arrow, inner)
-    if pa.types.is_null(arrow):
-        return field
+    if masked is None or pa.types.is_null(arrow):
+        return field.with_type(arrow)
     return field.with_type(arrow).with_nullable(str(at) + "[*]" * lists in masked)
