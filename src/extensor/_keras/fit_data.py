@@ -18,8 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._keras.lowering import contains, is_extension, to_lowered
-from extensor._keras.rows import DATA, Rows, as_tuples
-from extensor._tf import with_element_spec
+from extensor._keras.rows import DATA, Rows
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import Nest
 from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
@@ -31,7 +30,6 @@ def fit_arguments(
     kwargs: dict[str, Any],
     replicas: int = 1,
     as_input: Callable[[Any], Any] = lambda x: x,
-    with_fields_read: Callable[[Any], tuple[Any, Any]] = lambda x: (x, None),
 ) -> dict[str, Any]:
     """Returns the arguments for a method of Keras, with data that Keras can iterate.
 
@@ -41,8 +39,6 @@ def fit_arguments(
         kwargs: The keyword arguments of the caller.
         replicas: The number of replicas over which Keras splits each batch.
         as_input: Converts the inputs of the model first.
-        with_fields_read: Returns records with the fields that the model reads, and the form of a
-            batch of them; or the inputs as they are, and None.
 
     Raises:
         ArgumentError: If the size of batches is not a positive int (also a ValueError).
@@ -57,34 +53,31 @@ def fit_arguments(
     validation = given.get("validation_data")
     if isinstance(validation, (tuple, list)) and validation:
         validation = (as_input(validation[0]), *validation[1:])
-    data, form = tuple(given.get(name) for name in DATA), None
+    data = tuple(given.get(name) for name in DATA)
     if contains((data, validation), is_extension):
         for name in ("batch_size", "validation_batch_size"):
             _check_size(name, given.get(name))
     if contains(data, is_extension):
-        x, form = with_fields_read(data[0])
-        rows = Rows((x, *data[1:]))
+        rows = Rows(data)
         share = given.pop("validation_split", 0.0)
         if share and validation is None:
             rows, validation = rows.split(share)
-        class_weight = given.pop("class_weight", None)
-        if class_weight is not None:  # for the training rows only
-            rows.add_weights(_weights_of_classes(class_weight, *data[1:])[: rows.count])
         steps = given.get("steps_per_epoch") or given.get("steps")
         shuffle = given.get("shuffle", True) if "shuffle" in signature.parameters else False
         batch_size = batch_size or (math.ceil(rows.count / steps) if steps else 32)
-        given["x"] = _with_form(rows.batches(batch_size, shuffle), form)
+        given["x"] = rows.batches(batch_size, shuffle)
         for name in ("y", "sample_weight", "batch_size"):
             given.pop(name, None)
     else:
         given["x"] = _lowered_batches(data[0], replicas)
-        if given.get("class_weight") is not None and _has_masked_targets(data[0]):
-            given["x"] = _with_class_weights(data[0], given.pop("class_weight"))
+    is_weighted = given.get("class_weight") is not None
+    if is_weighted and (contains(data, is_extension) or _has_masked_targets(data[0])):
+        given["x"] = _with_class_weights(given["x"], given.pop("class_weight"))
     if isinstance(validation, (tuple, list)) and contains(validation, is_extension):
-        validation, form = Rows(tuple(validation)), None
+        validation = Rows(tuple(validation))
     if isinstance(validation, Rows):
         size = given.pop("validation_batch_size", None) or batch_size or 32
-        given["validation_data"] = _with_form(validation.batches(size), form)
+        given["validation_data"] = validation.batches(size)
     elif validation is not None:
         given["validation_data"] = _lowered_batches(validation, replicas)
     if "shuffle" in signature.parameters and isinstance(
@@ -94,14 +87,6 @@ def fit_arguments(
     return given
 
 
-def _with_form(dataset: tf.data.Dataset, form: Nest) -> tf.data.Dataset:
-    """Returns a dataset whose inputs have another form, which is of the same tensors."""
-    if form is None:
-        return dataset
-    spec = dataset.element_spec
-    return with_element_spec(dataset, (form, *spec[1:]) if isinstance(spec, tuple) else form)
-
-
 def _check_size(name: str, size: object) -> None:
     """Raises unless a size of batches is a positive int, or is not given; 0 is not, as in Keras."""
     if size and (not isinstance(size, (int, np.integer)) or size < 0):
@@ -109,43 +94,37 @@ def _check_size(name: str, size: object) -> None:
         raise ArgumentError(name, "a positive int", repr(size), fix)
 
 
-def _weights_of_classes(
-    class_weight: dict[int, float], y: Nest, sample_weight: Nest
-) -> np.ndarray[Any, Any]:
-    """Returns a weight for each row from its class: a number or a one-hot vector."""
-    if isinstance(y, MaskedTensor) and isinstance(y.values, tf.Tensor):
-        y = _numbers_of(y)
-    if sample_weight is not None or not hasattr(as_tuples(y), "shape") or is_extension(y):
-        expected = "targets in one tensor, without sample_weight"
-        received = (
-            "both class_weight and sample_weight" if sample_weight is not None else type(y).__name__
-        )
-        fix = "Give sample_weight only, one number for each row."
-        raise DTypeError("class_weight", expected, received, fix)
-    classes = np.asarray(as_tuples(y))
-    if classes.ndim > 1:
-        classes = classes.argmax(-1) if classes.shape[-1] != 1 else classes.squeeze(-1)
-    classes = np.round(classes.astype(np.float64)).astype(int)
-    weights = [class_weight.get(number, 1.0) for number in classes.tolist()]
-    return np.array(weights, keras.config.floatx())
-
-
 def _has_masked_targets(data: Nest) -> bool:
     """Returns whether data are a dataset of inputs and targets that may be null, in one tensor."""
     spec: Any = data.element_spec if isinstance(data, tf.data.Dataset) else None
-    if not isinstance(spec, tuple) or len(spec) != 2:
-        return False
-    y: Any = spec[1]
-    return isinstance(y, MaskedTensor.Spec) and isinstance(y.values, tf.TensorSpec)
+    return isinstance(spec, tuple) and len(spec) == 2 and _is_masked_tensor(spec[1])
+
+
+def _is_masked_tensor(spec: Any) -> bool:
+    return isinstance(spec, MaskedTensor.Spec) and isinstance(spec.values, tf.TensorSpec)
 
 
 def _with_class_weights(data: tf.data.Dataset, class_weight: dict[int, float]) -> tf.data.Dataset:
-    """Returns a dataset with weights from the classes of masked targets, as Keras makes them."""
+    """Returns a dataset with weights from the classes of targets, as Keras makes them."""
+    _, *targets = data.element_spec
+    is_one = len(targets) == 1 and (
+        isinstance(targets[0], tf.TensorSpec) or _is_masked_tensor(targets[0])
+    )
+    if not is_one:
+        expected = "targets in one tensor, without sample_weight"
+        received = "no targets"
+        if targets:
+            is_weighted = len(targets) > 1
+            received = "both class_weight and sample_weight" if is_weighted else repr(targets[0])
+        fix = "Give sample_weight only, one number for each row."
+        raise DTypeError("class_weight", expected, received, fix)
     weights = [class_weight.get(number, 1.0) for number in range(max(class_weight, default=-1) + 1)]
     table = tf.constant([*weights, 1.0], keras.config.floatx())  # the last is that of others
 
     def add_weights(x: Nest, y: Any) -> tuple[Any, Any, tf.Tensor]:
-        classes = _numbers_of(y)
+        # A null has class 0: its weight does not count.
+        classes = tf.cast(y, keras.config.floatx())
+        classes = classes.fill(0.0) if isinstance(classes, MaskedTensor) else classes
         if classes.shape.rank > 1:
             is_vector = classes.shape[-1] != 1
             classes = tf.argmax(classes, -1) if is_vector else tf.squeeze(classes, -1)
@@ -154,11 +133,6 @@ def _with_class_weights(data: tf.data.Dataset, class_weight: dict[int, float]) -
         return x, y, tf.gather(table, tf.where(is_known, classes, len(weights)))
 
     return data.map(add_weights)
-
-
-def _numbers_of(y: MaskedTensor) -> Any:
-    """Returns masked targets as numbers, 0 for nulls, whose weights do not count."""
-    return tf.cast(y, keras.config.floatx()).fill(0.0)
 
 
 def _lowered_batches(data: Nest, replicas: int) -> Nest:

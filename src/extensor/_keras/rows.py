@@ -37,6 +37,8 @@ class Rows:
 
     def __init__(self, data: tuple[Any, ...]) -> None:
         named = dict(zip(DATA, data, strict=False))
+        if named.get("y") is None:
+            named.pop("sample_weight", None)  # as Keras, whose second part of a batch is targets
         parts = {name: as_tuples(part) for name, part in named.items() if part is not None}
         self._structure = tuple(parts.values())
         self._specs: list[Any] = []
@@ -66,11 +68,6 @@ class Rows:
         self._boxes.append(boxes)
         if self._values is not None:
             self._values.append(value)
-
-    def add_weights(self, weights: np.ndarray[Any, Any]) -> None:
-        """Adds a sample weight for each row."""
-        self._structure = (*self._structure, weights)
-        self._add(Path("sample_weight"), weights)
 
     def split(self, share: float) -> tuple[Rows, Rows]:
         """Returns the first rows, and the last rows, which are the given share of all rows."""

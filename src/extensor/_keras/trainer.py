@@ -28,7 +28,7 @@ from extensor._keras.compiled_step import (
     with_parts_apart,
 )
 from extensor._keras.fit_data import fit_arguments
-from extensor._keras.input_check import cast_input, check_input, is_cast
+from extensor._keras.input_check import cast_input, check_input
 from extensor._keras.layer_call import wrapper
 from extensor._keras.loss_by_field import (
     by_field,
@@ -238,7 +238,6 @@ class Trainer(OwnBuild, keras.Model):
     def _input_of_batch(self, x: Nest, y: Nest) -> Nest:
         """Returns the input of one batch, which is checked; creates the variables for it."""
         x = self._as_input(x)
-        self._check_batch(spec_of_nest(x))
         self._build_for_strategy((x, y))
         return x
 
@@ -323,33 +322,10 @@ class Trainer(OwnBuild, keras.Model):
         self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any]:
         replicas = self.distribute_strategy.num_replicas_in_sync
-        with_fields_read = self._with_fields_read if replicas == 1 else lambda x: (x, None)
-        given = fit_arguments(method, args, kwargs, replicas, self._as_input, with_fields_read)
+        given = fit_arguments(method, args, kwargs, replicas, self._as_input)
         if isinstance(given["x"], tf.data.Dataset):
-            given["x"] = self._cast_batches(given["x"])
-            self._check_batch(given["x"].element_spec)
             self._build_for_strategy(given["x"].element_spec)
         return given
-
-    def _with_fields_read(self, x: Nest) -> tuple[Any, Any]:
-        """Returns an input with the fields that the model is known to read, and its form or None.
-
-        Only the graph of a functional model tells this without a trace.
-        """
-        return x, None
-
-    def _with_fields_used(
-        self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
-    ) -> Nest:
-        """Returns a dataset of files that reads only the fields that a step uses."""
-        several = self.distribute_strategy.num_replicas_in_sync > 1
-        weighted = given is not None and given.get("class_weight") is not None
-        if several or weighted or not is_prunable(data) or self.run_eagerly:
-            return data
-        only_calls = step == self.predict_step
-        return pruned_input(
-            self, step, data, lambda: self._create_variables(data.element_spec, only_calls)
-        )
 
     def _for_step(
         self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
@@ -359,20 +335,24 @@ class Trainer(OwnBuild, keras.Model):
         If the model compiles the step, the dataset also computes what XLA cannot. Other data, and
         batches that a strategy divides, have that computed in the step.
         """
-        used = self._with_fields_used(data, step, given)
-        if not isinstance(used, tf.data.Dataset):
-            return used
-        only_calls = step == self.predict_step
+        if not isinstance(data, tf.data.Dataset):
+            return data
+        used, only_calls = data, step == self.predict_step
+
+        def create_variables() -> None:
+            self._create_variables(data.element_spec, only_calls)
+
         # With several replicas, TensorFlow splits each batch. It can split only values.
-        if only_calls and self.distribute_strategy.num_replicas_in_sync == 1:
+        is_whole = self.distribute_strategy.num_replicas_in_sync == 1
+        is_weighted = given is not None and given.get("class_weight") is not None
+        if is_whole and not is_weighted and is_prunable(data) and not self.run_eagerly:
+            used = pruned_input(self, step, data, create_variables)
+        if is_whole and only_calls:
             used = lowered_dataset(used)
-        weighted = given is not None and given.get("class_weight") is not None
-        is_apart = compiles_steps(self) and not weighted and not self._has_strategy()
-        if not is_apart or not lookups_in(self, apart=True):
-            return used
-        return with_parts_apart(
-            self, step, used, lambda: self._create_variables(data.element_spec, only_calls)
-        )
+        is_apart = compiles_steps(self) and not is_weighted and not self._has_strategy()
+        if is_apart and lookups_in(self, apart=True):
+            used = with_parts_apart(self, step, used, create_variables)
+        return used
 
     def _as_input(self, x: Nest) -> Nest:
         """Returns the input, with Python records and Arrow tables as values."""
@@ -400,24 +380,6 @@ class Trainer(OwnBuild, keras.Model):
                     except DTypeError as mismatch:
                         raise mismatch from error
                 raise
-
-    def _check_batch(self, data: Nest) -> None:
-        """Raises if the specs of batches are not those of the model's declared input."""
-        x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
-        if self._declares_input and contains(x, is_extension_spec):
-            [expected, *_] = self._call_spec.specs.values()
-            check_input(expected, map_leaves(_any_batch, x), self.name)
-
-    def _cast_batches(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
-        """Returns a dataset whose batches are cast to the type of the model's input."""
-        element = dataset.element_spec
-        is_tuple = isinstance(element, tuple) and bool(element)
-        x = map_leaves(_any_batch, element[0] if is_tuple else element)
-        if not is_cast(self._input_specs(), x, self._declares_input):
-            return dataset
-        if is_tuple:
-            return dataset.map(lambda x, *rest: (self._cast(x), *rest))
-        return dataset.map(self._cast)
 
     def _cast(self, x: Nest) -> Nest:
         """Returns an input that is cast to the type of the model's input, without loss."""
