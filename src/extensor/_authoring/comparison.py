@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from extensor._authoring.extents import learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
-from extensor._authoring.graph_splits import same_splits
 from extensor._protocol.run_time_check import assert_op, run_checks
 from extensor._tf import BaseResourceVariable
 from extensor.errors import ExtensorError
@@ -61,7 +60,7 @@ class SizeComparison:
 
     def same_rows(self, a: tf.Tensor, b: tf.Tensor) -> bool:
         """Returns whether two row splits are known to be the same."""
-        return same_splits(a, b, self.sizes)
+        return self.sizes.source(a) is self.sizes.source(b)
 
     def use_records(self) -> None:
         """Stores that the fields of all records of the graph have the same rows."""
