@@ -6,11 +6,9 @@ protocol, calls their handlers in order, and processes the results.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -25,7 +23,7 @@ from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
 from extensor._protocol.lossless import expect_no_nulls, may_have_nulls
 from extensor._tf._tf_dispatch import converts_to_tensor
 from extensor._typing import Nest, Value
-from extensor.errors import DTypeError, ExtensorError, ProtocolError
+from extensor.errors import ExtensorError, ProtocolError
 
 _PROTOCOL = "__tf_dispatch__"
 _TYPES = "__tf_dispatch_types__"
@@ -243,38 +241,11 @@ def _call_plain(
     operation: Operation, plain: Function, declined: list[str], args: Arguments, kwargs: Keywords
 ) -> Value:
     """Returns the result of the operation itself, after all types declined."""
-    indexed = id(args[0]) if args and operation.function is tf.__operators__.getitem else None
-    if indexed is not None and indexed in _indexing.values:
-        # Stop a recursion: to index a value, TensorFlow converts it to a tensor, and for that it
-        # indexes the value.
-        name = type(args[0]).__qualname__
-        received = "0 handlers that accept the call"
-        raise DTypeError(f"{name}[...]", f"a handler for {operation}", received, " ".join(declined))
     try:
-        with _indexing.during(indexed):
-            return plain(*args, **kwargs)
+        return plain(*args, **kwargs)
     except Exception as error:
         _add(error, " ".join([f"{operation} was not overridden.", *declined]))
         raise
-
-
-class _Indexing(threading.local):
-    """The ids of the values that this thread is indexing after their types declined."""
-
-    values: tuple[int, ...] = ()
-
-    @contextlib.contextmanager
-    def during(self, value: int | None) -> Generator[None, None, None]:
-        before = self.values
-        if value is not None:
-            self.values = (*before, value)
-        try:
-            yield
-        finally:
-            self.values = before
-
-
-_indexing = _Indexing()
 
 
 def _check_none(operation: Operation, kind: type) -> None:

@@ -127,8 +127,7 @@ class OperatorsMixin:
     static.
     """
 
-    # With these, NumPy arrays leave operators to the value.
-    __array_ufunc__ = None
+    # As of a tensor: NumPy arrays leave operators to the value, and functions get it as an array.
     __array_priority__ = 100
     __array_interface__ = NoArray(refuse_as_tensor)
 

@@ -28,7 +28,6 @@ from extensor._patches import (  # noqa: F401 - each import registers patches
     _tf_session,
     _tf_specs,
 )
-from extensor._patches._tf_conversion import refuse_values_with_handlers
 from extensor._patches.functions import functions, operators
 from extensor._patches.patch import TABLE, Patch
 
@@ -40,11 +39,7 @@ def install() -> None:
     """Makes all changes of TensorFlow, unless they are made already."""
     with _lock:
         if not _installed:
-            rows = list(TABLE)
-            if is_on():
-                rows += [*functions(), *operators()]
-            else:
-                rows += refuse_values_with_handlers()
+            rows = [*TABLE, *functions(), *operators()] if is_on() else list(TABLE)
             for row in rows:
                 row.apply()
             _installed.extend(rows)

@@ -47,6 +47,12 @@ def is_array(kind: type) -> bool:
     )
 
 
+def refusal_of(kind: type) -> Callable[[object], NoReturn] | None:
+    """Returns the function that refuses to convert values of a type, if the type has one."""
+    found = [namespace(base).get(ARRAY_INTERFACE) for base in lineage(kind)]
+    return next((one.refuse for one in found if isinstance(one, NoArray)), None)
+
+
 ARRAY_INTERFACE = "__array_interface__"
 
 

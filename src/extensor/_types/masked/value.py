@@ -392,24 +392,6 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         data = np.ma.getdata(array)
         return np.array(data, dtype) if copy else np.asarray(data, dtype)
 
-    def __array_function__(
-        self, func: Callable[..., Any], types: object, args: Any, kwargs: Any
-    ) -> Any:
-        # NumPy's functions get arrays. Without this method, some call methods of arrays instead.
-        del types
-        if func is np.shape:
-            return tuple(self.shape)
-        args, kwargs = tf.nest.map_structure(_as_array, (list(args), kwargs))
-        return func(*args, **kwargs)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        # NumPy's functions get arrays. An operator with an array on its left keeps the mask.
-        left = inputs[0]
-        if method == "__call__" and not isinstance(left, MaskedTensor) and ufunc in _REFLECTED:
-            return getattr(self, _REFLECTED[ufunc])(left)
-        arrays, kwargs = tf.nest.map_structure(_as_array, (list(inputs), kwargs))
-        return getattr(ufunc, method)(*arrays, **kwargs)
-
     def __float__(self) -> float:
         return float(np.asarray(self))
 
@@ -438,28 +420,6 @@ Op = Callable[..., Any]
 Operand = MaskedTensor | tf.Tensor
 """An argument of an operation: a tensor may be any value that converts to one."""
 Axes = int | Sequence[int] | tf.Tensor | None
-
-
-# The methods for the operators of NumPy's arrays, which call these functions.
-_REFLECTED: dict[Any, str] = {
-    np.add: "__radd__",
-    np.subtract: "__rsub__",
-    np.multiply: "__rmul__",
-    np.true_divide: "__rtruediv__",
-    np.floor_divide: "__rfloordiv__",
-    np.remainder: "__rmod__",
-    np.power: "__rpow__",
-    np.matmul: "__rmatmul__",
-    np.bitwise_and: "__rand__",
-    np.bitwise_or: "__ror__",
-    np.bitwise_xor: "__rxor__",
-    np.equal: "__eq__",
-    np.not_equal: "__ne__",
-    np.less: "__gt__",
-    np.less_equal: "__ge__",
-    np.greater: "__lt__",
-    np.greater_equal: "__le__",
-}
 
 
 def _expect_outer(mask: tf.Tensor | tf.RaggedTensor, inner: tf.Tensor | tf.RaggedTensor) -> None:
@@ -499,10 +459,6 @@ def _missing(masked: MaskedTensor, name: str) -> AttributeError:
         except Exception:  # of another library
             pass
     return AttributeError(f"{own!r} object has no attribute {name!r}")
-
-
-def _as_array(leaf: object) -> object:
-    return np.asarray(leaf) if isinstance(leaf, MaskedTensor) else leaf
 
 
 def _zero(dtype: tf.DType) -> str | np.ndarray[Any, Any]:

@@ -32,7 +32,7 @@ _HARMLESS = frozenset(
         *(tf.add, tf.subtract, tf.negative, tf.cast, tf.maximum, tf.minimum, tf.nn.relu),
         *(tf.floor, tf.math.ceil, tf.round, tf.math.rint, tf.sign, tf.zeros_like, tf.ones_like),
         *(tf.math.real, tf.math.imag, tf.math.conj, tf.math.is_nan, tf.math.is_inf),
-        *(tf.math.is_finite,),
+        *(tf.math.is_finite, tf.identity, tf.stop_gradient),
     ]
 )
 # These fail if a divisor is zero or an exponent is negative.
@@ -73,13 +73,6 @@ def unary(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     if safe is not None:
         values = item.fill(x.mask, values, safe)
     return MaskedTensor._of_parts(op(values, *args), x.mask)
-
-
-@implements(tf.identity, tf.stop_gradient, on=MaskedTensor)
-def same(op: Op, input: MaskedTensor, *args: object) -> MaskedTensor:
-    """Returns the same values, also records, with the same mask."""
-    values = tf.nest.map_structure(lambda part: op(part), input.values, expand_composites=True)
-    return MaskedTensor._of_parts(values, input.mask)
 
 
 @implements(tf.ensure_shape, on=MaskedTensor)
