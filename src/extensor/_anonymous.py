@@ -19,7 +19,7 @@ from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, leaves_of
 from extensor._declare.static_data import Code, Part
 from extensor._protocol.casting import cast_components, not_castable
-from extensor._protocol.spec import TypeSpec, UnstackableTypeSpec
+from extensor._protocol.spec import TypeSpec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import with_items
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
@@ -68,7 +68,7 @@ class AnonymousValue:
         return self._spec.shown(self.components)
 
 
-class AnonymousSpec(UnstackableTypeSpec):
+class AnonymousSpec(TypeSpec):
     """The spec of a type whose class is not imported.
 
     Args:
@@ -174,11 +174,11 @@ class AnonymousSpec(UnstackableTypeSpec):
 
     # Methods that datasets and other APIs that stack values call.
 
-    def not_stackable(self) -> MissingTypeError:
+    def _not_stackable(self) -> MissingTypeError:
         """Returns the error where values are stacked."""
         return self.missing("the class, which defines how its values stack")
 
-    def expect_boxes(self) -> None:
+    def _expect_boxes(self) -> None:
         """Raises where only the class knows how values are put into datasets."""
         if self._boxing == _OWN:
             raise self.missing("the class, which defines how its values are boxed")

@@ -16,7 +16,7 @@ from extensor._auto.argument import Converted, ConvertedSpec, part_of_argument
 from extensor._auto.constructor import Constructor, static_value
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, check_names, leaves_of, plain, tensors_of
-from extensor._declare.static_data import Code, FrozenDict, FrozenPartial, Itself, Part, thaw
+from extensor._declare.static_data import FrozenDict, FrozenPartial, Itself, Part, thaw
 from extensor._protocol.stackable_spec import ChangeShape, ChangeSpec
 from extensor._tf import CompositeTensor
 from extensor._tf._tf_probability import Deferred
@@ -172,22 +172,6 @@ class AutoSpec(DerivedSpec):
         """Returns the format version and the arguments' parts, encoded for a SavedModel."""
         return (_VERSION, *super().serialize())
 
-    def _serialize(self) -> tuple[Any, ...]:
-        # TensorFlow calls this when it writes a file: check that all static data can be saved.
-        for name, part in self._parts.items():
-            for leaf in _opaque(static_data.encode(part)):
-                expected = "static data that can be saved, or an importable callable"
-                fix = (
-                    "Define the function at the top level of a module, or the callable as a "
-                    "class that xt.auto_composite_tensor decorates."
-                    if callable(leaf)
-                    else "Make it a tensor, or an enum or namedtuple of plain data."
-                )
-                raise RegistrationError(
-                    f"{self.value_type.__qualname__}.{name}", expected, f"{leaf!r}", fix
-                )
-        return self.serialize()
-
     @classmethod
     def deserialize(cls, serialization: Nest) -> Self:
         """Returns the spec for a serialization by extensor or TensorFlow Probability.
@@ -283,18 +267,6 @@ def _is_nest(part: Part) -> bool:
             return False
         return all(map(_is_nest, part.values()))
     return isinstance(part, tf.TypeSpec) and not isinstance(part, ConvertedSpec)
-
-
-def _opaque(code: Code) -> Iterator[object]:
-    """Yields the leaves of an encoded part that cannot be written into a SavedModel."""
-    if isinstance(code, tuple):
-        for item in code:
-            yield from _opaque(item)
-    elif not isinstance(code, (*_SAVED_TYPES, tf.TypeSpec, np.ndarray)):
-        yield code
-
-
-_SAVED_TYPES = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
 
 
 def _unpickle(value_type: Any, serialization: Nest) -> AutoSpec:

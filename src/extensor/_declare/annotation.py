@@ -6,7 +6,6 @@ spec. Both readers walk the same containers and differ at the leaves.
 
 from __future__ import annotations
 
-import abc
 import enum
 import functools
 import typing
@@ -82,8 +81,8 @@ def with_arguments(annotation: Hint, arguments: Mapping[Any, Hint]) -> Hint:
     return annotation[tuple(arguments.get(v, v) for v in variables)]
 
 
-class AnnotationReader(abc.ABC):
-    """Base class of the two readers of type hints."""
+class AnnotationReader:
+    """Reads type hints for the values of a field."""
 
     def converter(self, annotation: Hint) -> Converter:
         """Returns the converter of values for a type hint.
@@ -135,22 +134,6 @@ class AnnotationReader(abc.ABC):
             return self.tensor(kind)
         return self._leaf(kind)
 
-    @abc.abstractmethod
-    def anything(self, value: Value, path: str) -> Value:
-        """Converts a value of a field with the hint `Any`."""
-
-    @abc.abstractmethod
-    def tensor(self, kind: type) -> Converter:
-        """Returns the converter for a tensor or composite tensor class."""
-
-    @abc.abstractmethod
-    def expect_annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
-        """Returns a converter that applies `inner` and checks the specs of an `Annotated`."""
-
-    @abc.abstractmethod
-    def instance(self, kind: type) -> Converter:
-        """Returns the converter for any other class, such as an abstract class."""
-
     def _leaf(self, kind: type) -> Converter:
         if kind in _NUMBERS:
             return functools.partial(_number, kind)
@@ -175,15 +158,16 @@ class AnnotationReader(abc.ABC):
             return _tuple(kind, [self.converter(arg) for arg in args if arg != ()])
         return _items(self.converter(args[0] if args else Any))
 
-
-class _ValueReader(AnnotationReader):
     def anything(self, value: Value, path: str) -> Value:
+        """Converts a value of a field with the hint `Any`."""
         return freeze(value, path, is_tensor_like)
 
     def tensor(self, kind: type) -> Converter:
+        """Returns the converter for a tensor or composite tensor class."""
         return _tensor if kind is tf.Tensor else self.instance(kind)
 
     def instance(self, kind: type) -> Converter:
+        """Returns the converter for any other class, such as an abstract class."""
         name = "None" if kind is type(None) else f"a value of type {kind.__qualname__}"
 
         def convert(value: Value, path: str) -> Value:
@@ -197,6 +181,7 @@ class _ValueReader(AnnotationReader):
         return convert
 
     def expect_annotated(self, inner: Converter, specs: list[tf.TypeSpec]) -> Converter:
+        """Returns a converter that applies `inner` and checks the specs of an `Annotated`."""
         dtypes = [spec.dtype for spec in specs if isinstance(spec, tf.TensorSpec)]
 
         def convert(value: Value, path: str) -> Value:
@@ -211,6 +196,8 @@ class _ValueReader(AnnotationReader):
 
 
 class _PartReader(AnnotationReader):
+    """Reads type hints for the parts of a spec."""
+
     def anything(self, value: Value, path: str) -> Value:
         return freeze(value, path, is_spec)
 
@@ -225,7 +212,7 @@ class _PartReader(AnnotationReader):
         return convert
 
     def instance(self, kind: type) -> Converter:
-        of_value = value_reader.instance(kind)
+        of_value = super().instance(kind)
 
         def convert(value: Value, path: str) -> Value:
             if isinstance(value, tf.TypeSpec):
@@ -247,11 +234,9 @@ class _PartReader(AnnotationReader):
         return convert
 
 
-value_reader: AnnotationReader = _ValueReader()
-"""Reads hints for the values of a field."""
+value_reader = AnnotationReader()
 
-part_reader: AnnotationReader = _PartReader()
-"""Reads hints for the parts of a spec."""
+part_reader = _PartReader()
 
 
 def _supports_isinstance(protocol: type) -> bool:

@@ -266,32 +266,14 @@ class DerivedSpec(StackableTypeSpec):
             value = components_of_fields(self, self._parts, checked, value)
         return super().cast(value, casting_context, **request)
 
-    def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Returns whether a value has this type, or a spec describes some of the same values.
-
-        Args:
-            spec_or_value: A TypeSpec, or a value that has one.
-        """
-        other = spec_or_value
-        if not isinstance(other, tf.TypeSpec):
-            try:
-                other = tf.type_spec_from_value(other)
-            except (TypeError, ValueError):
-                return False
-        if not isinstance(other, DerivedSpec) or type(self) is not type(other):
-            return False
-        return self is other or all(
+    def _agrees(self, other: Self) -> bool:
+        return all(
             are_compatible(part, other._parts[name], FROZEN)
             for name, part in self._parts.items()
             if self._is_compared(name) or other._is_compared(name)
         )
 
-    def most_specific_compatible_type(self, other: tf.TypeSpec) -> tf.TypeSpec | None:
-        """Returns the spec with the merged shapes of both, or None if they differ otherwise."""
-        if not isinstance(other, DerivedSpec) or type(self) is not type(other):
-            return None
-        if self == other:
-            return self
+    def _merged(self, other: Self) -> Self | None:
         others = {
             name: other._parts[name]
             if self._is_compared(name) or other._is_compared(name)

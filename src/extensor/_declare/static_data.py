@@ -257,6 +257,8 @@ def encode(frozen: Part) -> Code:
         return "set", *sorted(map(encode, frozen), key=repr)
     if isinstance(frozen, Static):
         return "spec", frozen.spec
+    if isinstance(frozen, Itself):
+        return frozen.value  # which no file can hold
     if kind is bytes:
         return "bytes", frozen.decode("latin-1")
     if kind is int and not -(2**63) <= frozen < 2**63:

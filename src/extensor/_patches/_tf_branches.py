@@ -10,10 +10,8 @@ from tensorflow.python.ops import cond_v2
 from extensor._patches.common_type import (
     are_tensors,
     common_spec,
-    expect_common_records,
     has_casts,
     have_one_structure,
-    may_cast,
 )
 from extensor._patches.patch import overrides
 from extensor._protocol.casting import cast_value
@@ -47,14 +45,10 @@ def types_match(
             if are_tensors(values) or not all(map(is_tensor_like, values)):
                 continue
             specs = [tf.type_spec_from_value(value) for value in values]
-            spec = common_spec(specs)
+            spec = common_spec(specs, "tf.switch_case" if op_type == _CASE else "tf.cond")
             if spec is not None:
                 common[i] = replacements[i] = spec
-                continue
-            if may_cast(specs):
-                at = "tf.switch_case" if op_type == _CASE else "tf.cond"
-                expect_common_records(specs, at)
-            if op_type == _CASE and all(isinstance(value, _SHAPED) for value in values):
+            elif op_type == _CASE and all(isinstance(value, _SHAPED) for value in values):
                 replacements[i] = specs[0].most_specific_common_supertype(specs[1:])
     if common:
         for graph, branch in zip(branch_graphs, branches, strict=True):
@@ -106,11 +100,9 @@ def eager_cond(
         own = _spec_of(value)
         if own is None or other is None:
             continue
-        spec = common_spec([own, other])
+        spec = common_spec([own, other] if taken else [other, own], "tf.cond")
         if spec is not None:
             cast[i] = cast_value(spec, value)
-        elif may_cast([own, other]):
-            expect_common_records([own, other] if taken else [other, own], "tf.cond")
     return tf.nest.pack_sequence_as(result, cast)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -38,39 +38,23 @@ _REJECTS = "rejects values that do not stack with an error about TensorFlow's pr
     reason=f"tf.map_fn {_REJECTS}",
     probe="map_fn_of_what_does_not_stack",
 )
-def signature_to_batchable(signature: list[tf.TypeSpec], *, plain: Callable[..., Any]) -> Any:
-    """Calls TensorFlow's function for specs that stack."""
-    _expect_stack(signature)
-    return plain(signature)
-
-
 @overrides(
     "tensorflow.python.ops.map_fn._elems_flat_to_batchable",
     reason=f"tf.map_fn {_REJECTS}",
     probe="map_fn_of_what_does_not_stack",
 )
-def elements_to_batchable(elems: list[Value], *, plain: Callable[..., Any]) -> Any:
-    """Calls TensorFlow's function for values that stack."""
-    _expect_stack(tf.type_spec_from_value(e) for e in elems if isinstance(e, Extension))
-    return plain(elems)
-
-
 @overrides(
     "tensorflow.python.ops.parallel_for.control_flow_ops._composite_to_tensors",
     reason=f"tf.vectorized_map {_REJECTS}",
     probe="vectorized_map_of_what_does_not_stack",
 )
-def vectorized_to_tensors(
-    value: Value, *args: Any, plain: Callable[..., Any], **kwargs: Any
+def expect_stack(
+    found: Value | list[Value], *args: Any, plain: Callable[..., Any], **kwargs: Any
 ) -> Any:
-    """Calls TensorFlow's function for a value that stacks."""
-    if isinstance(value, Extension):
-        _expect_stack([tf.type_spec_from_value(value)])
-    return plain(value, *args, **kwargs)
-
-
-def _expect_stack(specs: Iterable[tf.TypeSpec]) -> None:
-    """Raises an error that names the type if values of one of the specs do not stack."""
-    for spec in specs:
-        if not isinstance(spec, BatchableTypeSpec) and hasattr(spec, "_batch"):
+    """Calls TensorFlow's function for values, or specs, that stack; else the error names them."""
+    for each in found if isinstance(found, list) else [found]:
+        spec = tf.type_spec_from_value(each) if isinstance(each, Extension) else each
+        is_lone = isinstance(spec, tf.TypeSpec) and not isinstance(spec, BatchableTypeSpec)
+        if is_lone and hasattr(spec, "_batch"):
             stacked(spec, None)
+    return plain(found, *args, **kwargs)

@@ -8,15 +8,22 @@ import tensorflow as tf
 
 from extensor._protocol.casting import cast_value, castable_type, difference_of_records
 from extensor._protocol.lossless import is_tensor_like
-from extensor._protocol.tree import supertype
 from extensor._tf import describes_extension, map_elements
 from extensor._typing import Nest, Value
 
 
-def common_spec(specs: Sequence[tf.TypeSpec]) -> tf.TypeSpec | None:
+def common_spec(specs: Sequence[tf.TypeSpec], at: str | None = None) -> tf.TypeSpec | None:
     """Returns the common spec to which values of several specs are cast.
 
     It is None if TensorFlow can merge the specs without a cast, or if no cast exists.
+
+    Args:
+        specs: The specs.
+        at: What joins the values, for the error. Without it, no error is raised.
+
+    Raises:
+        DTypeError: If the values hold records that have no common type, with the paths at which
+            they differ (also a TypeError).
     """
     if not may_cast(specs):
         return None
@@ -27,26 +34,12 @@ def common_spec(specs: Sequence[tf.TypeSpec]) -> tf.TypeSpec | None:
             needs_cast = True
             merged = castable_type(common, spec)
             if merged is None:
+                wrong = None if at is None else difference_of_records(common, spec, at)
+                if wrong is not None:
+                    raise wrong
                 return None
         common = merged
     return common if needs_cast else None
-
-
-def expect_common_records(specs: Sequence[tf.TypeSpec], at: str) -> None:
-    """Raises if values of several specs hold records that have no common type.
-
-    Raises:
-        DTypeError: With the paths at which the records differ (also a TypeError).
-    """
-    common, *others = specs
-    for spec in others:
-        merged = supertype(common, spec) or castable_type(common, spec)
-        if merged is None:
-            wrong = difference_of_records(common, spec, at)
-            if wrong is not None:
-                raise wrong
-            return
-        common = merged
 
 
 def has_casts(spec: object) -> bool:
@@ -88,10 +81,7 @@ def cast_to_common_type(datasets: list[tf.data.Dataset], at: str) -> list[tf.dat
     if not have_one_structure(structures):
         return datasets
     parts = list(zip(*map(tf.nest.flatten, structures), strict=True))
-    common = list(map(common_spec, parts))
-    for spec, specs in zip(common, parts, strict=True):
-        if spec is None and may_cast(specs):
-            expect_common_records(specs, at)
+    common = [common_spec(specs, at) for specs in parts]
     if all(spec is None for spec in common):
         return datasets
 

@@ -157,8 +157,12 @@ class TypeSpec(tf.TypeSpec):
                 return False
         if type(self) is not type(spec_or_value):
             return False
-        other = cast("TypeSpec", spec_or_value)
-        return self == other or tree.are_compatible(self.serialize(), other.serialize())
+        other = cast("Self", spec_or_value)
+        return self == other or self._agrees(other)
+
+    def _agrees(self, other: Self) -> bool:
+        """Returns whether another spec of this class describes some of the same values."""
+        return tree.are_compatible(self.serialize(), other.serialize())
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> TypeSpec | None:
         """Returns the most specific spec that describes the values of both specs, or None.
@@ -176,7 +180,11 @@ class TypeSpec(tf.TypeSpec):
             return None
         if self == other:
             return self
-        merged = tree.merge(self.serialize(), cast("TypeSpec", other).serialize())
+        return self._merged(cast("Self", other))
+
+    def _merged(self, other: Self) -> Self | None:
+        """Returns the most specific spec for the values of this spec and another of its class."""
+        merged = tree.merge(self.serialize(), other.serialize())
         return None if merged is None else self.deserialize(merged)
 
     # Casting: values of other types as values of this one.
@@ -358,18 +366,38 @@ class TypeSpec(tf.TypeSpec):
         except KeyError:
             return self.__dict__.setdefault(name, compute())
 
-    # StackableTypeSpec overrides these three.
+    # StackableTypeSpec overrides what stacks and boxes values.
 
     def _batch(self, batch_size: int | None) -> tf.TypeSpec:
-        raise does_not_stack(self)
+        raise self._not_stackable()
 
     def _unbatch(self) -> tf.TypeSpec:
-        raise does_not_stack(self)
+        raise self._not_stackable()
 
     def _to_batched_tensor_list(self, value: Value) -> list[tf.Tensor]:
         if isinstance(self, BatchableTypeSpec):  # a later base in the MRO implements it
             return super()._to_batched_tensor_list(value)
-        raise does_not_stack(self)
+        raise self._not_stackable()
+
+    def _not_stackable(self) -> Exception:
+        """Returns the error to raise when values are stacked."""
+        return does_not_stack(self)
+
+    @property
+    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
+        self._expect_boxes()
+        return super()._flat_tensor_specs
+
+    def _to_tensor_list(self, value: Value) -> list[tf.Tensor]:
+        self._expect_boxes()
+        return super()._to_tensor_list(value)
+
+    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> Value:
+        self._expect_boxes()
+        return super()._from_compatible_tensor_list(tensor_list)
+
+    def _expect_boxes(self) -> None:
+        """Raises an error if values cannot be elements of datasets."""
 
     def to_tensors(self, value: Value) -> list[tf.Tensor]:
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
@@ -406,40 +434,6 @@ class TypeSpec(tf.TypeSpec):
 
 
 nan_equal_to_itself(TypeSpec)
-
-
-class UnstackableTypeSpec(TypeSpec):
-    """A spec with its own errors for values that do not stack, or cannot be in datasets."""
-
-    @abc.abstractmethod
-    def not_stackable(self) -> Exception:
-        """Returns the error to raise when values are stacked."""
-
-    @abc.abstractmethod
-    def expect_boxes(self) -> None:
-        """Raises an error if values cannot be elements of datasets."""
-
-    def _batch(self, batch_size: int | None) -> tf.TypeSpec:
-        raise self.not_stackable()
-
-    def _unbatch(self) -> tf.TypeSpec:
-        raise self.not_stackable()
-
-    def _to_batched_tensor_list(self, value: Value) -> list[tf.Tensor]:
-        raise self.not_stackable()
-
-    @property
-    def _flat_tensor_specs(self) -> list[tf.TensorSpec]:
-        self.expect_boxes()
-        return super()._flat_tensor_specs
-
-    def _to_tensor_list(self, value: Value) -> list[tf.Tensor]:
-        self.expect_boxes()
-        return super()._to_tensor_list(value)
-
-    def _from_compatible_tensor_list(self, tensor_list: list[tf.Tensor]) -> Value:
-        self.expect_boxes()
-        return super()._from_compatible_tensor_list(tensor_list)
 
 
 def from_serialization(cls: type[TypeSpec], serialization: Nest) -> TypeSpec:

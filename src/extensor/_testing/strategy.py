@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from extensor._dependency import import_extra
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import ListSpec, RaggedRowSpec, RaggedStructuredTensorSpec
 from extensor._testing.subject import spec_of
-from extensor._testing.variation import with_shapes
+from extensor._testing.variation import open_axes, with_shapes
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor._typing import Value
@@ -51,16 +52,8 @@ def specs_of(value_or_spec: object) -> SearchStrategy[tf.TypeSpec]:
     st = import_extra("hypothesis", "testing", "xt.testing").strategies
     spec = value_or_spec if isinstance(value_or_spec, tf.TypeSpec) else spec_of(value_or_spec)
 
-    def open_axes(axes: set[int]) -> tf.TypeSpec:
-        return with_shapes(
-            spec,
-            lambda shape: tf.TensorShape(
-                [None if axis in axes else size for axis, size in enumerate(shape)]
-            ),
-        )
-
     # The same axes are opened in all shapes, so shapes that must agree still do.
-    return st.sets(st.integers(0, _MAX)).map(open_axes)
+    return st.sets(st.integers(0, _MAX)).map(functools.partial(open_axes, spec))
 
 
 def values_of(spec: tf.TypeSpec) -> SearchStrategy[Any]:

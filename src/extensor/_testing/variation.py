@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -52,18 +52,13 @@ def with_shapes(
         return spec
 
 
-def open_axes(spec: tf.TypeSpec) -> list[Any]:
-    """Returns for each axis a spec without a static size of this axis, if it is different."""
+def open_axes(spec: tf.TypeSpec, axes: Collection[int]) -> tf.TypeSpec:
+    """Returns a spec without the static sizes of some axes."""
 
-    def without(axis: int) -> tf.TypeSpec:
-        return with_shapes(
-            spec,
-            lambda shape: tf.TensorShape(
-                [None if i == axis else size for i, size in enumerate(shape)]
-            ),
-        )
+    def without(shape: tf.TensorShape) -> tf.TensorShape:
+        return tf.TensorShape([None if i in axes else size for i, size in enumerate(shape)])
 
-    return [other for other in map(without, range(4)) if not alike(spec, other)]
+    return with_shapes(spec, without)
 
 
 def variations(spec: tf.TypeSpec) -> list[Any]:
