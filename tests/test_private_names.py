@@ -18,8 +18,6 @@ DEFINES = {
     *BRIDGES,
     # What TensorFlow's default would do by running the constructor of the author's class.
     "_declare/derived_spec.py",
-    # What TensorFlow asks before it writes a file, and nobody else.
-    "_auto/spec.py",
     # A subclass of CompositeTensor itself, as TensorFlow Probability's.
     "_auto/decorator.py",
 }

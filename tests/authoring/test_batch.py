@@ -106,13 +106,13 @@ def test_ragged_components_of_other_lengths_are_batched():
 @pytest.mark.parametrize("index", [2, -3, np.int64(2), tf.constant(-3)], ids=repr)
 def test_an_index_out_of_range_is_an_error(index):
     graphs = batch_of(xt.types.TensorDigraph, [GRAPHS["digraph"](n) for n in (2, 3)])
-    with pytest.raises(xt.errors.RowError, match=rf"from -2 to 1, got {int(index)}\. There are 2"):
+    with pytest.raises(xt.errors.RowError, match=rf"from -2 to 1, got {int(index)}\. .* is 2\."):
         batch_item(graphs, index)
 
 
 def test_an_empty_batch_has_no_item():
     batch = batch_of(xt.types.TensorDigraph, [GRAPHS["digraph"](2)])
-    with pytest.raises(xt.errors.RowError, match=r"expected no position, got 0\. There are 0"):
+    with pytest.raises(xt.errors.RowError, match=r"expected no index, for 0 rows, got 0"):
         batch_item(batch_item(batch, slice(0, 0)), 0)
 
 

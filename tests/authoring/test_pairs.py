@@ -101,7 +101,12 @@ def holds(source, target, first, second, num_pairs):
             r"Graph\.target: expected positions from 0 to 1, got 2, of pair 1",
         ),
         ([0, 2], [1, 2], ([2, 1], [1, 0]), r"Graph\.num_edges: .* add up to 2, .* got 1"),
-        ([0, 1], [1, 2], ([2, 1], [1, 1]), r"Graph\.source: .* from 2 to 2, got 1, of pair 1"),
+        (
+            [0, 1],
+            [1, 2],
+            ([2, 1], [1, 1]),
+            r"Graph\.source: .* from 2 to 2 of graph 1, got 1, of pair 1",
+        ),
         ([0], [0], (-1, 1), r"Graph\.num_nodes: expected counts of at least 0, got -1"),
         ([0], [0], (0, 1), r"Graph\.source: expected no position, got 0, of pair 0"),
     ],

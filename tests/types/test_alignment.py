@@ -360,7 +360,7 @@ BAD = {
     "no positions": (lambda: DimensionAlignment([0], [0], 1, 0), r"expected no position, got 0"),
     "a pair of two alignments": (
         lambda: DimensionAlignment([0, 1], [0, 0], [1, 1], [1, 1], [1, 1]),
-        r"target: expected positions from 1 to 1, got 0, of pair 1",
+        r"target: expected positions from 1 to 1 of alignment 1, got 0, of pair 1",
     ),
     "pairs out of order": (
         lambda: DimensionAlignment([1, 0], [0, 0], 2, 1),
@@ -430,11 +430,11 @@ BAD = {
     ),
     "a target that its alignment of a batch does not have": (
         lambda: DimensionAlignment.from_index(tf.ragged.constant([[0, 1], [1]]), [2, 1]),
-        r"target: expected positions from 0 to 0, got 1, of pair 2",
+        r"target: expected positions from 0 to 0 of alignment 1, got 1, of pair 2",
     ),
     "a target that its alignment of a ragged batch does not have": (
         lambda: DimensionAlignment.from_ragged(tf.ragged.constant([[[0]], [[], [3, 0]]]), 3),
-        r"target: expected positions from 0 to 2, got 3, of pair 1",
+        r"target: expected positions from 0 to 2 of alignment 1, got 3, of pair 1",
     ),
     "no alignments": (lambda: DimensionAlignment.batch([]), r"batch: expected at least one value"),
     "a spec of unknown rank": (lambda: Spec(None), r"expected a shape of known rank"),
@@ -467,7 +467,7 @@ def test_bad_input_is_an_error_with_four_parts(case):
             TypeError,
             r"apply: expected a tensor",
         ),
-        (lambda: TO_SPEAKERS[0], IndexError, r"expected no position, got 0. This is no batch"),
+        (lambda: TO_SPEAKERS[0], IndexError, r"expected a batch, got a single value. This"),
         (
             lambda: DimensionAlignment.batch([TO_SPEAKERS]).apply(tf.sparse.eye(4)),
             TypeError,

@@ -452,19 +452,19 @@ def test_a_saved_model_takes_graphs_in_a_fresh_process(run_python, tmp_path):
 BAD = {
     "a target that is not there": (
         lambda: TensorDigraph([0, 1], [1, 2], num_nodes=2),
-        r"target: expected a node from 0 to 1, got node 2 in edge 1",
+        r"target: expected positions from 0 to 1, got 2, of pair 1",
     ),
     "a negative source": (
         lambda: TensorDigraph([-1], [1], num_nodes=2),
-        r"source: expected a node from 0 to 1, got node -1 in edge 0",
+        r"source: expected positions from 0 to 1, got -1, of pair 0",
     ),
     "no nodes": (
         lambda: TensorDigraph([0], [0], num_nodes=0),
-        r"source: expected 0 edges, for 0 nodes, got node 0",
+        r"source: expected no position, got 0, of pair 0. num_nodes is",
     ),
     "an edge between two graphs": (
         lambda: TensorDigraph([0, 2], [1, 1], num_nodes=[2, 2], num_edges=[1, 1]),
-        r"target: expected a node from 2 to 3 of graph 1, got node 1 in edge 1",
+        r"target: expected positions from 2 to 3 of graph 1, got 1, of pair 1",
     ),
     "ends that do not pair": (
         lambda: TensorDigraph([0, 1], [1], num_nodes=2),
@@ -553,7 +553,7 @@ def test_bad_input_is_an_error_with_four_parts(case):
         (lambda: recipe().aggregate("gram"), KeyError, r"the name of a feature \(bag, grams"),
         (lambda: recipe().collect("gram"), KeyError, r"the name of a feature \(step\), got 'gram'"),
         (lambda: recipe().subgraph([5]), IndexError, r"expected numbers from 0 to 4, got 5"),
-        (lambda: recipe()[0], IndexError, r"expected no position, got 0. This is no batch"),
+        (lambda: recipe()[0], IndexError, r"expected a batch, got a single value. This"),
         (lambda: TensorDigraph.batch([recipe()])[1], IndexError, r"from -1 to 0, got 1"),
         (lambda: TensorDigraph.batch([recipe(), 3]), TypeError, r"of type TensorDigraph, got int"),
         (

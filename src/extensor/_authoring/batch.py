@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.rows import stacked_boxes
-from extensor._protocol.box import box, expect_type, unbox
+from extensor._protocol.box import box, expect_type, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.box_ragged import take
 from extensor.errors import DTypeError, RowError, StructureError
 
 _Value = TypeVar("_Value", bound=Any)
@@ -109,17 +109,28 @@ def batch_item(batch: _Value, index: int | slice | tf.Tensor) -> _Value:
     5.0
     """
     spec = batch.__tf_type_spec__()
-    size = spec.shape[0] if spec.shape.rank else 0
-    position = tf.get_static_value(index) if tf.is_tensor(index) else index
-    is_number = isinstance(position, (int, np.integer))
-    is_outside = is_number and size is not None and not -size <= int(position) < size
-    if spec.shape.rank == 0 or is_outside:
-        expected = f"a position from {-size} to {size - 1}" if size else "no position"
-        fix = f"There are {size} in the batch." if spec.shape.rank else "This is no batch."
-        raise RowError(f"{type(batch).__qualname__}[...]", expected, str(position), fix)
+    path = f"{type(batch).__qualname__}[...]"
+    if spec.shape.rank == 0:
+        raise RowError(path, "a batch", "a single value", "This is no batch: it has no rows.")
+    expect_row(path, index, spec.shape[0])
     part = spec.part(batch, index) if hasattr(spec, "part") else None
-    if part is not None:
-        return part
-    boxes = [part[index] for part in box(spec, batch, 1)]
-    spec = spec.unstacked()
-    return unbox(spec.stacked(None) if isinstance(index, slice) else spec, boxes)
+    return item_of_boxes(spec, box(spec, batch, 1), index) if part is None else part
+
+
+def expect_row(path: str, index: int | slice | tf.Tensor, size: int | None) -> None:
+    """Raises RowError if a number is known to be no row of as many rows."""
+    known = tf.get_static_value(index) if isinstance(index, tf.Tensor) else index
+    if isinstance(known, slice) or known is None or size is None or -size <= known < size:
+        return
+    expected = f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows"
+    raise RowError(path, expected, str(int(known)), f"The number of rows is {size}.")
+
+
+def item_of_boxes(spec: tf.TypeSpec, boxes: list[tf.Tensor], index: int | slice | tf.Tensor) -> Any:
+    """Returns one row of the value in boxes, or, for a slice, some rows."""
+    path = type(spec).__qualname__
+    taken = [take(part, index) for part in boxes]
+    row = unstacked_spec(spec, path)
+    if isinstance(index, slice):
+        row = stacked_spec(row, taken[0].shape[0], path)
+    return unbox(row, taken)

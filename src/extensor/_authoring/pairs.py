@@ -163,8 +163,13 @@ class Pairs:
             part: The index of the part; None without a batch.
         """
         name = self.source if end == "source" else self.target
-        expected = f"positions from {there.start} to {there.stop - 1}" if there else "no position"
+        where = "" if part is None else f" of {self.part} {part}"
+        expected = f"no position{where}"
+        if there:
+            expected = f"positions from {there.start} to {there.stop - 1}{where}"
         fix = f"num_{name} is the number of {name}."
+        if there.start:
+            fix = f"In a batch, {name} are numbered through all parts, one after the other."
         return StructureError(f"{self.path}.{end}", expected, f"{position}, of pair {pair}", fix)
 
     def checks(self, value: Any) -> list[tuple[tf.Tensor, str]]:

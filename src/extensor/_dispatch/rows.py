@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.batch import expect_row, item_of_boxes
 from extensor._authoring.rows import concat_rows, stack_rows, take_rows
-from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
-from extensor._protocol.box_ragged import take
+from extensor._protocol.box import box, unbox, unstacked_spec
 from extensor._tf._tf_dispatch import registered_result
 from extensor._typing import TensorLike, Value
-from extensor.errors import RowError, StructureError
+from extensor.errors import StructureError
 
 Function = Callable[..., Any]
 
@@ -98,17 +98,11 @@ def _gather(
 
 
 def _item(cls: type, tensor: Value, slice_spec: Value, *_: object) -> Value:
-    is_number = _is_number(slice_spec)
     spec, boxes = _boxes(tensor)
-    if not boxes or not (is_number or isinstance(slice_spec, slice)):
+    if not boxes or not (isinstance(slice_spec, slice) or _is_number(slice_spec)):
         return NotImplemented
-    row = unstacked_spec(spec, cls.__qualname__)
-    size = boxes[0].shape[0]
-    if is_number:
-        _expect_row(cls, slice_spec, size)
-        return unbox(row, [take(part, slice_spec) for part in boxes])
-    taken = [take(part, slice_spec) for part in boxes]
-    return unbox(stacked_spec(row, taken[0].shape[0], cls.__qualname__), taken)
+    expect_row(f"{cls.__qualname__}[...]", slice_spec, boxes[0].shape[0])
+    return item_of_boxes(spec, boxes, slice_spec)
 
 
 def _is_number(key: Value) -> bool:
@@ -120,15 +114,6 @@ def _is_number(key: Value) -> bool:
 def _boxes(value: Value) -> tuple[tf.TypeSpec, list[tf.Tensor]]:
     spec = tf.type_spec_from_value(value)
     return spec, box(spec, value, 1)
-
-
-def _expect_row(cls: type, position: Value, size: int | None) -> None:
-    known = tf.get_static_value(position) if isinstance(position, tf.Tensor) else position
-    if known is None or size is None or -size <= known < size:
-        return
-    expected = f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows"
-    fix = f"The number of rows is {size}."
-    raise RowError(f"{cls.__qualname__}[...]", expected, str(int(known)), fix)
 
 
 OPERATIONS: dict[Function, Function] = {

@@ -21,7 +21,7 @@ Values = Union[tf.Tensor, tf.RaggedTensor, "StructuredTensor"]
 
 FIX = "Values for a batch have the shape [*batch, sources, ...]."
 
-_PAIRS = Pairs(
+PAIRS = Pairs(
     "DimensionAlignment",
     part="alignment",
     pairs="pairs",
@@ -30,15 +30,15 @@ _PAIRS = Pairs(
     fix_counts="Give all three for each alignment of a batch.",
 )
 
-shapes = _PAIRS.check_shapes
-positions_exist = _PAIRS.check_positions
+shapes = PAIRS.check_shapes
+positions_exist = PAIRS.check_positions
 
 
 def numbers(
     source: Array, target: Array, num_sources: Array, num_targets: Array, num_pairs: Array
 ) -> None:
     """Raises StructureError unless all positions exist and the pairs are sorted."""
-    _PAIRS.check_numbers(source, target, sources=num_sources, targets=num_targets, pairs=num_pairs)
+    PAIRS.check_numbers(source, target, sources=num_sources, targets=num_targets, pairs=num_pairs)
     same = source[1:] == source[:-1]
     wrong = (source[1:] < source[:-1]) | (same & (target[1:] <= target[:-1]))
     if wrong.any():
@@ -55,7 +55,7 @@ def in_graph(alignment: DimensionAlignment) -> list[Any]:
     in_order = (source[1:] > source[:-1]) | (
         tf.equal(source[1:], source[:-1]) & (target[1:] > target[:-1])
     )
-    return _PAIRS.assertions(
+    return PAIRS.assertions(
         alignment, (tf.reduce_all(in_order), "pairs must be sorted, without duplicates")
     )
 

@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.alignment import check
-from extensor._types.alignment.spec import COUNTS, PAIRS, AlignmentSpec
+from extensor._types.alignment.spec import AlignmentSpec
+from extensor._types.pairs_spec import COUNTS, NUMBERS
 from extensor.authoring import (
     array_over,
     as_tensor,
@@ -76,9 +77,9 @@ class DimensionAlignment:
 
     Spec = AlignmentSpec
 
-    source: Annotated[tf.Tensor, PAIRS]
+    source: Annotated[tf.Tensor, NUMBERS]
     """The source position of each pair: `[pairs]`, ascending."""
-    target: Annotated[tf.Tensor, PAIRS]
+    target: Annotated[tf.Tensor, NUMBERS]
     """The target position of each pair: `[pairs]`, ascending for each source."""
     num_sources: Annotated[tf.Tensor, COUNTS]
     """The number of source positions: a scalar; for a batch, a tensor of its shape."""

@@ -91,45 +91,37 @@ def concat(tensors: list[Any], axis: int) -> CSRSparseTensor:
         axis: 0, or the last axis.
     """
     first, *others = tensors
-    rank = first.shape.rank
-    sizes: list[int | None] | None = first.shape.as_list()
+    rest = _without_size(first.shape, axis)
     for other in others:
         expect_same_dtype(first, other, "concat")
-        sizes = _concat_sizes(sizes, other.shape, axis) if other.shape.rank == rank else None
-        if sizes is None:
-            rest = [None if i == axis else size for i, size in enumerate(first.shape)]
-            raise shape_error("concat", f"shape {tf.TensorShape(rest)}", f"{other.shape}")
+        if not rest.is_compatible_with(other.shape):
+            raise shape_error("concat", f"shape {rest}", f"{other.shape}")
+        rest = rest.merge_with(_without_size(other.shape, axis))
+    known = [tensor.shape[axis] for tensor in tensors]
+    shape = rest[:axis].concatenate([None if None in known else sum(known)])
+    shape = shape.concatenate(rest[axis + 1 :])
     along = tf.add_n([tensor.dense_shape[axis] for tensor in tensors])
     whole = tf.concat([first.dense_shape[:axis], [along], first.dense_shape[axis + 1 :]], 0)
     values = tf.concat([tensor.values for tensor in tensors], 0)
-    if axis == rank - 1:
+    if axis == shape.rank - 1:
         places: list[tf.Tensor] = []
         before = tf.constant(0, tf.int64)
         for tensor in tensors:
             columns = tf.cast(tensor.columns, tf.int64) + before
             places.append(row_numbers(tensor) * whole[-1] + columns)
             before += tensor.dense_shape[-1]
-        return _from_places(first, tf.concat(places, 0), values, whole, tf.TensorShape(sizes))
+        return _from_places(first, tf.concat(places, 0), values, whole, shape)
     dtype = first.row_splits.dtype
     ends = [tf.cast(tensor.row_splits[1:], dtype) for tensor in tensors]
     counts = [tf.size(tensor.columns, dtype) for tensor in tensors]
     befores = tf.unstack(tf.cumsum(tf.stack(counts), exclusive=True))
     splits = [first.row_splits[:1], *(end + n for end, n in zip(ends, befores, strict=True))]
     columns = tf.concat([tf.cast(tensor.columns, dtype) for tensor in tensors], 0)
-    return first._of_parts(tf.concat(splits, 0), columns, values, whole, tf.TensorShape(sizes))
+    return first._of_parts(tf.concat(splits, 0), columns, values, whole, shape)
 
 
-def _concat_sizes(sizes: list[Any] | None, shape: tf.TensorShape, axis: int) -> list[Any] | None:
-    """Returns the sizes of two tensors joined along an axis; None if the others differ."""
-    joined: list[Any] = []
-    for i, (size, other) in enumerate(zip(sizes or [], shape.as_list(), strict=True)):
-        if i == axis:
-            joined.append(None if None in (size, other) else size + other)
-        elif None not in (size, other) and size != other:
-            return None
-        else:
-            joined.append(other if size is None else size)
-    return joined
+def _without_size(shape: tf.TensorShape, axis: int) -> tf.TensorShape:
+    return tf.TensorShape([None if i == axis else size for i, size in enumerate(shape)])
 
 
 def columns_at(

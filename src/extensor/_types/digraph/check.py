@@ -16,23 +16,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class _Edges(Pairs):
-    def outside(
-        self, end: str, position: int, pair: int, there: range, part: int | None
-    ) -> StructureError:
-        """Returns the error for an edge that ends at a node outside its graph."""
-        where = "" if part is None else f" of graph {part}"
-        expected = f"0 edges, for 0 nodes{where}"
-        if there:
-            expected = f"a node from {there.start} to {there.stop - 1}{where}"
-        received = f"node {position} in edge {pair}"
-        fix = "In a batch, nodes are numbered through all graphs."
-        if part is None:
-            fix = "Check num_nodes, or the number of rows of the node features."
-        return StructureError(f"TensorDigraph.{end}", expected, received, fix)
-
-
-_EDGES = _Edges(
+EDGES = Pairs(
     "TensorDigraph",
     part="graph",
     pairs="edges",
@@ -46,7 +30,7 @@ _EDGES = _Edges(
 
 def shapes(graph: TensorDigraph) -> None:
     """Raises StructureError if static shapes do not match."""
-    _EDGES.check_shapes(graph)
+    EDGES.check_shapes(graph)
     for kind, counts in (("nodes", graph.num_nodes), ("edges", graph.num_edges)):
         known = tf.get_static_value(counts) if isinstance(counts, tf.Tensor) else None
         for name, value in getattr(graph, kind).items():
@@ -63,7 +47,7 @@ def _rows(count: int) -> str:
 
 def numbers(source: Array, target: Array, num_nodes: Array, num_edges: Array) -> None:
     """Raises StructureError unless each edge connects nodes of its own graph."""
-    _EDGES.check_numbers(source, target, nodes=num_nodes, edges=num_edges)
+    EDGES.check_numbers(source, target, nodes=num_nodes, edges=num_edges)
 
 
 def in_graph(graph: TensorDigraph) -> list[Any]:
@@ -76,4 +60,4 @@ def in_graph(graph: TensorDigraph) -> list[Any]:
         for kind, counts in (("nodes", graph.num_nodes), ("edges", graph.num_edges))
         for name, value in getattr(graph, kind).items()
     ]
-    return _EDGES.assertions(graph, *features)
+    return EDGES.assertions(graph, *features)

@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.digraph import check, conversion
-from extensor._types.digraph.spec import COUNTS, NUMBERS, DigraphSpec, Values
+from extensor._types.digraph.spec import DigraphSpec, Values
+from extensor._types.pairs_spec import COUNTS, NUMBERS
 from extensor.authoring import (
     as_tensor,
     batch_item,

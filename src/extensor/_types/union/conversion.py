@@ -44,7 +44,7 @@ def from_values(values: Any, spec: UnionSpec | None = None) -> Any:
     if present:
         rows: Any = xt.struct.constant(present, conflicts="union")["value"]
         is_union = hasattr(rows, "variants")
-        variants = dict(rows.variants) if is_union else {_name_of(rows, present[0]): rows}
+        variants = dict(rows.variants) if is_union else {_name_of(rows, present): rows}
         codes = rows.codes.numpy() if is_union else codes
     is_null = np.array([value is None for value in values], bool)
     if is_null.any():
@@ -56,24 +56,18 @@ def from_values(values: Any, spec: UnionSpec | None = None) -> Any:
     return codes, variants
 
 
-def _name_of(rows: Any, first: dict[str, Any]) -> str:
+def _name_of(rows: Any, records: list[Any]) -> str:
     """Returns the name of the only variant, as `xt.struct.constant` names it beside others.
 
     Args:
         rows: The rows of the variant.
-        first: The record with the first value.
+        records: The records with the values.
     """
     import extensor as xt  # imports this module
 
-    if rows.shape.rank > 1:
-        return "list" if rows.shape.rank == 2 else f"list{rows.shape.rank - 1}"
-    if hasattr(rows, "field_names"):
-        return "record"
-    dtype: tf.DType = rows.dtype
-    if dtype.is_integer or dtype == tf.string:  # perhaps dates, decimals or UUIDs
-        both: Any = xt.struct.constant([first, {"value": True}], conflicts="union")["value"]
-        return both.names[0]
-    return "bool" if dtype.is_bool else "complex" if dtype.is_complex else "float"
+    other = 0.5 if getattr(rows, "dtype", None) == tf.bool else True
+    both: Any = xt.struct.constant([*records, {"value": other}], conflicts="union")["value"]
+    return both.names[0]
 
 
 def is_null_rows(rows: Rows) -> bool:

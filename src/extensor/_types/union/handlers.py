@@ -30,12 +30,6 @@ def measure(op: Op, input: UnionTensor, *args: object) -> tf.Tensor:
     return op(input.codes, *args)
 
 
-@implements(tf.identity, tf.stop_gradient, on=UnionTensor)
-def same(op: Op, input: UnionTensor, *args: object) -> UnionTensor:
-    """Returns the union with the operation applied to all its tensors."""
-    return tf.nest.map_structure(op, input, expand_composites=True)
-
-
 @implements(tf.ensure_shape, on=UnionTensor)
 def ensure_shape(x: UnionTensor, shape: ShapeLike, *args: object) -> UnionTensor:
     """Returns the union with a checked shape."""
@@ -115,7 +109,7 @@ def _unions(values: object) -> list[Any] | None:
 def refuse(op: Callable[..., Any], *args: object) -> Any:
     """Raises an error that shows `match`."""
     union = next((arg for arg in args if isinstance(arg, UnionTensor)), None)
-    if union is None:
+    if union is None or op in (tf.identity, tf.stop_gradient):
         return NotImplemented
     functions = ", ".join(f"{name!r}: ..." for name in union.names)
     received = f"a UnionTensor of {', '.join(union.names)}"

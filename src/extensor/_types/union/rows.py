@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from extensor._types.union.check import Codes, Rows
-from extensor.authoring import (
-    box,
-    concat_rows,
-    num_rows,
-    stacked_spec,
-    take_rows,
-    unbox,
-    unstacked_spec,
-)
+from extensor.authoring import concat_rows, cut_rows, num_rows, take_rows
 
 if TYPE_CHECKING:
     from extensor._types.union.value import UnionTensor
@@ -133,28 +125,15 @@ def with_shape_of(value: Rows, codes: Codes) -> Rows:
         codes: The type codes, of any shape.
     """
     if isinstance(codes, tf.RaggedTensor):
-        inner = with_shape_of(value, codes.flat_values)
-        return _cut(inner, codes)
+        value = with_shape_of(value, codes.flat_values)
+        if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
+            return codes.with_flat_values(value)
+        for row_splits in reversed(codes.nested_row_splits):
+            value = cut_rows(value, row_splits)
+        return value
     if codes.shape.rank == 1:
         return value
     if isinstance(value, tf.Tensor):
         shape = tf.concat([tf.shape(codes), tf.shape(value)[1:]], 0)
         return tf.ensure_shape(tf.reshape(value, shape), codes.shape + value.shape[1:])
-    spec: Any = tf.type_spec_from_value(value)
-    element = unstacked_spec(spec, "UnionTensor.match")
-    boxes = box(spec, value, 1)
-    if codes.shape.rank == 0:
-        return unbox(element, [part[0] for part in boxes])
-    for size in reversed(codes.shape.as_list()):
-        element = stacked_spec(element, size, "UnionTensor.match")
-    sizes = tf.shape(codes)
-    return unbox(element, [tf.reshape(p, tf.concat([sizes, tf.shape(p)[1:]], 0)) for p in boxes])
-
-
-def _cut(value: Rows, codes: Codes) -> Rows:
-    """Returns a value cut into the ragged rows of the codes."""
-    if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
-        return codes.with_flat_values(value)
-    if isinstance(codes.values, tf.RaggedTensor):
-        value = _cut(value, codes.values)
-    return value.__tf_cut_rows__(codes.row_splits)
+    return take_rows(value, row_numbers(codes))
