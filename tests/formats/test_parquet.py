@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor._formats.parquet import read
 from tests.samples.tables import tables
 
 RECIPES = pa.table(
@@ -40,6 +41,31 @@ def recipes(tmp_path):
 def folder():
     """A fresh folder for one example of a property, where a fixture would be shared by all."""
     return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+
+
+def test_columns_stored_as_dictionaries_are_read_as_dictionaries(tmp_path, monkeypatch):
+    words = ["", "tea", "crème", None, "a word that is longer than those inside of a tensor"] * 200
+    lists = [[{"unit": word, "tags": [word, "x"]}] * (i % 3) for i, word in enumerate(words)]
+    inner = pa.struct([("unit", pa.string()), ("tags", pa.large_list(pa.large_string()))])
+    columns = {
+        "title": pa.array(words),
+        "raw": pa.array([word and word.encode() + b"\xff" for word in words], pa.binary()),
+        "view": pa.array(words, pa.string_view()),
+        "parts": pa.array(lists, pa.list_(inner)),
+        "id": pa.array([f"number {i}" for i in range(1_000)]),  # distinct: stored plainly
+    }
+    pq.write_table(pa.table(columns), tmp_path / "x")
+    found, plain = [], read.parquet_file
+    monkeypatch.setattr(read, "_LARGE", 0)
+    monkeypatch.setattr(read, "parquet_file", lambda *a: (found.append(a[-1]), plain(*a))[1])
+    records = xt.read_parquet(tmp_path / "x", nulls="mask")
+    stored = ["title", "raw", "parts.list.element.unit", "parts.list.element.tags.list.element"]
+    assert found == [stored]
+    assert xt.to_arrow(records).to_pylist() == pa.table(columns).to_pylist()
+    some = xt.read_parquet(tmp_path / "x", ["parts.unit", "title"], nulls="mask")
+    assert found[1:] == [[stored[0], stored[2]]]
+    units = [[{"unit": part["unit"]} for part in row] for row in lists]
+    assert some.to_py() == [{"parts": u, "title": w} for u, w in zip(units, words, strict=True)]
 
 
 @given(tables(), st.data())

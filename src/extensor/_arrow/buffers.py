@@ -249,27 +249,33 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
     return _cut_from_blobs(view, offsets, total)
 
 
-def categories_in(array: pa.Array, words: tf.Tensor) -> tf.Tensor:
-    """Returns an Arrow dictionary array of strings without nulls as a tensor of strings.
+def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf.Tensor:
+    """Returns an Arrow dictionary array of strings as a tensor of strings; nulls may be any string.
 
-    Converts each string of the dictionary once and gathers the strings by the indices. This takes
-    less than half of the time of converting every string of the array.
+    Cuts each string out of the bytes of the dictionary. To convert the dictionary and gather its
+    strings by the indices takes up to twice as long.
 
     Args:
         array: A dictionary array with validated indices; may be a slice.
-        words: The strings of its dictionary.
+        words: Its dictionary, of a string or binary type with offsets, without nulls.
+        path: The path of the column, or its location, for errors.
     """
     if len(array) == 0:
         return tf.zeros([0], tf.string)
     indices = array.indices
     if array.null_count:
-        if not len(array.dictionary):
+        if not len(words):
             return tf.fill([len(array)], "")
         indices = indices.fill_null(0)
-    kind = array.type.index_type
-    is_wide = kind.bit_width == 64 or kind == pa.uint32()
-    indices = indices.cast(pa.int64() if is_wide else pa.int32())
-    return tf.gather(words, indices.to_numpy())
+    places, offsets = indices.cast(pa.int64()).to_numpy(), offsets_of(words, path)
+    keep_freed_memory()
+    data = words.buffers()[2]
+    blob = b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]].tobytes()
+    return tf.raw_ops.Substr(
+        input=tf.constant([blob]),
+        pos=(offsets[:-1] - offsets[0]).take(places),
+        len=np.diff(offsets).take(places),
+    )
 
 
 def check_indices(array: pa.Array, path: Path) -> None:

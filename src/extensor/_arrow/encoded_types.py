@@ -64,6 +64,7 @@ class DictionaryType(EncodedType):
         self, arrow: pa.DataType, values: ColumnType, vocabulary: pa.Array | None = None
     ) -> None:
         super().__init__(arrow, values)
+        self.copies_strings = values.copies_strings
         self._vocabulary = vocabulary
 
     def check(self, array: pa.Array, path: Path) -> None:
@@ -101,8 +102,10 @@ class DictionaryType(EncodedType):
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
         is_encoded = pa.types.is_dictionary(array.type)
         if is_encoded and is_string(self.arrow.value_type) and not array.dictionary.null_count:
-            words = self.values.read(array.dictionary, location.alone())
-            return buffers.categories_in(array, words)
+            words = array.dictionary
+            if is_string_view(words.type):
+                words = words.cast(without_views(words.type))
+            return buffers.categories_in(array, words, location)
         return super()._read(array, location)
 
     def _decode(self, array: pa.Array) -> pa.Array:

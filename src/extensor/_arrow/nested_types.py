@@ -134,7 +134,8 @@ class StructType(ColumnType):
         types = list(self.fields.values())
         locations = [location.field(name) for name in self.fields]
         sizes = {
-            i: column.get_total_buffer_size()
+            # Strings that are read from a dictionary have few bytes in Arrow.
+            i: column.get_total_buffer_size() * (1 if column.type == types[i].arrow else 4)
             for i, column in enumerate(columns)
             if types[i].copies_strings
         }

@@ -193,8 +193,13 @@ class WantedTable:
                 received = f"the columns {', '.join(list(names)[:20])}"
                 raise FieldError(Path(field.name), expected, received, "Correct schema=.")
 
-    def records(self, table: pa.Table) -> StructuredTensor:
+    def records(self, table: pa.Table, schema: pa.Schema | None = None) -> StructuredTensor:
         """Returns the wanted records of a table.
+
+        Args:
+            table: The table.
+            schema: The schema of the wanted records, if strings of the table may be in
+                dictionaries.
 
         Raises:
             FieldError, DTypeError: As `table`.
@@ -202,7 +207,7 @@ class WantedTable:
         """
         table = self.table(table)
         try:
-            records = read_records(table, self.row_splits_dtype, self.nulls, table.schema)
+            records = read_records(table, self.row_splits_dtype, self.nulls, schema or table.schema)
         except NullError as error:
             if self._spec is None:
                 raise

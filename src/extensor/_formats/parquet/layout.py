@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from extensor._arrow.arrow_type import inner_fields, is_string, is_string_view
 from extensor._arrow.chosen_columns import leaf_paths, prefixes
 from extensor._formats.parquet.opened import unit_of_int96
 from extensor._formats.parquet.unions import with_unions, without_unions
@@ -65,3 +68,22 @@ class FileLayout:
         if len(chosen) == len(self.leaves):
             return None
         return tuple(self._parquet.column(i).path for i in sorted(chosen))
+
+    @functools.cached_property
+    def strings(self) -> dict[int, str]:
+        """The number and Parquet's path of each leaf column that Arrow reads as a dictionary too.
+
+        It does so for strings with offsets; there are none here where it may not be certain.
+        """
+        are_strings = [is_leaf for field in self._arrow for is_leaf in _are_strings(field.type)]
+        if self.schema is not self._arrow or len(are_strings) != len(self.leaves):
+            return {}  # unions are read from plain strings
+        return {i: self._parquet.column(i).path for i, found in enumerate(are_strings) if found}
+
+
+def _are_strings(arrow: pa.DataType) -> list[bool]:
+    """Returns whether the leaf columns of a type are strings with offsets."""
+    inner = inner_fields(arrow)
+    if inner:
+        return [is_leaf for field in inner for is_leaf in _are_strings(field.type)]
+    return [is_string(arrow) and not is_string_view(arrow)]

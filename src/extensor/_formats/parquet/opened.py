@@ -141,12 +141,26 @@ class _Unread(RangesFile):
 
 @contextlib.contextmanager
 def parquet_file(
-    file: File, stream: pa.NativeFile, metadata: pq.FileMetaData | None = None
+    file: File,
+    stream: pa.NativeFile,
+    metadata: pq.FileMetaData | None = None,
+    dictionaries: Sequence[str] = (),
 ) -> Generator[pq.ParquetFile]:
-    """Yields the Parquet file in a stream, whose footer may be known; see `open_parquet`."""
+    """Yields the Parquet file in a stream.
+
+    Args:
+        file: The file.
+        stream: It, open for reading.
+        metadata: Its footer, if it is known.
+        dictionaries: The columns of strings to read as dictionaries, by Parquet's paths.
+
+    Raises:
+        FormatError: As `open_parquet`.
+    """
     with readable(file.path):
-        # What is in memory already needs no buffers.
-        options = READ_OPTIONS if file.store is None else {"pre_buffer": False}
+        options: dict[str, Any] = {"pre_buffer": False, "read_dictionary": dictionaries}
+        if file.store is None:  # what is in memory already needs no buffers
+            options |= READ_OPTIONS
         found = pq.ParquetFile(stream, metadata=metadata, **options)
         if unit := unit_of_int96(found.metadata):
             found = pq.ParquetFile(
@@ -176,3 +190,27 @@ def check_count(path: str, expected: int, count: int) -> None:
     if count != expected:
         received, fix = f"{count} records", "Write the file again."
         raise FormatError(path, f"{expected} records, the number in the footer", received, fix)
+
+
+def dictionary_columns(
+    file: File, metadata: pq.FileMetaData, number: int, strings: dict[int, str]
+) -> list[str]:
+    """Returns the columns of strings that a row group stores as dictionaries.
+
+    Args:
+        file: The file.
+        metadata: Its footer.
+        number: The row group.
+        strings: The numbers of the columns of strings, and Parquet's paths of them.
+    """
+    try:
+        group = checked_row_group(metadata, number, list(strings.values()), file.size)
+    except (pa.ArrowException, OSError):  # reading tells, with the name of the file
+        return []
+    # A writer whose dictionary grows too large stores the other strings plainly, each with a length
+    # of four bytes. So a column of fewer bytes a value is mostly dictionary.
+    return [
+        path
+        for path, chunk in ((path, group.column(i)) for i, path in strings.items())
+        if chunk.has_dictionary_page and chunk.total_uncompressed_size < 4 * chunk.num_values
+    ]
