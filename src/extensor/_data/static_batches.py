@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves
 from extensor._protocol.tree import supertype
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.index import with_zeros
 from extensor._struct.paths.place import Names
 from extensor._struct.paths.rows import size_of
-from extensor._struct.paths.to_static import Sizes, with_empty_rows, with_null_rows
+from extensor._struct.paths.to_static import Sizes, with_null_rows
 from extensor._struct.spec import resolve
 from extensor._tf import data_nest
 from extensor._typing import Nest
@@ -110,7 +110,7 @@ class StaticBatches:
         is_weighted = type(element) is tuple and len(element) == 3
         made: list[Any] = []
         for i, leaf in enumerate(leaves):
-            value = with_empty_rows(leaf, shape.rows - count, shape.rows, Path())
+            value = with_zeros(leaf, shape.rows - count, shape.rows)
             if isinstance(tf.type_spec_from_value(leaf), DenseStructuredTensorSpec):
                 own = (shape.padded, shape.packed) if i == self._place else (None, None)
                 value = value.to_static(*own, overflow=self._overflow)

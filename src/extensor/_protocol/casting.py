@@ -398,11 +398,7 @@ def required(holds: tf.Tensor | bool, error: StructureError) -> list[tf.Operatio
     >>> xt.authoring.required(tf.constant(True), wrong)
     []
     """
-    if not hasattr(holds, "numpy"):
-        return assert_op(holds, error)
-    if not holds:
-        raise error
-    return []
+    return assert_op(holds, error)
 
 
 def _conversion_error(spec: tf.TypeSpec, value: object, path: str, error: Exception) -> DTypeError:

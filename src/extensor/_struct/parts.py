@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.stackable_spec import stacks_by_components
+from extensor._struct.masked import is_union
 from extensor._typing import FieldValue
+from extensor.errors import UnsupportedTypeError
 
 if TYPE_CHECKING:
     from extensor._protocol.stackable_spec import StackableTypeSpec
@@ -25,6 +28,19 @@ def row_parts(value: FieldValue) -> list[Any] | None:
     if not stacks_by_components(spec):
         return None
     return tf.nest.flatten(spec.to_components(value))
+
+
+def spec_of_parts(value: FieldValue, at: Path) -> Any:
+    """Returns the spec of a value of an extension type, whose components have its rows.
+
+    Raises:
+        UnsupportedTypeError: If they do not have its rows (also a TypeError).
+    """
+    spec = tf.type_spec_from_value(value)
+    if is_union(value) or not stacks_by_components(spec):
+        received, fix = type(value).__name__, f"Leave the field out: records.without({str(at)!r})."
+        raise UnsupportedTypeError(at, "a field of tensors, lists, records or masks", received, fix)
+    return spec
 
 
 def map_parts(

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from extensor._authoring.comparison import SizeComparison
 from extensor._authoring.rows import uncut_rows
-from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
@@ -322,8 +321,8 @@ class RaggedStructuredTensor(StructuredTensor):
             name: self._uncut(value, at / name, comparison and comparison.for_field(name))
             for name, value in updates.items()
         }
-        values = self._values._update(inner, at, comparison and comparison.inside_rows())
-        return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
+        below = comparison and comparison.inside_rows()
+        return self._with_values(self._values._update(inner, at, below))
 
     def _uncut(self, value: FieldValue, at: Path, comparison: SizeComparison | None) -> FieldValue:
         return uncut(value, self._row_splits, at, comparison)
@@ -368,39 +367,15 @@ class RaggedStructuredTensor(StructuredTensor):
         if not isinstance(first, slice):
             return index.take_row(self, positions, at)
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
-            values = index.take(self._values, rest, at)
-            return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
+            return self._with_values(index.take(self._values, rest, at))
         if first != index.ALL and index.is_step_of_one(first.step):
-            rows = self._slice_rows(first, at)
+            values, splits = index.rows_between(self, first, at)
+            rows = RaggedStructuredTensor._of_parts(values, splits, self._name)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
         return index.gather_at(self, positions, at)
 
     def _unstack(self, count: int) -> list[Any]:
         return index.unstack_rows(self, Path())
-
-    def _slice_rows(self, rows: slice, at: Path) -> RaggedStructuredTensor:
-        """Returns rows that are beside each other, without a copy of the values."""
-        nrows = self.shape[0]
-        if nrows is not None and all(
-            bound is None or isinstance(bound, int) for bound in (rows.start, rows.stop)
-        ):
-            begin, end, _ = rows.indices(nrows)
-            end = max(begin, end)
-            splits = index.slice_tensor(self._row_splits, (slice(begin, end + 1),))
-            if hasattr(splits, "numpy"):
-                numbers = array_over(self._row_splits)  # indexing in NumPy runs no op
-                start, limit = int(numbers[begin]), int(numbers[end])
-                values = index.take(self._values, (slice(start, limit),), at)
-                splits = splits - start if start else splits
-                return RaggedStructuredTensor._of_parts(values, splits, self._name)
-        else:
-            starts = index.take(self._row_splits[:-1], (rows,), at)
-            limits = index.take(self._row_splits[1:], (rows,), at)
-            # Without rows, the splits are [0].
-            zero = tf.zeros([1], limits.dtype)[tf.size(starts) :]
-            splits = tf.concat([zero, starts[:1], limits], 0)
-        values = index.take(self._values, (slice(splits[0], splits[-1]),), at)
-        return RaggedStructuredTensor._of_parts(values, splits - splits[0], self._name)
 
     def _gather(self, numbers: tf.Tensor) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
@@ -433,8 +408,7 @@ class RaggedStructuredTensor(StructuredTensor):
         if outer == 0:
             return values._merge_dims(0, inner - 1) if inner > 1 else values._without_name()
         if outer > 1:
-            values = values._merge_dims(outer - 1, inner - 1)
-            return RaggedStructuredTensor._of_parts(values, splits, self._name)
+            return self._with_values(values._merge_dims(outer - 1, inner - 1))
         for _ in range(inner - outer):
             if isinstance(values, RaggedStructuredTensor):
                 splits = index.gather_tensor(values._row_splits, splits)
@@ -446,8 +420,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def _expand_dims(self, axis: int) -> RaggedStructuredTensor:
         if axis > 1:
-            values = self._values._expand_dims(axis - 1)
-            return RaggedStructuredTensor._of_parts(values, self._row_splits, self._name)
+            return self._with_values(self._values._expand_dims(axis - 1))
         nrows = self.shape[0]
         if nrows is None:
             nrows = tf.size(self._row_splits, self._row_splits.dtype) - 1

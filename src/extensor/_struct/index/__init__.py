@@ -11,8 +11,9 @@ from extensor._struct.index.take import gather_at as gather_at
 from extensor._struct.index.take import merge_outer_dims as merge_outer_dims
 from extensor._struct.index.take import number_items as number_items
 from extensor._struct.index.take import range_of_shape as range_of_shape
+from extensor._struct.index.take import rows_between as rows_between
 from extensor._struct.index.take import take as take
 from extensor._struct.index.take import take_row as take_row
 from extensor._struct.index.take import unstack as unstack
 from extensor._struct.index.take import unstack_rows as unstack_rows
-from extensor._struct.index.zero import with_zero as with_zero
+from extensor._struct.index.zero import with_zeros as with_zeros

@@ -291,20 +291,15 @@ def _of_equal_lists(mask: Any, axis: int, row_splits: Any, at: Path) -> Any:
     size = tf.shape(mask, row_splits.dtype)[axis]
     lengths = row_splits[1:] - row_splits[:-1]
     other = lengths != size
-    if not hasattr(other, "numpy"):
-        error = _other_length(at, "as long as each row", f"{LATER} bools")
-        return with_checks(assert_op(~tf.reduce_any(other), error, [size]), mask)
-    if other.numpy().any():
-        row = int(other.numpy().argmax())
-        raise _other_length(
-            at, f"as long as row {row}, {int(lengths[row])} bools", f"{int(size)} bools"
-        )
-    return mask
 
+    def first() -> list[Any]:
+        row = tf.argmax(tf.cast(other, tf.int32))
+        return [row, lengths[row], size]
 
-def _other_length(at: Path, expected: str, received: str) -> RowError:
     fix = "Compute the mask from the same field: a RaggedTensor of bools, if its rows differ."
-    return RowError(at or "index", f"a mask {expected}", received, fix)
+    expected = f"a mask as long as row {LATER}, {LATER} bools"
+    error = RowError(at or "index", expected, f"{LATER} bools", fix)
+    return with_checks(assert_op(~tf.reduce_any(other), error, first), mask)
 
 
 def _other_mask(at: Path, shape: str, received: str) -> StructureError:

@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from extensor._authoring.same_rows import with_rows_of
 from extensor._count_text import count_text
-from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
 from extensor._tf import ragged_tensor
@@ -380,36 +379,6 @@ def _gathered_rows(value: tf.RaggedTensor, numbers: tf.Tensor) -> tf.RaggedTenso
     result = rows.output_dense_values
     for row_splits in reversed(rows.output_nested_splits):
         result = ragged_tensor(result, row_splits)
-    return result
-
-
-def rows_between(value: tf.RaggedTensor, part: slice) -> tf.RaggedTensor | None:
-    """Returns the rows of an eager RaggedTensor in a range, or None where TensorFlow must do it.
-
-    TensorFlow reads the shape at each level, which takes the cube of the ragged rank.
-    """
-    bounds = (part.start, part.stop)
-    if not is_step_of_one(part.step) or not all(b is None or isinstance(b, _INTS) for b in bounds):
-        return None
-    found: list[tuple[Any, int, int]] = []
-    inner: Any = value
-    begin, end, _ = part.indices(max((value.row_splits.shape[0] or 1) - 1, 0))
-    end = max(begin, end)
-    while isinstance(inner, tf.RaggedTensor):
-        splits = inner.row_splits
-        if not hasattr(splits, "numpy") or inner.uniform_row_length is not None:
-            return None
-        found.append((splits, begin, end))
-        numbers = array_over(splits)  # indexing in NumPy runs no op
-        begin, end = int(numbers[begin]), int(numbers[end])
-        inner = inner.values
-    if not hasattr(inner, "numpy"):
-        return None
-    result = slice_tensor(inner, (slice(begin, end),))
-    for splits, first, last in reversed(found):
-        rows = slice_tensor(splits, (slice(first, last + 1),))
-        start = int(array_over(splits)[first])
-        result = ragged_tensor(result, rows - start if start else rows)
     return result
 
 

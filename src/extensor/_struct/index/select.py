@@ -49,7 +49,7 @@ def select(records: RecordsBase, key: Any) -> FieldValue:
             fields = _records(value, part, at)._names()
             several = [resolve(name, fields) for name in names_in(part)]
             for names in several:
-                _require(value, names, at)
+                masked.uncut_field(value, names, at)
             value = masked.map_records(value, operator.methodcaller("with_only", *several))
         else:
             positions.append(to_position(part, at))
@@ -73,20 +73,8 @@ def _with_next_names(
     """
     added = names
     while done < len(parts) and isinstance(part := parts[done], (str, Path)):
-        value, at = _require(value, added, at)
+        value, at = masked.uncut_field(value, added, at), Path(*at, *added)
         added = resolve(part, _records(value, part, at)._names())
         names = (*names, *added)
         done += 1
     return names, done
-
-
-def _require(value: FieldValue, names: tuple[str, ...], at: Path) -> tuple[Any, Path]:
-    """Returns the field at a path before it was cut into rows, so any type works; and its path.
-
-    Raises:
-        FieldError: If there is no such field (also a KeyError).
-    """
-    for name in names:
-        at = at / name
-        value = masked.uncut_field(value, name, at)
-    return value, at

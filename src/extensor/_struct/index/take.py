@@ -26,13 +26,13 @@ from extensor._struct.index.pick import (
     Positions,
     gather_tensor,
     is_full_range,
+    is_step_of_one,
     pick,
     row_too_short,
-    rows_between,
     slice_tensor,
     without_negative,
 )
-from extensor._struct.index.zero import with_zero
+from extensor._struct.index.zero import with_zeros
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
 from extensor._struct.records import RecordsBase
@@ -40,6 +40,7 @@ from extensor._struct.row_splits import cut, first_sizes, outer_sizes
 from extensor._tf import BaseResourceVariable, CompositeTensor, ragged_tensor, stacked, unstacked
 from extensor._typing import FieldValue
 
+_INTS = (int, np.integer)
 _GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather itself takes
 
 
@@ -66,9 +67,10 @@ def take(value: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldValue:
                 return take_row(value, positions, at)
             if count is not None and is_full_range(part, count - 1):
                 return value
-            rows = rows_between(value, part) if isinstance(part, slice) else None
-            if rows is not None:
-                return rows
+            is_range = isinstance(part, slice) and is_step_of_one(part.step)
+            if is_range and hasattr(value.row_splits, "numpy"):
+                # TensorFlow reads the shape at each level: the cube of the ragged rank.
+                return ragged_tensor(*rows_between(value, part, at))
     shape: Any = getattr(value, "shape", None)
     if not isinstance(shape, tf.TensorShape) and isinstance(value, CompositeTensor):
         shape = None  # of a user's class it may be anything
@@ -216,8 +218,8 @@ def _take_valid(
         first = tf.range(tf.size(valid, tf.int64))
         positions = tuple(gather(p, valid) if key.is_array(p) else p for p in positions)
     found = take(rows, (first, *positions), at)
-    numbers = tf.where(mask, tf.cumsum(tf.cast(mask, tf.int64)), 0)  # 0 is the zero
-    return gather(with_zero(found), numbers)
+    places = tf.cumsum(tf.cast(mask, tf.int64), exclusive=True)
+    return gather(with_zeros(found), tf.where(mask, places, tf.size(valid, tf.int64)))
 
 
 def _expect_long_enough(rows: FieldValue, place: object, numbers: tf.Tensor, at: Path) -> None:
@@ -291,6 +293,32 @@ def take_row(ragged: FieldValue, positions: tuple[Any, ...], at: Path) -> FieldV
         start, end = splits[:-1][first], splits[1:][first]
     row = take(ragged.values, (slice(start, end),), at)
     return take(row, rest, at) if rest else row
+
+
+def rows_between(ragged: FieldValue, rows: slice, at: Path) -> tuple[Any, tf.Tensor]:
+    """Returns the values and the row splits of rows beside each other, without a copy of values.
+
+    Args:
+        ragged: Ragged records, or a RaggedTensor.
+        rows: A range of the rows, whose step is 1.
+        at: The path of the value, for errors.
+    """
+    splits, count, bounds = ragged.row_splits, ragged.row_splits.shape[0], (rows.start, rows.stop)
+    if count is not None and all(bound is None or isinstance(bound, _INTS) for bound in bounds):
+        begin, end, _ = rows.indices(count - 1)
+        end = max(begin, end)
+        part = slice_tensor(splits, (slice(begin, end + 1),))
+        if hasattr(part, "numpy"):
+            numbers = array_over(splits)  # indexing in NumPy runs no op
+            start, limit = int(numbers[begin]), int(numbers[end])
+            values = take(ragged.values, (slice(start, limit),), at)
+            return values, part - start if start else part
+    else:
+        starts, limits = (take(ends, (rows,), at) for ends in (splits[:-1], splits[1:]))
+        # Without rows, the splits are [0].
+        zero = tf.zeros([1], limits.dtype)[tf.size(starts) :]
+        part = tf.concat([zero, starts[:1], limits], 0)
+    return take(ragged.values, (slice(part[0], part[-1]),), at), part - part[0]
 
 
 def unstack(value: FieldValue, count: int, at: Path) -> list[Any]:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor._authoring.comparison import equal_splits, with_checks
 from extensor._authoring.rows import row_splits_of
 from extensor._path import Path, PathLike
-from extensor._protocol.row_splits import check_row_splits, first_difference
+from extensor._protocol.row_splits import check_row_splits
 from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import expect_mapping
@@ -129,33 +129,18 @@ def _checked_cuts(inner: tf.Tensor, outer: tf.Tensor, rows: Lists, at: Path) -> 
     Raises:
         StructureError: If they do not. Running a graph raises an InvalidArgumentError instead.
     """
-    is_known = all(hasattr(splits, "numpy") for splits in (inner, outer, rows.splits))
-
-    def other_count(lists: int | str, lengths: int | str) -> StructureError:
-        fix = "Give one list of lengths for each list."
-        expected = f"lengths for {lists} lists"
-        return StructureError(at or "the records", expected, f"lengths for {lengths}", fix)
-
-    def other_lengths(row: int | str) -> StructureError:
-        expected = "lengths that add up to the number of items of each list"
-        fix = "Give one list of lengths for each list."
-        return StructureError(at or "the records", expected, f"other lengths for list {row}", fix)
-
-    if is_known:
-        check_row_splits(inner.numpy(), None, "counts")
-        if outer.shape != rows.splits.shape:
-            raise other_count(rows.splits.shape[0] - 1, outer.shape[0] - 1)
-        row = first_difference(inner.numpy()[outer.numpy()][1:], rows.splits.numpy()[1:])
-        if row is not None:
-            raise other_lengths(row)
-        return inner
+    fix = "Give one list of lengths for each list."
+    where = at or "the records"
+    count = StructureError(where, f"lengths for {LATER} lists", f"lengths for {LATER}", fix)
+    expected = "lengths that add up to the number of items of each list"
+    length = StructureError(where, expected, f"other lengths for list {LATER}", fix)
     ends = tf.gather(inner, outer)
     counts = [tf.size(splits) - 1 for splits in (rows.splits, outer)]
     checks = equal_splits(
         ends,
         rows.splits,
-        lambda: assert_op(tf.constant(False), other_count(LATER, LATER), counts),
-        (other_lengths(LATER), lambda row, *_: [row]),
+        lambda: assert_op(tf.constant(False), count, counts),
+        (length, lambda row, *_: [row]),
     )
     return with_checks([*checks, *check_row_splits(inner, rows.splits[-1], "counts")], inner)
 

@@ -15,7 +15,7 @@ from extensor._protocol.casting import cast_value
 from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._struct.arrow_types import value_rank
 from extensor._struct.field import shape_of
-from extensor._struct.index import gather, with_zero
+from extensor._struct.index import gather, with_zeros
 from extensor._struct.masked import (
     combined,
     field_at,
@@ -424,14 +424,9 @@ def firsts(st: StructuredTensor, path: PathLike, target: PathLike | None = None)
         raise root_is_no_field("path")
     rows = lists_of(value, depth)
     some = rows.lengths > 0
-    items = _at(rows.items, tf.where(some, rows.splits[:-1], tf.zeros_like(rows.lengths) - 1))
+    items = gather(with_zeros(rows.items), tf.where(some, rows.splits[:-1], rows.splits[-1:]))
     result = rows.outside(combined(items, some))
     return put_items(st, names if target is None else new_field(st, target), result, names)
-
-
-def _at(items: FieldValue, numbers: tf.Tensor) -> FieldValue:
-    """Returns the items of the given numbers, and the zero of their type for the number -1."""
-    return gather(with_zero(items), numbers + 1)
 
 
 def singletons(
@@ -512,8 +507,8 @@ def pad(
     starts = tf.repeat(splits[:-1], target)
     position = tf.range(splits[-1], dtype=splits.dtype) - starts
     real = position < tf.repeat(lengths, target)
-    number = tf.where(real, tf.repeat(rows.splits[:-1], target) + position, -1)
-    items = _at(rows.items, number)
+    number = tf.where(real, tf.repeat(rows.splits[:-1], target) + position, rows.splits[-1])
+    items = gather(with_zeros(rows.items), number)
 
     if value is None:
         items = combined(items, real)

@@ -6,8 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._count_text import count_text
+from extensor._authoring.comparison import with_checks
 from extensor._path import Path, PathLike
+from extensor._protocol.run_time_check import LATER, assert_op
 from extensor._struct.index import gather
 from extensor._struct.masked import combined, field_of, is_masked, records_in
 from extensor._struct.paths.place import list_at, names_of, rank_at, return_or_put
@@ -219,25 +220,13 @@ def keys_without_nulls(keys: FieldValue, path: PathLike) -> FieldValue:
     """
     if not is_masked(keys):
         return keys
-    values, count = (
-        keys.values,
-        tf.size(keys.mask) - tf.math.count_nonzero(keys.mask, dtype=tf.int32),
+    count = tf.size(keys.mask) - tf.math.count_nonzero(keys.mask, dtype=tf.int32)
+    fix = (
+        "Fill the nulls by xt.struct.fill_null, or leave the items or records out: "
+        "xt.struct.drop_null(st, path, by=...)."
     )
-    found = tf.get_static_value(count)
-    if found is None:
-        message = f"{path}: expected keys that are not null. {_FIX} The number of nulls:"
-        with tf.control_dependencies([tf.debugging.Assert(tf.equal(count, 0), [message, count])]):
-            return tf.identity(values)
-    if not found:
-        return values
-    expected = "keys that are not null"
-    raise NullError(path or "items", expected, count_text(int(found), "nulls"), _FIX)
-
-
-_FIX = (
-    "Fill the nulls by xt.struct.fill_null, or leave the items or records out: "
-    "xt.struct.drop_null(st, path, by=...)."
-)
+    error = NullError(path or "items", "keys that are not null", f"{LATER} null", fix)
+    return with_checks(assert_op(tf.equal(count, 0), error, [count]), keys.values)
 
 
 def _ordered_keys(keys: FieldValue, at: Path) -> tf.Tensor:

@@ -15,11 +15,11 @@ from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.run_time_check import LATER, assert_op
-from extensor._protocol.stackable_spec import stacks_by_components
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import shape_of
 from extensor._struct.masked import combined, is_masked, is_union, under_masks
+from extensor._struct.parts import spec_of_parts
 from extensor._struct.paths.place import Names, depth_of
 from extensor._struct.paths.rows import (
     null_lists_to_empty,
@@ -29,12 +29,11 @@ from extensor._struct.paths.rows import (
     with_rows,
 )
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.records import RecordsBase
 from extensor._struct.row_splits import row_lengths_or_zero
 from extensor._struct.spec import resolve
-from extensor._tf import BaseResourceVariable, stacked, unstacked
+from extensor._tf import BaseResourceVariable, stacked
 from extensor._typing import FieldValue
-from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
+from extensor.errors import DTypeError, StructureError
 
 if TYPE_CHECKING:
     from extensor._struct.tensor import StructuredTensor
@@ -254,7 +253,7 @@ class _Task:
         """Returns a value of another type, whose components are padded."""
         if not padding.sizes and not is_union(value):
             return value
-        spec = _spec_of_parts(value, at)
+        spec = spec_of_parts(value, at)
         result: Any = spec
         for _ in padding.sizes:
             result = stacked(result, None)
@@ -298,7 +297,7 @@ class _Task:
         present = splits[-1]
         if self.cuts:
             items = index.take(items, (slice(0, present),), at)
-        items = with_empty_rows(items, tf.cast(count, splits.dtype) - present, count, at)
+        items = index.with_zeros(items, tf.cast(count, splits.dtype) - present, count, at)
         result = self.rows(items, at, level + 1)
         result = combined(result, tf.sequence_mask(present, count))
         end = tf.constant([count], splits.dtype)  # the last list has the free places
@@ -323,33 +322,23 @@ class _Task:
         if self.cuts:
             return splits
         longest = tf.reduce_max(row_lengths_or_zero(splits))
-        is_known = hasattr(longest, "numpy")
-        expected = f"lists of at most {count} items"
-        received = f"one of {int(longest) if is_known else LATER}"
+        expected, received = f"lists of at most {count} items", f"one of {LATER}"
         fix = 'Give a larger capacity, or overflow="cut".'
         error = StructureError(at or "()", expected, received, fix)
-        if is_known:
-            required(longest <= count, error)
-            return splits
         return with_checks(assert_op(longest <= count, error, [longest]), splits)
 
     def _fitting(self, splits: tf.Tensor, at: Path, count: int) -> tf.Tensor:
         """Returns the row splits of packed lists, cut to a number of items or checked."""
         total, rows = splits[-1], tf.size(splits) - 1
-        is_known = hasattr(total, "numpy")
         expected = "a record at least, whose list has the free places"
         fix = "Leave out empty batches, or pad the lists: padded=."
         error = StructureError(at or "()", expected, "none", fix)
         checks = required(rows > 0, error)
         if not self.cuts:
             expected = f"at most {count} items in all lists"
-            received = f"{int(total) if is_known else LATER}"
             fix = 'Give a larger capacity, or overflow="cut".'
-            error = StructureError(at or "()", expected, received, fix)
-            if is_known:
-                required(total <= count, error)
-            else:
-                checks += assert_op(total <= count, error, [total])
+            error = StructureError(at or "()", expected, LATER, fix)
+            checks += assert_op(total <= count, error, [total])
         return with_checks(checks, tf.minimum(splits, count) if self.cuts else splits)
 
     def _keep(self, at: Path, counts: tf.Tensor) -> None:
@@ -405,42 +394,6 @@ def _is_list(value: FieldValue) -> bool:
     return isinstance(inner, (tf.RaggedTensor, RaggedStructuredTensor))
 
 
-def _spec_of_parts(value: FieldValue, at: Path) -> Any:
-    """Returns the spec of a value of an extension type, whose components have its rows."""
-    spec = tf.type_spec_from_value(value)
-    if is_union(value) or not stacks_by_components(spec):
-        received, fix = type(value).__name__, f"Leave the field out: records.without({str(at)!r})."
-        raise UnsupportedTypeError(at, "a field of tensors, lists, records or masks", received, fix)
-    return spec
-
-
-def with_empty_rows(items: Any, missing: Any, count: int, at: Path) -> Any:
-    """Returns items and after them zeros, empty strings or empty lists, in all `count` rows."""
-    if isinstance(items, RecordsBase):
-        records: Any = items
-        if isinstance(records, DenseStructuredTensor):
-            return records._map_parts(
-                lambda part, name: with_empty_rows(part, missing, count, at / name if name else at)
-            )
-        splits = _with_empty_lists(records.row_splits, missing, count)
-        return RaggedStructuredTensor._of_parts(records.values, splits, records._name)
-    if isinstance(items, tf.RaggedTensor):
-        splits = _with_empty_lists(items.row_splits, missing, count)
-        return tf.RaggedTensor.from_row_splits(items.values, splits, validate=False)
-    if isinstance(items, (tf.Tensor, BaseResourceVariable)):
-        items = tf.convert_to_tensor(items)
-        shape = tf.concat([[tf.cast(missing, tf.int32)], tf.shape(items)[1:]], 0)
-        # No `tf.pad`: a GPU has no kernel for int64, and would copy them to the host and back.
-        result = tf.concat([items, tf.zeros(shape, items.dtype)], 0)
-        result.set_shape([count, *items.shape[1:]])
-        return result
-    spec = _spec_of_parts(items, at)
-    parts = tf.nest.map_structure(
-        lambda part: with_empty_rows(part, missing, count, at), spec.to_components(items)
-    )
-    return stacked(unstacked(spec), count).from_components(parts)
-
-
 def with_null_rows(value: Any, valid: tf.Tensor) -> Any:
     """Returns static records or values whose rows are null, also in fields, where a mask is False.
 
@@ -455,10 +408,3 @@ def with_null_rows(value: Any, valid: tf.Tensor) -> Any:
     if is_padded or isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
         return value  # the free places are null already
     return combined(value, valid)
-
-
-def _with_empty_lists(splits: tf.Tensor, missing: tf.Tensor, count: int) -> tf.Tensor:
-    ends = tf.repeat(splits[-1:], missing)
-    result = tf.concat([splits, ends], 0)
-    result.set_shape([count + 1])
-    return result
