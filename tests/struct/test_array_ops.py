@@ -544,9 +544,11 @@ def test_a_slice_outside_of_the_records_is_an_error(begin, size):
 
 def test_stack_names_a_field_whose_lists_differ_in_length():
     records = xt.from_arrow(pa.Table.from_pylist(SINGLE, SCHEMA))
-    with pytest.raises(StructureError, match=r"^tags: .*\(2,\).*\(1,\) in item 1.*ragged\.stack"):
+    with pytest.raises(
+        StructureError, match=r"^tf\.stack: tags: .*\(2,\).*\(1,\) in item 1.*ragged\.stack"
+    ):
         tf.stack([records[0], records[1]])
-    with pytest.raises(StructureError, match=r"^steps: .*item 1.*ragged\.stack"):
+    with pytest.raises(StructureError, match=r"^tf\.stack: steps: .*item 1.*ragged\.stack"):
         tf.stack([records[1].without("inner"), records[2].without("inner")])
 
 

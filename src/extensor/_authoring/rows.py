@@ -269,7 +269,7 @@ def stack_rows(values: list[_Value]) -> _Value:
     if all(isinstance(value, _TENSORS) for value in values):
         return tf.stack(values)
     specs = [as_row(tf.type_spec_from_value(value)) for value in values]
-    spec = _common_spec(specs, "tf.stack")
+    spec = common_spec(specs, "tf.stack")
     columns = zip(*(box(spec, cast_value(spec, value)) for value in values), strict=True)
     stacked = stacked_spec(spec, len(values), "tf.stack")
     try:
@@ -322,13 +322,13 @@ def common_rows_spec(values: Sequence[Any], path: str) -> tf.TypeSpec:
     Raises:
         DTypeError: If the values do not cast to one type (also a TypeError).
     """
-    return _common_spec([rows_spec(tf.type_spec_from_value(v), path) for v in values], path)
+    return common_spec([rows_spec(tf.type_spec_from_value(v), path) for v in values], path)
 
 
 _TENSORS = (tf.Tensor, tf.Variable, tf.RaggedTensor)
 
 
-def _common_spec(specs: list[Any], path: str) -> tf.TypeSpec:
+def common_spec(specs: list[Any], path: str) -> tf.TypeSpec:
     """Returns the spec to which values of all specs cast; raises DTypeError if there is none."""
     common, *others = specs
     for other in others:

@@ -14,26 +14,24 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.rows import common_rows_spec, concat_rows
+from extensor._authoring.rows import common_rows_spec, common_spec, concat_rows
 from extensor._dispatch.handlers import handles, implements
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
-from extensor._struct.arrow_types import are_equal, meaning_beside
-from extensor._struct.change import change_numbers
+from extensor._struct.arrow_types import are_equal
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
-from extensor._struct.field import shape_of, spec_of_field
+from extensor._struct.field import shape_of
 from extensor._struct.masked import is_masked, is_union, records_in
-from extensor._struct.meaning import common_meaning, different_meanings
 from extensor._struct.metadata import Metadata
 from extensor._struct.parts import row_parts
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import first_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf import BaseResourceVariable, CompositeTensor
+from extensor._tf import BaseResourceVariable, CompositeTensor, ranks_only
 from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, StructureError
 
@@ -256,7 +254,8 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
         try:
             return tf.concat(list(values), 0)
         except (ValueError, tf.errors.InvalidArgumentError):
-            _expect_one_inner_shape(values, name)
+            fix = "Pad or cut the lists to one length, or read them as lists of any length."
+            _expect_one_shape(values, name, fix, 1)
             raise
     if all(is_masked(v) and records_in(v) is not None for v in values) and (
         len({value.mask.shape.rank for value in values}) == 1
@@ -268,13 +267,33 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
     return concat_rows(list(values))
 
 
-def _expect_one_inner_shape(values: Sequence[Any], name: str) -> None:
-    """Raises StructureError if the elements of tensors differ in shape."""
-    inner = [value.shape[1:] for value in values]
-    for i, shape in enumerate(inner):
-        if not shape.is_compatible_with(inner[0]):
-            expected = f"values of shape {inner[0]}, as in the first records"
-            fix = "Pad or cut the lists to one length, or read them as lists of any length."
+def expect_one_size(values: Sequence[Any], name: str, fix: str, outer: int = 0) -> None:
+    """Raises StructureError if fields have other known sizes than those of the first value.
+
+    Args:
+        values: The values of one field, or records.
+        name: The name of the operation, or the path of the field, for errors.
+        fix: How to correct the error.
+        outer: How many outer dimensions may have other sizes.
+    """
+    if all(map(is_masked, values)):  # a mask has the sizes of its values
+        return expect_one_size([value.values for value in values], name, fix, outer)
+    if all(map(is_union, values)):
+        values = [value.codes for value in values]
+    if not all(isinstance(value, (tf.Tensor, DenseStructuredTensor)) for value in values):
+        return
+    _expect_one_shape(values, name, fix, outer)
+    records = [value for value in values if isinstance(value, DenseStructuredTensor)]
+    for field in records[0]._columns if records else ():
+        parts = [each._columns[field] for each in records if field in each._columns]
+        expect_one_size(parts, _inside(name, field), fix, outer)
+
+
+def _expect_one_shape(values: Sequence[Any], name: str, fix: str, outer: int) -> None:
+    shapes = [value.shape[outer:] for value in values]
+    for i, shape in enumerate(shapes):
+        if not shape.is_compatible_with(shapes[0]):
+            expected = f"values of shape {shapes[0]}, as in the first records"
             raise StructureError(name, expected, f"shape {shape} in item {i}", fix)
 
 
@@ -285,50 +304,15 @@ def _inside(name: str, field: str | None) -> str:
 
 def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
     """Returns dense records whose numbers mean the same; see `_struct.meaning`."""
-    dense = [value for value in values if isinstance(value, DenseStructuredTensor)]
-    if len(dense) < len(values) or are_equal([value._metadata.types for value in dense]):
+    if not all(isinstance(value, DenseStructuredTensor) for value in values):
         return values
-    meanings = [value._meanings() for value in dense]
+    if are_equal([value._metadata.types for value in values]):
+        return values
+    meanings = [value._meanings() for value in values]
     if all(each == meanings[0] for each in meanings):
         return values
-    wanted: dict[str, Any] = {}
-    for each in meanings:
-        for field, meaning in each.items():
-            found, want = common_meaning(wanted.get(field), meaning)
-            if not found:
-                raise different_meanings(wanted[field], meaning, _inside(name, field))
-            wanted[field] = want
-    best = {  # values whose numbers have that meaning
-        field: next(v for v, m in zip(dense, meanings, strict=True) if m.get(field) == want)
-        for field, want in wanted.items()
-    }
-    types = {field: value._metadata.types[field] for field, value in best.items()}
-    for value, had in zip(dense, meanings, strict=True):
-        for field, want in wanted.items():
-            meaning = meaning_beside(had.get(field), value._metadata.types.get(field), want)
-            if meaning is not None:
-                had[field] = meaning
-    return [
-        DenseStructuredTensor._of_parts(
-            value.rank,
-            {
-                field: change_numbers(
-                    column,
-                    wanted[field],
-                    had[field],
-                    spec_of_field(best[field]._columns[field]),
-                    _inside(name, field),
-                )
-                if field in had
-                else column
-                for field, column in value._columns.items()
-            },
-            None,
-            None,
-            value._metadata._replace(types={**value._metadata.types, **types}),
-        )
-        for value, had in zip(dense, meanings, strict=True)
-    ]
+    spec: Any = common_spec([ranks_only(value.__tf_type_spec__()) for value in values], name)
+    return [spec.cast(value) for value in values]
 
 
 def _concat_ragged(values: Sequence[Any], name: str) -> StructuredTensor:

@@ -7,20 +7,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._authoring.rows import stacked_boxes
+from extensor._authoring.rows import common_spec, stacked_boxes
 from extensor._dispatch.handlers import implements
-from extensor._path import Path
 from extensor._protocol.box import as_list
-from extensor._protocol.casting import castable_type
-from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.difference import mismatch
 from extensor._struct.handlers.each_field import (
     axis_of,
     concat_records,
+    expect_one_size,
     expect_same_fields,
     join_fields,
 )
-from extensor._struct.masked import is_masked, is_union
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import ranks_only
 from extensor._typing import FieldValue, TensorLike
@@ -51,7 +47,8 @@ def stack(
     values = _as_list(values)
     rank = _rank(values)
     place = axis_of(axis, rank + 1, "tf.stack")
-    _expect_one_size(values, Path())
+    fix = "Use tf.ragged.stack for lists that differ in length."
+    expect_one_size(values, "tf.stack", fix)
     axes = [*range(place), None, *range(place, rank)]
     return join_fields(values, lambda parts: tf.stack(parts, place), axes, "tf.stack")
 
@@ -70,42 +67,12 @@ def ragged_stack(
         raise StructureError("tf.ragged.stack: axis", "axis 0", f"axis {axis}", fix)
     expect_same_fields(values, "tf.ragged.stack")
     specs = [ranks_only(value.__tf_type_spec__()) for value in values]
-    common: Any = specs[0]
-    for i, spec in enumerate(specs):
-        before, common = common, castable_type(common, spec)
-        if common is None:
-            expected = f"records like the first: {values[0]!r}"
-            received = "records with fields of other types"
-            fix = "Cast all records to one spec: spec.cast(record)."
-            raise mismatch(before, spec, f"tf.ragged.stack, item {i}") or StructureError(
-                "tf.ragged.stack", expected, received, fix
-            )
+    common: Any = common_spec(specs, "tf.ragged.stack")
     dtypes = common._row_splits_dtypes()
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
     cast = [row.cast(common.cast(value)) for value in values]
     columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in cast), strict=True)
     return row.stacked(len(values)).from_boxed_tensor(list(map(stacked_boxes, columns)))
-
-
-def _expect_one_size(values: list[Any], at: Path) -> None:
-    """Raises StructureError if fields have other known sizes than those of the first value."""
-    first: Any = values[0]
-    if all(map(is_masked, values)):  # a mask has the sizes of its values
-        return _expect_one_size([value.values for value in values], at)
-    if all(map(is_union, values)):
-        values = [value.codes for value in values]
-    elif not all(isinstance(value, (tf.Tensor, DenseStructuredTensor)) for value in values):
-        return
-    for i, part in enumerate(values):
-        if not values[0].shape.is_compatible_with(part.shape):
-            expected = f"shape {values[0].shape}, as in the first records"
-            fix = "Use tf.ragged.stack for lists that differ in length."
-            raise StructureError(at or "tf.stack", expected, f"shape {part.shape} in item {i}", fix)
-    if isinstance(first, DenseStructuredTensor):
-        records: list[Any] = [part for part in values if isinstance(part, DenseStructuredTensor)]
-        for name in first.field_names():
-            fields = [r._field(name, at / name) for r in records if name in r._names()]
-            _expect_one_size(fields, at / name)
 
 
 def _as_list(values: FieldValue | Sequence[FieldValue]) -> list[Any]:

@@ -8,18 +8,16 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._dispatch.handlers import implements
-from extensor._path import Path
 from extensor._struct import index
-from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.handlers.each_field import (
     axis_of,
+    expect_one_size,
     expect_same_fields,
     gather_by_number,
     implements_for_records,
     join_fields,
     map_tensors,
 )
-from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, RowError, StructureError
@@ -138,7 +136,9 @@ def where(
         raise StructureError("tf.where: condition", expected, f"shape {condition.shape}", fix)
 
     expect_same_fields([x, y], "tf.where")
-    _expect_one_inner_size([x, y], rank, Path())
+    # Otherwise tf.where would repeat a list of one item to the length of the other.
+    fix = "Cast the field of both to lists: a RaggedTensor has rows of any length."
+    expect_one_size([x, y], "tf.where", fix, rank)
 
     def choose(parts: list[Any]) -> FieldValue:
         first = parts[0]
@@ -151,28 +151,6 @@ def where(
         return tf.where(chosen, *parts)
 
     return join_fields([x, y], choose, range(rank), "tf.where")
-
-
-def _expect_one_inner_size(values: list[Any], rank: int, at: Path) -> None:
-    """Raises StructureError if a field has dimensions of its own that differ in size.
-
-    Otherwise tf.where would repeat a list of one item to the length of the other.
-    """
-    first, second = values
-    if is_masked(first) and is_masked(second):
-        _expect_one_inner_size([first.values, second.values], rank, at)
-    elif isinstance(first, DenseStructuredTensor) and isinstance(second, DenseStructuredTensor):
-        for name in first.field_names():
-            path = at / name
-            _expect_one_inner_size([v._field(name, path) for v in (first, second)], rank, path)
-    elif (
-        isinstance(first, tf.Tensor)
-        and isinstance(second, tf.Tensor)
-        and not first.shape[rank:].is_compatible_with(second.shape[rank:])
-    ):
-        expected = f"shape {first.shape[rank:]} for each record, as in x"
-        fix = "Cast the field of both to lists: a RaggedTensor has rows of any length."
-        raise StructureError(f"tf.where: {at}", expected, f"shape {second.shape[rank:]} in y", fix)
 
 
 def _have_one_known_size(x: FieldValue, y: FieldValue) -> bool:
