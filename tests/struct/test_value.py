@@ -58,7 +58,9 @@ def test_equality_depends_on_dtypes_and_rows():
 
 
 def test_bad_input_is_an_error():
-    with pytest.raises(StructureError, match=r"^x: expected a shape that begins with \(2,\)"):
+    with pytest.raises(
+        StructureError, match=r"^x: expected a value whose shape begins with \(2,\)"
+    ):
         Value([2], {"x": np.ones(3)})
     with pytest.raises(DTypeError, match=r"^StructuredTensorValue.fields"):
         Value([2], [1])

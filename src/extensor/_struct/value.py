@@ -11,15 +11,17 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
+from extensor._protocol.lossless import is_tensor_like
 from extensor._struct import to_python
-from extensor._struct.arrow_types import NONE, ArrowTypes
+from extensor._struct.arrow_types import ArrowTypes
 from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.dims import Dims, checked_dims, to_dims
+from extensor._struct.dims import Dims, checked_dims
+from extensor._struct.field import as_field
+from extensor._struct.inside import map_inside
 from extensor._struct.other_names import NoDataFrame
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import RecordsBase
-from extensor._struct.spec import no_such_field, resolve
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.zipped import zip_fields
 from extensor._tf._tf_eager import constants, eagerly
@@ -55,7 +57,10 @@ class StructuredTensorValue(NoDataFrame):
     [{'x': 1}, {'x': 2}]
     """
 
-    __slots__ = ("_columns", "_dims", "_shape", "_types")
+    __slots__ = ("_records",)
+
+    _records: Any
+    """The records of eager tensors, also where a graph is built."""
 
     def __init__(
         self,
@@ -69,21 +74,18 @@ class StructuredTensorValue(NoDataFrame):
             raise DTypeError("StructuredTensorValue.fields", expected, type(fields).__name__, fix)
         static = shape_of_known_rank(shape, type(self).__name__)
         names = checked_dims(dims, static.rank, type(self).__name__)
-        self._init(static, {name: _as_value(v) for name, v in fields.items()}, names, NONE)
-        for name, field in self._columns.items():
-            given = _shape_of(field)
-            if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
-                expected = f"a shape that begins with {self._shape}"
-                fix = "Give every field one value for each record."
-                raise StructureError(Path(name), expected, f"shape {given}", fix)
-
-    def _init(
-        self, shape: tf.TensorShape, fields: dict[str, Any], dims: Dims, types: ArrowTypes
-    ) -> None:
-        _set(self, "_dims", dims)
-        _set(self, "_types", types)
-        _set(self, "_shape", shape)
-        _set(self, "_columns", fields)
+        with eagerly():
+            parts = {name: _tensor_of(field, Path(name)) for name, field in fields.items()}
+            if parts and None in static.as_list()[1:]:
+                records: Any = zip_fields(parts, static.rank)
+            else:
+                records = DenseStructuredTensor(static, parts)
+            to_python.expect_values(records, type(self).__name__)
+        if not static.is_compatible_with(records.shape):
+            fix = "Give every field one value for each record."
+            expected, received = f"fields of shape {static}", f"shape {records.shape}"
+            raise StructureError(type(self).__name__, expected, received, fix)
+        _set(self, "_records", records._with_dims(names))
 
     @classmethod
     def from_tensor(cls, records: StructuredTensor) -> StructuredTensorValue:
@@ -101,7 +103,8 @@ class StructuredTensorValue(NoDataFrame):
             fix = "Make records of Python data with xt.struct.constant_value."
             raise DTypeError("StructuredTensorValue.from_tensor", expected, received, fix)
         to_python.expect_values(records, "from_tensor")
-        return _value_of(records)
+        with eagerly():
+            return _value_of(_without_variables(records, Path()))
 
     def to_tensor(self) -> StructuredTensor:
         """Returns the records as a StructuredTensor.
@@ -111,37 +114,26 @@ class StructuredTensorValue(NoDataFrame):
         >>> value.to_tensor()
         <StructuredTensor shape=(2,) {x: int32} [{x: 1}, {x: 2}]>
         """
-        with eagerly():
-            fields = {name: _tensor_of(field) for name, field in self._columns.items()}
-            if None not in self._shape.as_list()[1:]:
-                records: Any = DenseStructuredTensor(self._shape, fields)
-            elif fields:
-                records = zip_fields(fields, self.rank)
-            else:
-                expected = "at least one field, which has the rows of ragged records"
-                fix = "Keep the StructuredTensor itself."
-                raise StructureError("StructuredTensorValue.to_tensor", expected, "0 fields", fix)
-            records = _with_types(records, self._types)._with_dims(self._dims)
-        return constants(records)
+        return constants(self._records)
 
     @property
     def shape(self) -> tf.TensorShape:
         """The shape of the collection of records; None for ragged dimensions."""
-        return self._shape
+        return self._records.shape
 
     @property
     def rank(self) -> int:
         """The number of dimensions of the collection."""
-        return self._shape.rank
+        return self._records.rank
 
     @property
     def dims(self) -> Dims:
         """The name of each dimension, or None; as for a StructuredTensor."""
-        return self._dims or (None,) * self.rank
+        return self._records.dims
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
-        return tuple(self._columns)
+        return self._records.field_names()
 
     def field_value(self, path: PathLike) -> Any:
         """Returns the value of a field for all records.
@@ -152,16 +144,8 @@ class StructuredTensorValue(NoDataFrame):
         Raises:
             FieldError: If there is no such field (also a KeyError).
         """
-        value: Any = self
-        done: list[str] = []
-        for name in resolve(path, self._columns):
-            if not isinstance(value, StructuredTensorValue):
-                raise no_such_field(Path(*done, name), ())
-            if name not in value._columns:
-                raise no_such_field(Path(*done, name), value.field_names())
-            value = value._columns[name]
-            done.append(name)
-        return value
+        with eagerly():
+            return _value_of(self._records.field_value(path))
 
     def __getitem__(self, key: Any) -> Any:
         """Returns a field, a record, a range of records, or a part of these.
@@ -169,17 +153,11 @@ class StructuredTensorValue(NoDataFrame):
         Args:
             key: As for a StructuredTensor: names, ints, slices, or a tuple of these.
         """
-        if isinstance(key, (str, Path)):
-            return self.field_value(key)
         with eagerly():
-            return _value_of(self.to_tensor()[key])
+            return _value_of(self._records[key])
 
     def __len__(self) -> int:
-        if not self.rank:
-            expected, received = "records of rank 1 or more", "a single record, of shape ()"
-            fix = "Write len(record.field_names()) for the number of its fields."
-            raise DTypeError("len(StructuredTensorValue)", expected, received, fix)
-        return int(self._shape[0] or 0)
+        return len(self._records)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))
@@ -191,13 +169,13 @@ class StructuredTensorValue(NoDataFrame):
             text: Whether strings become str; by default those that are known to be text.
         """
         with eagerly():
-            return self.to_tensor().to_py(text=text)
+            return self._records.to_py(text=text)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StructuredTensorValue):
             return False
-        mine, others = self._columns, other._columns
-        if list(self._shape) != list(other._shape) or mine.keys() != others.keys():
+        mine, others = self._fields(), other._fields()
+        if list(self.shape) != list(other.shape) or mine.keys() != others.keys():
             return False
         return all(map(_equal, mine.values(), map(others.__getitem__, mine)))
 
@@ -209,31 +187,37 @@ class StructuredTensorValue(NoDataFrame):
         raise ImmutableError(f"StructuredTensorValue.{name}", expected, received, fix)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = (self._shape.as_list(), self._columns, self._dims or None)
-        return _unpickle, (*arguments, dict(self._types))
+        arguments = (self.shape.as_list(), self._fields(), self._records._dims or None)
+        return _unpickle, (*arguments, dict(self._records._record._metadata.types))
 
     def __repr__(self) -> str:
-        sizes = ", ".join(map(str, self._shape.as_list()))
+        sizes = ", ".join(map(str, self.shape.as_list()))
         shape = f"({sizes},)" if self.rank == 1 else f"({sizes})"
-        dims = f", dims={self._dims}" if self._dims else ""
-        return f"StructuredTensorValue(shape={shape}, fields={self._columns!r}{dims})"
+        dims = f", dims={self.dims}" if self._records._dims else ""
+        return f"StructuredTensorValue(shape={shape}, fields={self._fields()!r}{dims})"
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: self.field_value((name,)) for name in self.field_names()}
 
 
 def _unpickle(
     shape: list[int | None], fields: dict[str, Any], dims: Dims | None, types: ArrowTypes
 ) -> StructuredTensorValue:
     made = StructuredTensorValue(shape, fields, dims)
-    _set(made, "_types", types)
+    _set(made, "_records", _with_types(made._records, types))
     return made
+
+
+def _without_variables(value: FieldValue, _: Path) -> FieldValue:
+    """Returns a value that does not change with its variables."""
+    is_variable = isinstance(value, tf.Variable)
+    return tf.convert_to_tensor(value) if is_variable else map_inside(value, _without_variables)
 
 
 def _value_of(value: Any) -> Any:
     if isinstance(value, RecordsBase):
-        made = StructuredTensorValue.__new__(StructuredTensorValue)
-        records: Any = value
-        names = records.field_names()
-        fields = {n: _value_of(records.field_value((n,))) for n in names}
-        made._init(records.shape, fields, to_dims(records.dims), records._record._metadata.types)
+        made = object.__new__(StructuredTensorValue)
+        _set(made, "_records", value)
         return made
     if isinstance(value, tf.RaggedTensor):
         return _Ragged(_value_of(value.values), value.row_splits.numpy())
@@ -245,28 +229,15 @@ def _value_of(value: Any) -> Any:
     return value
 
 
-def _as_value(value: object) -> Any:
-    if isinstance(value, (RecordsBase, tf.Tensor, tf.RaggedTensor, tf.Variable)):
-        return _value_of(value)
-    if isinstance(value, (StructuredTensorValue, _Ragged, np.ndarray)):
-        return value
-    return value if hasattr(value, "__tf_type_spec__") else np.asarray(value)
-
-
-def _tensor_of(value: Any) -> FieldValue:
+def _tensor_of(value: Any, path: Path) -> FieldValue:
     if isinstance(value, StructuredTensorValue):
-        return value.to_tensor()
+        return value._records
     if isinstance(value, _Ragged):
-        return tf.RaggedTensor.from_row_splits(_tensor_of(value.values), value.row_splits)
-    return tf.convert_to_tensor(value) if isinstance(value, np.ndarray) else value
-
-
-def _shape_of(value: Any) -> tf.TensorShape | None:
-    if isinstance(value, _Ragged):
-        inner = _shape_of(value.values) or tf.TensorShape(None)
-        return tf.TensorShape([len(value.row_splits) - 1, None]).concatenate(inner[1:])
-    shape = getattr(value, "shape", None)
-    return None if shape is None else tf.TensorShape(shape)
+        return tf.RaggedTensor.from_row_splits(_tensor_of(value.values, path), value.row_splits)
+    if isinstance(value, (RecordsBase, tf.Variable)):
+        return _without_variables(value, path)
+    is_other = not is_tensor_like(value) and not isinstance(value, np.ndarray)
+    return as_field(np.asarray(value) if is_other else value, path)
 
 
 def _with_types(records: StructuredTensor, types: ArrowTypes) -> StructuredTensor:
