@@ -19,6 +19,7 @@ from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.to_python import holds_values
 from extensor._typing import FieldValue
 from extensor.errors import UnsupportedTypeError
 
@@ -72,7 +73,7 @@ def natural_type(value: FieldValue, path: Path, rank: int = 1) -> pa.DataType:
     expect_writable(value, path)
     if len(value.shape) > rank:
         size = value.shape[rank]
-        if size is None and not _has_numbers(value):  # of a spec
+        if size is None and not holds_values(value):  # of a spec
             return pa.large_list(_item(natural_type(value, path, rank + 1), value, rank))
         if size is None:  # all fields are ragged, with rows of one length
             size = int(outer_sizes(value, rank + 1)[rank])
@@ -238,18 +239,13 @@ def holds_no_values(value: FieldValue) -> bool:
             flat: Any = value.mask
             while isinstance(flat, tf.RaggedTensor):
                 flat = flat.values
-            if _has_numbers(flat) and not array_over(flat).any():
+            if holds_values(flat) and not array_over(flat).any():
                 return True
             value = value.values
         elif isinstance(value, tf.RaggedTensor):
             value = value.values
         else:
             return isinstance(value, tf.Tensor) and 0 in value.shape
-
-
-def _has_numbers(value: FieldValue) -> bool:
-    """Returns whether tensors have values, and are not part of a graph."""
-    return all(hasattr(part, "numpy") for part in tf.nest.flatten(value, expand_composites=True))
 
 
 def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:

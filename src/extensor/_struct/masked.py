@@ -139,16 +139,24 @@ def field_at(value: FieldValue, names: tuple[str, ...], at: Path) -> FieldValue:
     return type(value).combined(field_at(value.values, names, at), value.mask)
 
 
-def uncut_field(value: FieldValue, name: str, at: Path) -> FieldValue:
-    """Returns a field of records before they were cut into rows, without masks around them.
+def uncut_field(value: FieldValue, names: tuple[str, ...], at: Path) -> FieldValue:
+    """Returns the field at a path in records before they were cut into rows, so any type works.
+
+    Args:
+        value: The records, masked or not; the field has none of their masks.
+        names: The names of the path.
+        at: The path of the records.
 
     Raises:
-        FieldError: If the value is not records (also a KeyError).
+        FieldError: If there is no such field (also a KeyError).
     """
-    records = records_in(value)
-    if records is None:
-        raise no_such_field(at, ())
-    return records._uncut_field(name, at)
+    for name in names:
+        at = at / name
+        records = records_in(value)
+        if records is None:
+            raise no_such_field(at, ())
+        value = records._uncut_field(name, at)
+    return value
 
 
 def as_numpy(value: FieldValue) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import abc
 import difflib
 import functools
-import operator
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
@@ -296,23 +295,11 @@ class StructuredTensorSpec(StackableTypeSpec, Columns):
 
     def _units(self) -> dict[Path, Any]:
         """Returns the meaning of the numbers of each field that has one, by path."""
-        find = operator.attrgetter("_meanings")
-        return self._once("_meanings_by_path", lambda: dict(self._find(find, Path())))
+        return self._once("_meanings_by_path", lambda: _found_in(self, "_meanings"))
 
     def _types(self) -> dict[Path, Any]:
         """Returns the Arrow type of each field that has one, by path."""
-        find = operator.attrgetter("arrow_types")
-        return self._once("_types_by_path", lambda: dict(self._find(find, Path())))
-
-    def _find(
-        self, find: Callable[[Any], Mapping[str, Any]], path: Path
-    ) -> Iterator[tuple[Path, Any]]:
-        """Yields what a function finds for the fields of all records, by path."""
-        record = self._record
-        for name, found in find(record).items():
-            yield path / name, found
-        for name, field in record.field_specs.items():
-            yield from _find_in(field, find, path / name)
+        return self._once("_types_by_path", lambda: _found_in(self, "arrow_types"))
 
     @abc.abstractmethod
     def _merged(self, other: StructuredTensorSpec) -> StructuredTensorSpec | None:
@@ -464,19 +451,21 @@ def units_of(spec: object) -> dict[Path, Any]:
     spec = without_mask(spec)
     if isinstance(spec, StructuredTensorSpec):
         return spec._units()
-    find = operator.attrgetter("_meanings")
-    return dict(_find_in(spec, find, Path())) if isinstance(spec, tf.TypeSpec) else {}
+    return _found_in(spec, "_meanings") if isinstance(spec, tf.TypeSpec) else {}
 
 
-def _find_in(
-    spec: tf.TypeSpec, find: Callable[[Any], Mapping[str, Any]], path: Path
-) -> Iterator[tuple[Path, Any]]:
+def _found_in(spec: tf.TypeSpec, attribute: str, path: Path | None = None) -> dict[Path, Any]:
+    """Returns what an attribute of the specs of all records has for their fields, by path."""
+    path = Path() if path is None else path
     spec = without_mask(spec)
+    found: dict[Path, Any] = {}
+    parts = parts_of_spec(spec)
     if isinstance(spec, StructuredTensorSpec):
-        yield from spec._find(find, path)
-        return
-    for name, part in parts_of_spec(spec).items():
-        yield from _find_in(part, find, path / name)
+        parts = spec._record.field_specs
+        found = {path / name: each for name, each in getattr(spec._record, attribute).items()}
+    for name, part in parts.items():
+        found |= _found_in(part, attribute, path / name)
+    return found
 
 
 def resolve(path: PathLike, fields: Container[str]) -> tuple[str, ...]:

@@ -271,12 +271,8 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def _expect_records_around(self, names: tuple[str, ...], at: Path) -> None:
         """Raises FieldError unless a path leads through records to its last name."""
-        value: Any = self
-        for name in names[:-1]:
-            at = at / name
-            value = masked.uncut_field(value, name, at)
-        if masked.records_in(value) is None:
-            raise no_such_field(at / names[-1], ())
+        if masked.records_in(masked.uncut_field(self, names[:-1], at)) is None:
+            raise no_such_field(Path(*at, *names), ())
 
     def without(self, *field_names: PathLike) -> StructuredTensor:
         """Returns a copy without the given fields; all others are shared.
@@ -344,11 +340,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def _require(self, names: tuple[str, ...]) -> None:
         """Raises unless there is a field at a path. Cuts no rows, so any type of field works."""
-        value: Any = self
-        at = Path()
-        for name in names:
-            at = at / name
-            value = masked.uncut_field(value, name, at)
+        masked.uncut_field(self, names, Path())
 
     def _at(self, name: str) -> FieldValue:
         return self._field(name, Path(name))

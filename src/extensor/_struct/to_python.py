@@ -68,7 +68,7 @@ def expect_values(records: StructuredTensor, method: str) -> None:
         records: A StructuredTensor.
         method: The name of the caller, the path in the error.
     """
-    if _holds_values(records):
+    if holds_values(records):
         return
     at = next(filter(None, _symbolic_fields(records, Path())), Path())
     expected, fix = "tensors that hold values", f"Call {method} outside of tf.function."
@@ -80,24 +80,21 @@ def _symbolic_fields(records: Any, at: Path) -> Iterator[Path]:
         value = records._uncut_field(name, at / name)
         if isinstance(value, RecordsBase):
             yield from _symbolic_fields(value, at / name)
-        elif not _holds_values(value):
+        elif not holds_values(value):
             yield at / name
 
 
-def _holds_values(value: FieldValue) -> bool:
+def holds_values(value: FieldValue) -> bool:
     """Returns whether the tensors of a value are not part of a graph. Makes no specs."""
     if isinstance(value, tf.Tensor):
         return hasattr(value, "numpy")
     if isinstance(value, RecordsBase):
         records: Any = value
-        while hasattr(records, "row_splits"):
-            if not hasattr(records.row_splits, "numpy"):
-                return False
-            records = records.values
-        parts = [records._field(name, Path()) for name in records.field_names()]
-        return all(map(_holds_values, parts or tf.nest.flatten(records, expand_composites=True)))
+        is_ragged = hasattr(records, "row_splits")
+        parts = (records.row_splits, records.values) if is_ragged else records._row_parts()
+        return all(map(holds_values, parts))
     if is_masked(value):
-        return _holds_values(value.values) and _holds_values(value.mask)
+        return holds_values(value.values) and holds_values(value.mask)
     return all(hasattr(p, "numpy") for p in tf.nest.flatten(value, expand_composites=True))
 
 

@@ -22,7 +22,7 @@ from extensor._struct.row_splits import outer_sizes
 from extensor._typing import FieldValue
 
 if TYPE_CHECKING:
-    from extensor._struct.tensor import StructuredTensor
+    pass
 
 _LEAST = 8
 """The width that a value gets at least."""
@@ -32,20 +32,6 @@ _STRING = 40
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _STRING
 _short.maxlist = _short.maxdict = 4
-
-
-def has_values(records: StructuredTensor) -> bool:
-    """Returns whether the first tensor of records holds values: it is not part of a graph."""
-    value: Any = records
-    while isinstance(value, RecordsBase):
-        names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
-        if not names:
-            return tf.executing_eagerly()
-        value = value._uncut_field(names[0], Path())
-    if is_symbolic(value):
-        return False
-    leaves = tf.nest.flatten(value, expand_composites=True)
-    return bool(leaves) and all(hasattr(leaf, "numpy") for leaf in leaves)
 
 
 def with_first_fields(value: FieldValue, most: int) -> FieldValue:

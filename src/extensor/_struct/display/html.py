@@ -11,10 +11,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from extensor._path import Path
-from extensor._struct.display.cells import cell, cell_at, has_values, num_rows, with_first_fields
+from extensor._struct.display.cells import cell, cell_at, num_rows, with_first_fields
 from extensor._struct.display.schema import Node, printable, root
 from extensor._struct.python_values import decoders_of_field
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.to_python import holds_values
 from extensor._typing import FieldValue
 from extensor.errors import UnsupportedTypeError
 
@@ -56,7 +57,7 @@ _STYLE = """<style>
 def records_html(records: StructuredTensor) -> str:
     """Returns the HTML of records: the schema, and the first records if they are not in a graph."""
     spec = records.__tf_type_spec__()
-    table = "".join(_table(records)) if has_values(records) else ""
+    table = "".join(_table(records)) if holds_values(records) else ""
     return _page("StructuredTensor", spec, table)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from extensor._struct.display.cells import cell, cell_at, has_values, num_rows, with_first_fields
+from extensor._struct.display.cells import cell, cell_at, num_rows, with_first_fields
 from extensor._struct.display.html import spec_html
 from extensor._struct.display.schema import Node, node, root, shape_text
 from extensor._struct.spec import StructuredTensorSpec, spec_or_none
+from extensor._struct.to_python import holds_values
 from extensor.errors import DTypeError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def short_text(records: StructuredTensor) -> str:
     """
     spec = records.__tf_type_spec__()
     head = f"<StructuredTensor shape={shape_text(spec)} {_schema(spec)}"
-    if not has_values(records):
+    if not holds_values(records):
         return head + ">"
     records = with_first_fields(records, WIDTH // 4)
     if spec.rank == 0:

@@ -32,22 +32,6 @@ def value_at(st: StructuredTensor, names: Names) -> FieldValue:
     return st.field_value(names) if names else st
 
 
-def records_at(st: StructuredTensor, names: Names) -> StructuredTensor:
-    """Returns the records at a path.
-
-    Raises:
-        FieldError: If there is no such field, or it is not records (also a KeyError).
-    """
-    value = value_at(st, names)
-    if isinstance(value, StructuredTensor):
-        return value
-    if masked.records_in(value) is not None:
-        fix = "Fill the nulls by xt.struct.fill_null, or leave them out by drop_null."
-        raise FieldError(Path(*names), "records without nulls", "records that may be null", fix)
-    fix = "Put the new field into the records that hold this field."
-    raise FieldError(Path(*names), "records, which have fields", type(value).__name__, fix)
-
-
 def fields_at(st: StructuredTensor, names: Names) -> StructuredTensor:
     """Returns the records at a path, without their masks: for their rows and the names of fields.
 
@@ -56,7 +40,10 @@ def fields_at(st: StructuredTensor, names: Names) -> StructuredTensor:
     """
     value = value_at(st, names)
     records = value if isinstance(value, StructuredTensor) else masked.records_in(value)
-    return records_at(st, names) if records is None else records
+    if records is None:
+        fix = "Put the new field into the records that hold this field."
+        raise FieldError(Path(*names), "records, which have fields", type(value).__name__, fix)
+    return records
 
 
 def depth_of(st: StructuredTensor, names: Names) -> int:
