@@ -81,6 +81,8 @@ def named_errors(source: str) -> Generator[None]:
         yield
     except (exceptions.Forbidden, exceptions.Unauthorized, auth.GoogleAuthError) as error:
         raise no_access(source, error) from error
+    except exceptions.MethodNotImplemented as error:  # of a query that the server does not support
+        raise refusal(source, error) from error
     except (
         exceptions.RetryError,
         exceptions.ServerError,

@@ -134,6 +134,17 @@ def test_a_file_that_is_cut_or_replaced_in_a_pass_is_named(folder):
             list(dataset)
 
 
+def test_a_spec_pins_the_masks_of_a_stream(tmp_path):
+    kinds = descriptor_pb2.EnumValueOptions
+    messages = [kinds(deprecated=True), kinds()]
+    write(tmp_path / "0.bin", [message.SerializeToString() for message in messages], "delimited")
+    records = xt.from_proto(messages, kinds, ["deprecated", "debug_redact"], nulls="mask")
+    [batch] = xt.data.proto(tmp_path, kinds, 2, schema=xt.spec_of(records))
+    assert batch.to_py() == records.to_py() == [
+        {"deprecated": message.deprecated or None, "debug_redact": None} for message in messages
+    ]  # fmt: skip
+
+
 def test_wrong_arguments_are_named(folder, tmp_path_factory):
     with pytest.raises(errors.DTypeError, match="message"):
         xt.data.proto(folder, "Name", 3)

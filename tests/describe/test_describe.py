@@ -125,6 +125,32 @@ def test_other_sources_are_errors(source, text):
         xt.data.describe(source)
 
 
+def test_two_fields_of_one_name_are_refused():
+    one, two = pa.array([1]), pa.array([2])
+    inner = pa.StructArray.from_arrays([one, two], names=["x", "x"])
+    for table, path in (
+        (pa.table([one, two], names=["x", "x"]), "x"),
+        (pa.table({"r": inner}), r"r\.x"),
+    ):
+        with pytest.raises(xt.errors.StructureError, match=f"{path}: .*two fields of this name"):
+            xt.data.describe(table)
+
+
+def test_fields_of_null_records_are_null_beside_a_union():
+    rows = [
+        {"x": 1, "s": {"z": 1, "u": 2}, "l": [1], "u": 1},
+        None,
+        {"x": None, "s": None, "l": [], "u": "q"},
+        {"x": 3, "s": {"z": None, "u": "t"}, "l": ["w"], "u": 2},
+    ]
+    records = xt.struct.constant([{"r": row} for row in rows], conflicts="union", nulls="mask")
+    found = xt.data.describe(records)
+    for name in ("x", "s", "l", "u"):
+        assert found[f"r.{name}"].nulls == sum((row or {}).get(name) is None for row in rows)
+    inner = [((row or {}).get("s") or {}).get("z") for row in rows]
+    assert found["r.s.z"].nulls == inner.count(None)
+
+
 def test_a_path_that_does_not_exist_is_an_error():
     with pytest.raises(xt.errors.FieldError, match=r"minutes: expected one of the paths title"):
         xt.data.describe(TABLE.select(["title"]))["minutes"]

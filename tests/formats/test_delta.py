@@ -72,6 +72,11 @@ def test_bad_tables_are_named(folder, tmp_path):
         xt.read_delta(folder, ["nope"])
     with pytest.raises(errors.FieldError, match=r"version 0, filter: .*nope"):
         xt.read_delta(folder, ["i"], filter=pc.field("nope") == 1)
+    for wrong in (pc.field("i") == "x", [("i", "==", 1)], "i == 1"):
+        with pytest.raises(errors.DTypeError, match=r"version 0, filter: .*pc\.field"):
+            xt.read_delta(folder, ["i"], filter=wrong)
+    with pytest.raises(errors.FieldError, match=r"more: .*the columns i, .*dotted\.name"):
+        xt.read_delta(folder, schema=pa.schema({"i": pa.int32(), "more": pa.int64()}))
     with pytest.raises(errors.DTypeError, match="table: expected the path"):
         xt.read_delta(3)
     data = sorted(folder.rglob("*.parquet"))[0]

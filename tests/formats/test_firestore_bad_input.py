@@ -153,10 +153,23 @@ def test_arguments_that_do_not_fit(name):
             "id, record 1: .*'a'",
         ),
         ([{"id": 7}], {"id_field": "id"}, xt.errors.DTypeError, "id, record 0"),
+        ([{"id": b"\xff"}], {"id_field": "id"}, xt.errors.DTypeError, "id, record 0: .*UTF-8"),
         ([{"x": 1}], {"mode": "merge"}, xt.errors.DTypeError, "mode"),
         ({"x": 1}, {}, xt.errors.DTypeError, "rank 1"),
     ],
-    ids=["lists", "large", "name", "no id", "slash", "empty", "twice", "number", "mode", "rank"],
+    ids=[
+        "lists",
+        "large",
+        "name",
+        "no id",
+        "slash",
+        "empty",
+        "twice",
+        "number",
+        "bytes",
+        "mode",
+        "rank",
+    ],
 )
 def test_records_that_are_not_written(rows, options, error, message):
     collection = client(emulators.firestore()).collection("refused")
@@ -197,6 +210,7 @@ class Failing:
         ("PERMISSION_DENIED", xt.errors.AccessError),
         ("UNAUTHENTICATED", xt.errors.AccessError),
         ("RESOURCE_EXHAUSTED", xt.errors.QueryError),
+        ("UNIMPLEMENTED", xt.errors.QueryError),
         ("DATA_LOSS", xt.errors.ServerError),
         ("CANCELLED", xt.errors.ServerError),
     ],

@@ -190,6 +190,7 @@ def test_a_field_of_a_oneof_is_read_alone(choice):
     messages = [choice(a=0), choice(b="x"), choice()]
     serialized = [message.SerializeToString() for message in messages]
     assert both(serialized, choice, columns=["a"]) == [{"a": [0]}, {"a": []}, {"a": []}]
+    assert in_graph(serialized, choice, nulls="auto").to_py()[2] == {"kind": None}
     assert both(serialized, choice, nulls={"kind": "mask"}) == [
         {"kind": 0}, {"kind": "x"}, {"kind": None}
     ]  # fmt: skip
@@ -451,6 +452,15 @@ def times():
     add(message, "count", Proto.TYPE_INT64)
     add(message, "share", Proto.TYPE_FLOAT)
     return message_class(file, "t.M")
+
+
+def test_a_time_in_place_of_one_that_is_not_there(times):
+    at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+    took = datetime.timedelta(seconds=-1)
+    message = times(at=at)
+    nulls = {"at": xt.fill(at), "took": xt.fill(took)}
+    records = both([message.SerializeToString(), b""], times, columns=["at", "took"], nulls=nulls)
+    assert records == [{"at": at, "took": took}] * 2
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -53,6 +53,7 @@ ALL = "SELECT k, x FROM rows_ ORDER BY k"
         ("SELECT @missing AS x", xt.errors.QueryError, "missing"),
         ("SELECT 1 AS a, 2 AS a", xt.errors.StructureError, "2 columns with the name 'a'"),
         ("SELECT 1", xt.errors.StructureError, "no name for column 1"),
+        ("SELECT STRUCT(1 AS a) AS s", xt.errors.QueryError, "struct value cannot be returned"),
         ("SELECT [STRUCT(1)] AS a", xt.errors.StructureError, "no name for column 1"),
         ("INSERT INTO rows_ (k) VALUES (-1)", xt.errors.QueryError, "DML"),
     ],

@@ -1,5 +1,8 @@
 """Serialized tf.Examples and SequenceExamples to records and back, in a graph and eagerly."""
 
+import datetime
+import decimal
+
 import hypothesis
 import numpy as np
 import pyarrow as pa
@@ -210,6 +213,26 @@ def test_missing_features_follow_the_policies():
         xt.from_tf_sequence_example(sequences, fields, nulls={"b": xt.fill("")})
     with pytest.raises(errors.StructureError, match=r"nulls, c: .*is empty"):
         xt.from_tf_example(serialized, fields, nulls={"c": [1.0]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.timestamp("us", "UTC"), datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)),
+        (pa.date32(), datetime.date(2024, 2, 29)),
+        (pa.decimal128(10, 2), decimal.Decimal("1.5")),
+        (pa.decimal128(10, 2), 7),
+        (pa.decimal128(38, 9), 7),
+        (pa.list_(pa.float32(), 2), [0.5, 1.5]),
+    ],
+    ids=str,
+)
+def test_a_value_in_place_of_a_missing_feature_is_that_of_from_arrow(kind, value):
+    table = pa.table({"a": pa.array([None], kind), "n": pa.array([1])})
+    wanted = xt.from_arrow(table, nulls={"a": xt.fill(value)})
+    serialized = xt.to_tf_example(wanted.with_only("n"))
+    found = xt.from_tf_example(serialized, table.schema, nulls={"a": xt.fill(value)})
+    assert found.to_py() == wanted.to_py()
 
 
 @pytest.mark.parametrize("back", [xt.from_tf_example, xt.from_tf_sequence_example])

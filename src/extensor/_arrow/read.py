@@ -17,6 +17,7 @@ from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, 
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_argument import has_auto
+from extensor._arrow.nullable_type import array_of_one
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.reader import records_reader, rows_reader
 from extensor._arrow.struct_fields import batch_of
@@ -49,6 +50,16 @@ def read_records(
         is_part: Whether other parts of the data may have nulls in other fields, for errors.
     """
     return _convert(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
+
+
+def read_value(value: object, arrow: pa.DataType) -> Any:
+    """Returns a value of Python, as in `nulls=`, as the field of one record has it.
+
+    In a graph too, it is an eager tensor.
+    """
+    table = pa.table([array_of_one(value, arrow)], names=["value"])
+    with tf.init_scope():
+        return read_records(table)["value"]
 
 
 def has_capsules(value: object) -> bool:

@@ -432,13 +432,14 @@ def proto(
     descriptor, asked = descriptor_of(message), Wanted(columns)
     names = asked.columns
     spec = spec_from_proto(descriptor, names, schema, nulls, row_splits_dtype, max_depth)
+    given = WantedTable(None, schema, nulls)
     wanted = Wanted("auto" if asked.is_auto else None, spec)
     passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
     own = {
         "message": descriptor,
         "columns": names,
-        "schema": None if schema is None else WantedTable(None, schema).schema,
-        "policies": nulls,
+        "schema": given.schema,
+        "policies": given.nulls if isinstance(given.nulls, dict) else nulls,  # masks of a spec
         "max_depth": max_depth,
     }
     return dataset_of_files("proto", paths, wanted, passes, reading_of(read_ahead, cache), **own)

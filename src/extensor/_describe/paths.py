@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import contains_type, is_encoded, is_list, is_string
+from extensor._arrow.arrow_type import contains_type, is_encoded, is_list, is_string, names_of
 from extensor._arrow.encoded_types import decode, storage_of
 from extensor._describe.sketches import Numbers, Words
-from extensor._path import quote
+from extensor._path import Path, quote
 from extensor._struct.display.schema import printable
 from extensor.errors import DTypeError
 
@@ -133,10 +133,11 @@ class Statistics:
 
         Raises:
             DTypeError: If a path has another type than in earlier records (also a TypeError).
+            StructureError: If two fields have one name (also a ValueError).
         """
         self.num_records += batch.num_rows
-        for field, column in zip(batch.schema, batch.columns, strict=True):
-            self._add(quote(field.name), column)
+        for name, column in zip(names_of(batch.schema, Path()), batch.columns, strict=True):
+            self._add(quote(name), column, 0)
 
     def merge(self, other: Statistics) -> None:
         """Adds the records of other statistics."""
@@ -147,7 +148,14 @@ class Statistics:
                 mine = self.paths[path] = PathStatistics(path, theirs.type)
             mine.merge(theirs)
 
-    def _add(self, path: str, array: pa.Array) -> None:
+    def _add(self, path: str, array: pa.Array, nulls_around: int) -> None:
+        """Adds the values of a path.
+
+        Args:
+            path: The path.
+            array: The values.
+            nulls_around: The number of null records around that the values do not have.
+        """
         array = _plain(array)
         arrow = array.type
         known = self.paths.get(path)
@@ -156,17 +164,18 @@ class Statistics:
         elif _base(known.type) != _base(arrow):
             known.merge(PathStatistics(path, arrow))
         nulls = array.null_count
-        known.nulls += nulls
+        known.nulls += nulls + nulls_around
         known.count += len(array) - nulls
         if pa.types.is_struct(arrow):
-            for field, child in zip(arrow.fields, _children(array), strict=True):
-                self._add(f"{path}.{quote(field.name)}", child)
+            names = names_of(arrow.fields, Path.parse(path))
+            for name, (child, around) in zip(names, _children(array), strict=True):
+                self._add(f"{path}.{quote(name)}", child, around)
         elif is_list(arrow):
             lengths = pc.list_value_length(array).drop_null().cast(pa.int64())
             if known.lengths is not None:
                 known.lengths.add(lengths)
             # `flatten` leaves out what is in null lists.
-            self._add(f"{path}[*]", array.flatten())
+            self._add(f"{path}[*]", array.flatten(), 0)
         elif pa.types.is_union(arrow):
             self._add_variants(known, path, array)
         elif nulls == len(array):
@@ -190,7 +199,7 @@ class Statistics:
             variant = variant.take(pa.array(places))
             if known.words is not None:
                 known.words.add(pa.array([name] * len(variant), pa.string()))
-            self._add(f"{path}.{quote(name)}", variant)
+            self._add(f"{path}.{quote(name)}", variant, 0)
 
 
 def _of_buffer(array: pa.UnionArray, number: int, dtype: type[np.integer]) -> np.ndarray:
@@ -258,13 +267,30 @@ def _plain(array: pa.Array) -> pa.Array:
     return array
 
 
-def _children(array: pa.StructArray) -> list[pa.Array]:
-    """Returns the fields of records, null where the record is null."""
+def _children(array: pa.StructArray) -> list[tuple[pa.Array, int]]:
+    """Returns the fields of records, null where the record is null.
+
+    With each comes the number of null records that it does not have: a union has no nulls of its
+    own.
+    """
     if not array.null_count or not contains_type(array.type, pa.types.is_union):
-        return array.flatten()
-    # `flatten` aborts the process where a union is below a null. A union has no nulls of its own.
-    plain = array.is_valid()
-    return [array.field(i).filter(plain) for i in range(array.type.num_fields)]
+        return [(child, 0) for child in array.flatten()]
+    # `flatten` aborts the process where a union is below a null.
+    valid = array.is_valid()
+    children: list[tuple[pa.Array, int]] = []
+    for i in range(array.type.num_fields):
+        child = array.field(i)
+        if not contains_type(child.type, pa.types.is_union):
+            one = pa.StructArray.from_arrays([child], ["x"], mask=pc.invert(valid))
+            children.append((one.flatten()[0], 0))
+        elif pa.types.is_struct(child.type):
+            inside = [child.field(j) for j in range(child.type.num_fields)]
+            is_null = pc.invert(pc.and_(valid, child.is_valid()))
+            fields = list(child.type)
+            children.append((pa.StructArray.from_arrays(inside, fields=fields, mask=is_null), 0))
+        else:
+            children.append((child.filter(valid), array.null_count))
+    return children
 
 
 def _base(arrow: pa.DataType) -> pa.DataType | str:

@@ -98,6 +98,9 @@ def read_delta(
         # Spark writes times as INT96, of which Arrow makes nanoseconds: 1677 to 2262 only.
         options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
         dataset = opened.to_pyarrow_dataset(parquet_read_options=options)
+        if filter is not None:
+            _expect_filter(filter, dataset.schema, name)
+        wanted.expect_columns(dataset.schema.names)
         fields = wanted.pruned(dataset.schema) if wanted.schema is None else wanted.schema
         names = [field.name for field in fields if field.name in dataset.schema.names]
         found = dataset.to_table(names, filter)
@@ -105,14 +108,25 @@ def read_delta(
         fix = "Check the path; the folder of a table contains _delta_log."
         raise MissingFileError(name, "a Delta table", _line(error), fix) from error
     except (pa.ArrowKeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        if "No match for FieldRef" in str(error):
-            raise FieldError(
-                f"{name}, filter", "columns of the table", _line(error), "Correct filter=."
-            ) from error
         raise _unreadable(name, _text(error)) from error
     except (deltalake.exceptions.DeltaError, OSError, OverflowError) as error:
         raise _unreadable(name, _text(error)) from error
     return wanted.records(found)
+
+
+def _expect_filter(filter: Any, schema: pa.Schema, name: str) -> None:
+    """Raises if a filter is no Expression, or does not fit the columns of a table."""
+    try:
+        schema.empty_table().filter(filter)
+    except (pa.ArrowException, TypeError) as error:
+        if "No match for FieldRef" in str(error):
+            raise FieldError(
+                f"{name}, filter", "columns of the table", _line(error), "Correct filter=."
+            ) from error
+        expected = "an Expression of pyarrow.compute that fits the columns"
+        received = f"{str(filter)[:100]} ({_line(error)})"
+        fix = 'Write filter=pc.field("population") > 1000.'
+        raise DTypeError(f"{name}, filter", expected, received, fix) from error
 
 
 def _unreadable(name: str, received: str) -> FormatError:

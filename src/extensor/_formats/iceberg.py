@@ -78,8 +78,9 @@ def read_iceberg(
         # The names of the columns, in the schema of the snapshot.
         scan = opened.scan(snapshot_id=snapshot_id)
         fields = scan.projection().as_arrow()
+        known = [field.name for field in scan.projection().fields]
+        wanted.expect_columns(known)
         fields = wanted.pruned(fields) if wanted.schema is None else wanted.schema
-        known = {field.name for field in scan.projection().fields}
         # The scan takes a name with a dot for a path, so all columns are read.
         names = tuple(field.name for field in fields if field.name in known)
         if any("." in field for field in names) or not names:

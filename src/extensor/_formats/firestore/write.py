@@ -121,9 +121,9 @@ def _ids(values: list[object], id_field: str, seen: set[str]) -> list[str]:
     """Returns the ids of the documents of a batch, and adds them to those of earlier ones."""
     found: list[str] = []
     for index, value in enumerate(values):
-        text = value.decode() if isinstance(value, bytes) else value
-        if not isinstance(text, str) or not text or "/" in text:
-            expected = "an id of a document: a string without a slash"
+        text = value.decode(errors="replace") if isinstance(value, bytes) else value
+        if not isinstance(text, str) or not text or not {"/", "\ufffd"}.isdisjoint(text):
+            expected = "an id of a document: a string in UTF-8 without a slash"
             fix = "Correct the field, or leave out id_field=."
             raise DTypeError(f"{id_field}, record {index}", expected, repr(value)[:60], fix)
         if text in seen:

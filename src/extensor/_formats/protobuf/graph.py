@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import without_fields
 from extensor._arrow.null_policy import Fill
+from extensor._arrow.read import read_value
 from extensor._formats.protobuf.fields import (
     MOST_SECONDS,
     ChosenKeys,
@@ -168,7 +169,8 @@ class GraphReader:
         )
         codes = tf.add_n([tf.cast(p, tf.int8) * i for i, p in enumerate(present)])
         is_nullable = field.count is Count.NULLABLE
-        if is_nullable and field.policy != "mask":
+        is_masked = field.policy in ("mask", "auto")
+        if is_nullable and not is_masked:
             has_one = tf.reduce_all(number > 0)
             _assert(has_one, f"{field.path}: a message has no field of this oneof. Give nulls=.")
         if is_nullable:
@@ -177,7 +179,7 @@ class GraphReader:
         for member, rows, (counts, values) in zip(field.members, present, members, strict=True):
             exists = tf.boolean_mask(tf.greater(counts, 0), rows) if is_nullable else None
             kept = self._values(member, member.type, tf.boolean_mask(values, rows), exists)
-            if is_nullable and field.policy == "mask":
+            if is_nullable and is_masked:
                 kept = MaskedTensor._of_parts(kept, exists)
             variants[member.name] = kept
         if is_nullable:
@@ -207,7 +209,12 @@ def _without_nulls(field: MessageField, values: Any, valid: tf.Tensor) -> Any:
         _assert(tf.reduce_all(valid), f"{field.path}: a message lacks the field. Give nulls=.")
         return values
     masked = MaskedTensor._of_parts(values, valid)
-    return masked.fill(field.policy.value) if isinstance(field.policy, Fill) else masked
+    if not isinstance(field.policy, Fill):
+        return masked
+    value = field.policy.value
+    return masked.fill(
+        read_value(value, field.type.arrow) if isinstance(field.type, Time) else value
+    )
 
 
 def _assert(condition: tf.Tensor, message: str) -> None:

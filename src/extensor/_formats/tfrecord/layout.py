@@ -76,6 +76,7 @@ class Feature:
         is_masked: Whether the feature is missing where the field is null.
         is_sequence: Whether the feature is in the feature lists of a SequenceExample.
         splits: The dtype of the row splits.
+        arrow: The Arrow type of the field; None if it came without one.
     """
 
     path: Path
@@ -87,6 +88,7 @@ class Feature:
     is_masked: bool
     is_sequence: bool
     splits: tf.DType
+    arrow: pa.DataType | None
 
     @property
     def size(self) -> int:
@@ -137,9 +139,9 @@ def layout(
     in_context = {Path.of(path) for path in context}
     leaves: dict[Path, Feature] = {}
     paths_of_keys: dict[str, Path] = {}
-    for path, leaf_spec, splits in _leaves(spec, Path(), None):
+    for path, leaf_spec, splits, arrow in _leaves(spec, Path(), None):
         key = named.pop(path, ".".join(path.names))
-        leaf = _leaf(path, key, leaf_spec, splits, message, path in in_context)
+        leaf = _leaf(path, key, leaf_spec, splits, arrow, message, path in in_context)
         in_context.discard(path)
         if key in paths_of_keys:
             received = f"the feature {key!r}, which stores {paths_of_keys[key]} too"
@@ -157,8 +159,8 @@ def layout(
 
 def _leaves(
     spec: StructuredTensorSpec, path: Path, splits: tf.DType | None
-) -> Iterator[tuple[Path, tf.TypeSpec, tf.DType | None]]:
-    """Yields each leaf: path, spec, and the dtype of the splits of a list of records around it."""
+) -> Iterator[tuple[Path, tf.TypeSpec, tf.DType | None, pa.DataType | None]]:
+    """Yields each leaf: path, spec, dtype of splits of a list of records around it, Arrow type."""
     if isinstance(spec, RaggedStructuredTensorSpec):
         inner, row_splits = spec.component_specs
         if splits or not isinstance(inner, DenseStructuredTensorSpec) or spec.shape.rank != 2:
@@ -167,7 +169,8 @@ def _leaves(
             raise StructureError(path, expected, "lists of lists of records", fix)
         yield from _leaves(inner, path, row_splits.dtype)
         return
-    fields = spec.field_specs if isinstance(spec, DenseStructuredTensorSpec) else {}
+    is_dense = isinstance(spec, DenseStructuredTensorSpec)
+    fields, types = (spec.field_specs, spec.arrow_types) if is_dense else ({}, {})
     if not fields:
         expected = "records with at least one field"
         fix = "A feature stores values. Leave the field out."
@@ -176,7 +179,7 @@ def _leaves(
         if isinstance(field, StructuredTensorSpec):
             yield from _leaves(field, path / name, splits)
         else:
-            yield path / name, field, splits
+            yield path / name, field, splits, types.get(name)
 
 
 def _leaf(
@@ -184,6 +187,7 @@ def _leaf(
     key: str,
     spec: tf.TypeSpec,
     outer: tf.DType | None,
+    arrow: pa.DataType | None,
     message: str,
     is_in_context: bool,
 ) -> Feature:
@@ -233,4 +237,5 @@ def _leaf(
         is_masked=is_null and not lists,
         is_sequence=message == SEQUENCE and lists > 0 and not is_in_context,
         splits=splits,
+        arrow=arrow,
     )

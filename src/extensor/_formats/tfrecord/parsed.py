@@ -11,6 +11,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.null_policy import Fill, Nulls
+from extensor._arrow.read import read_value
 from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.tfrecord.layout import (
     EXAMPLE,
@@ -23,6 +24,7 @@ from extensor._formats.tfrecord.layout import (
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
+from extensor._struct.meaning import meaning_of
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -369,6 +371,8 @@ def _ragged(leaf: Feature) -> Any:
 
 
 def _arrow_type(leaf: Feature) -> pa.DataType:
+    if leaf.arrow is not None and meaning_of(leaf.arrow) is not None:
+        return leaf.arrow  # of times and decimals
     if leaf.dtype == tf.string:
         arrow = pa.large_binary()
     elif leaf.dtype == tf.bfloat16:
@@ -385,7 +389,8 @@ def _defaults(leaves: Mapping[Path, Feature], nulls: NullsLike) -> dict[Path, np
     policies = Nulls(nulls)
     defaults: dict[Path, np.ndarray[Any, Any]] = {}
     for path, leaf in leaves.items():
-        policy = policies.at((path.names, 0), _arrow_type(leaf))
+        arrow = _arrow_type(leaf)
+        policy = policies.at((path.names, 0), arrow)
         if leaf.lists:
             policies.at((path.names, leaf.lists), pa.null())
             if isinstance(policy, Fill) and policy.value:
@@ -394,7 +399,7 @@ def _defaults(leaves: Mapping[Path, Feature], nulls: NullsLike) -> dict[Path, np
                 raise StructureError(f"nulls, {path}", expected, repr(policy), fix)
         elif isinstance(policy, Fill):
             with tf.init_scope():  # computes eagerly, also while a graph is being traced
-                value = tf.cast(tf.constant(policy.value, leaf.dtype), leaf.stored)
+                value = tf.cast(read_value(policy.value, arrow), leaf.stored)
                 defaults[path] = tf.reshape(value, leaf.dims).numpy()
     policies.expect_all_seen()
     return defaults
