@@ -212,8 +212,9 @@ ROWS = [
                 (".reduce(value), gather(value)", "not possible: TensorFlow cannot know which "
                  "components may be summed or concatenated", "Return components from the "
                  "function of the replicas, or get the values with `experimental_local_results`."),
-                (": tf.Variable in a field", AS_IS, "A distributed variable is accepted where "
-                 "the spec has a tensor. A StructuredTensor reads it when it is created."),
+                (": tf.Variable in a field", AS_IS, "A declared field and an argument of "
+                 "`auto_composite_tensor` keep a distributed variable. It is accepted where the "
+                 "spec has a tensor. A StructuredTensor reads it when it is created."),
             )
         ),
         ("ParameterServerStrategy.run", AS_IS, "Two workers and a parameter server on loopback; "

@@ -294,6 +294,40 @@ def test_variables_in_a_value_are_checkpointed_and_tracked(tmp_path):
     assert tf.saved_model.load(str(tmp_path / "model")).add().numpy() == 3
 
 
+@xt.auto_composite_tensor(module_name="test_declare_saved")
+class Kept(xt.AutoCompositeTensor):
+    def __init__(self, b, c):
+        self.b, self.c = b, c
+
+
+@pytest.mark.parametrize("kind", [Weights, Kept])
+def test_variables_of_a_strategy_are_used_tracked_and_checkpointed(kind, tmp_path):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    module, plain = tf.Module(), tf.Module()
+    with strategy.scope():
+        module.held = kind(tf.Variable(1.0), tf.Variable(2.0, trainable=False))
+    assert [len(module.variables), len(module.trainable_variables)] == [2, 1]
+
+    @tf.function
+    def add(held):
+        return strategy.run(lambda: held.b.assign_add(held.c.read_value()))
+
+    assert [add(module.held).numpy() for _ in range(2)] == [3, 5]
+    assert add.experimental_get_tracing_count() == 1
+    path = tf.train.Checkpoint(module=module).save(str(tmp_path / "checkpoint"))
+    plain.held = kind(tf.Variable(0.0), tf.Variable(0.0))
+    tf.train.Checkpoint(module=plain).restore(path).assert_consumed()
+    assert [v.numpy() for v in plain.variables] == [5, 2]
+    module.read = tf.function(lambda: module.held.b + module.held.c, input_signature=[])
+    tf.saved_model.save(module, str(tmp_path / "model"))
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert loaded.read().numpy() == 7
+    with strategy.scope():
+        others = kind(tf.Variable(1.0), tf.Variable(2.0, trainable=False))
+    assert xt.spec_of(others) != xt.spec_of(module.held)
+    assert [add(others).numpy(), module.held.b.numpy()] == [3, 5]
+
+
 def test_proto_and_pickle_give_equal_specs():
     for kind in STATIC:
         spec = labelled(kind).__tf_type_spec__()

@@ -199,6 +199,27 @@ def by_generator(function, spec):
     return next(iter(tf.data.Dataset.from_generator(generated, args=(3,), output_signature=spec)))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        xt.types.UnionTensor.from_values([1.5, "a"]),
+        xt.types.TensorDigraph.batch([xt.types.TensorDigraph([0], [0], {"x": [[1.0]]})]),
+        xt.struct.constant([{"a": {"b": [[1, 2]], "c": None}}], nulls="mask"),
+    ],
+    ids=["union", "graph", "records"],
+)
+def test_the_result_of_a_py_function_has_the_shapes_of_its_spec(value):
+    spec = xt.spec_of(value)
+
+    @tf.function
+    def through(value):
+        [result, _] = tf.py_function(lambda value: (value, 1), [value], [spec, tf.int32])
+        return result
+
+    assert xt.spec_of(through.get_concrete_function(value).structured_outputs) == spec
+    assert_equal(through(value), value)
+
+
 DECLARED = [
     pytest.param(by, run, id=f"{by.__name__.removeprefix('by_')}-{mode}")
     for by in (by_map_fn, by_py_function, by_numpy_function, by_generator)

@@ -43,7 +43,7 @@ def part_of_argument(value: Nest, path: str, is_part: bool = False) -> Part:
         return value
     if isinstance(value, tf.TypeSpec):
         return value if is_part else Static(value)
-    if is_tensor_like(value) and not is_part:
+    if (is_tensor_like(value) or isinstance(value, tf.Variable)) and not is_part:
         return part_of(value)
 
     def inner(item: Nest, place: str) -> Part:

@@ -160,7 +160,7 @@ class AnnotationReader:
 
     def anything(self, value: Value, path: str) -> Value:
         """Converts a value of a field with the hint `Any`."""
-        return freeze(value, path, is_tensor_like)
+        return freeze(value, path, _is_kept)
 
     def tensor(self, kind: type) -> Converter:
         """Returns the converter for a tensor or composite tensor class."""
@@ -176,7 +176,7 @@ class AnnotationReader:
                     fix = "Pass its `.value`."
                     raise DTypeError(path, "a value of type tf.Variable", "a keras.Variable", fix)
                 raise _wrong(path, name, value, "Pass such a value, or change the annotation.")
-            return freeze(value, path, is_tensor_like)
+            return freeze(value, path, _is_kept)
 
         return convert
 
@@ -255,6 +255,11 @@ def _expect_compatible(specs: list[tf.TypeSpec], value: Value, path: str) -> Non
             compared = tf.TensorSpec(value.shape, value.dtype)
         if not spec.is_compatible_with(compared):
             raise _mismatch(spec, value, path)
+
+
+def _is_kept(value: object) -> bool:
+    """Returns whether a value is no static data: variables of a strategy are not tensor-like."""
+    return is_tensor_like(value) or isinstance(value, tf.Variable)
 
 
 def _is_keras_variable(value: object) -> bool:

@@ -29,7 +29,7 @@ from extensor._protocol.stackable_spec import (
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.symbolic import symbolic_spec
 from extensor._protocol.tree import Static, are_compatible, map_leaves, map_shapes, merge
-from extensor._tf import BaseResourceVariable, VariableSpec
+from extensor._tf import spec_of_variable
 from extensor._typing import Nest, Value
 from extensor.errors import (
     ExtensorError,
@@ -51,8 +51,8 @@ def part_of(value: Value) -> Part:
     """
     if isinstance(value, tf.Tensor):
         return tf.TensorSpec(value.shape, value.dtype)
-    if isinstance(value, BaseResourceVariable):
-        return VariableSpec.from_value(value)
+    if isinstance(value, tf.Variable):
+        return spec_of_variable(value)
     if is_tensor_like(value):
         return tf.type_spec_from_value(value)
     if isinstance(value, tf.TypeSpec):

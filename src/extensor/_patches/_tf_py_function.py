@@ -1,4 +1,4 @@
-"""Extension values in tf.py_function: casts of results, and gradients."""
+"""Extension values in tf.py_function: casts and shapes of results, and gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensorflow.python.framework import ops
 
 from extensor._patches.common_type import cast_to_declared, takes_casts
 from extensor._patches.patch import REPLACED, changes, overrides, plain_of, with_original
-from extensor._tf import Extension, describes_extension
+from extensor._tf import Extension, component_specs, describes_extension, to_components
 from extensor._tf._tf_named_function import script_ops
 from extensor._typing import Value
 
@@ -53,6 +53,40 @@ def wrap_for_composites(
     if takes_ours or any(map(describes_extension, Tout)):
         function = _OfValues(function)
     return function, *rest
+
+
+@overrides(
+    "tensorflow.python.ops.script_ops._internal_py_func",
+    reason="In a graph, the results of tf.py_function have no shapes, also where Tout is a spec "
+    "that has them. A value of unknown ranks may have no spec, so that no function can take it.",
+    probe="python_functions",
+)
+def internal_py_func(
+    func: Callable[..., Any],
+    inp: list[Value],
+    Tout: Any,  # noqa: N803 - TensorFlow's own name
+    *args: Any,
+    plain: Callable[..., Any],
+    **kwargs: Any,
+) -> Any:
+    """Calls TensorFlow's function; extension values get the shapes that their specs have."""
+    results = plain(func, inp, Tout, *args, **kwargs)
+    if not tf.executing_eagerly():
+        is_several = isinstance(Tout, (list, tuple))
+        pairs = zip(Tout, results, strict=True) if is_several else [(Tout, results)]
+        for spec, value in pairs:
+            if describes_extension(spec):
+                _set_shapes(spec, value)
+    return results
+
+
+def _set_shapes(spec: tf.TypeSpec, value: Value) -> None:
+    parts = tf.nest.flatten(component_specs(spec))
+    for part, component in zip(parts, tf.nest.flatten(to_components(spec, value)), strict=True):
+        if isinstance(part, tf.TensorSpec):
+            component.set_shape(part.shape)
+        elif describes_extension(part):
+            _set_shapes(part, component)
 
 
 @changes(

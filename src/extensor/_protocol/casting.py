@@ -24,6 +24,7 @@ from extensor._protocol.tree import supertype, with_items
 from extensor._tf import (
     CAST_CONTEXT,
     BaseResourceVariable,
+    DistributedVariableSpec,
     VariableSpec,
     component_specs,
     from_components,
@@ -208,6 +209,8 @@ def _other_structure(expected: str, components: Nest, path: str) -> DTypeError:
 
 def _common_spec_with_variable(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns a common spec of two specs, at least one of them a VariableSpec, or None."""
+    if isinstance(a, DistributedVariableSpec) and isinstance(b, VariableSpec):
+        return a if a == b else None
     if isinstance(a, VariableSpec) and isinstance(b, VariableSpec):
         # The variable's identity does not count: a function traced for one takes others.
         same = (a.shape, a.dtype, a.trainable) == (b.shape, b.dtype, b.trainable)

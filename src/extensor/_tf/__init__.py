@@ -36,6 +36,7 @@ from extensor._tf._tf_data import (
     method_of_other_elements,
     with_element_spec,
 )
+from extensor._tf._tf_distributed import DistributedVariableSpec, spec_of_variable
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
 from extensor._tf._tf_protocol import (
     Extension,

@@ -94,9 +94,11 @@ def _type_of(spec: tf.TypeSpec, value: Value, context: object) -> _TraceType:
 
 
 def _part(spec: tf.TypeSpec, component: Value, context: object) -> _TraceType | None:
+    if not isinstance(component, CompositeTensor):
+        return None
     if isinstance(spec, VariableSpec):
         return component.__tf_tracing_type__(context)
-    if isinstance(component, CompositeTensor) and defines(type(component), PROTOCOL):
+    if defines(type(component), PROTOCOL):
         found = _type_of(spec, component, context)
         return found if isinstance(found, _AliasedType) else None
     return None
