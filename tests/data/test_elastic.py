@@ -329,7 +329,7 @@ WRONG = {
     ),
     "other files": (
         lambda s: [s[0], {**s[1], "digest": "0"}, s[2]],
-        r"^state\[1\], digest: .*other files or columns",
+        r"^state\[1\], digest: .*other files, columns",
     ),
     "another batch size": (
         lambda s: [{**each, "batch_size": 9} for each in s],
@@ -370,7 +370,9 @@ def test_a_wrong_list_of_states_is_an_error_by_name(paths, wrong):
 def test_what_is_no_state_is_an_error_by_its_number(paths):
     states, _ = stopped(paths, [2, 3])
     for wrong in (None, 3, "state", {"epoch": 1}, {**states[1], "shard": 3}):
-        with pytest.raises(errors.DTypeError, match=r"^state\[1\]: expected a state that `xt"):
+        with pytest.raises(
+            errors.DTypeError, match=r"^state\[1\]: expected a state of this dataset, which `xt"
+        ):
             xt.data.parquet(paths, 4, state=[states[0], wrong])
     for text in ("", 3, text_of(()), "AAAA", text_of((EarlierRun(((-1, 0),)),))):
         broken = {**states[1], "version": 2, "earlier_runs": text}

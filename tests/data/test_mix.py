@@ -407,7 +407,7 @@ def test_a_state_of_another_mixture_is_an_error_by_name(folder):
     ):
         with pytest.raises(errors.StructureError, match=text):
             mixture(folder, state={**state, **change})
-    with pytest.raises(errors.DTypeError, match=r"^state: expected a state of a mixture"):
+    with pytest.raises(errors.DTypeError, match=r"^state: expected a state of this mixture"):
         mixture(folder, state=state["sources"]["a"])
     with pytest.raises(
         errors.FormatError, match=r"^state: expected a state of version 1, got vers"
@@ -415,7 +415,7 @@ def test_a_state_of_another_mixture_is_an_error_by_name(folder):
         mixture(folder, state={**state, "version": 9})
     with pytest.raises(errors.StructureError, match=r"^state: expected the states of all shards"):
         mixture(folder, state=[])
-    with pytest.raises(errors.StructureError, match="other files or columns"):
+    with pytest.raises(errors.StructureError, match="other files, columns or arguments"):
         mixture(folder, state={**state, "sources": {n: state["sources"]["a"] for n in "abc"}})
 
 
@@ -424,7 +424,7 @@ WRONG_LISTS = {
     "one twice": (lambda s: [*s, s[1]], "shard: expected each shard once, got shard 1 twice"),
     "of other files": (
         lambda s: [*s[:2], {**s[2], "sources": dict.fromkeys("abc", s[2]["sources"]["a"])}],
-        "digest: .*other files or columns",
+        "digest: .*other files, columns",
     ),
     "of another mixture": (
         lambda s: [*s[:2], {**s[2], "seed": 9}],

@@ -206,7 +206,7 @@ def test_a_state_of_another_dataset_is_an_error_by_name(paths, change, name):
 
 def test_a_state_of_other_files_or_another_version_is_an_error(paths, tmp_path):
     state = xt.data.state(xt.data.parquet(paths, 8), 3)
-    with pytest.raises(errors.StructureError, match="other files or columns"):
+    with pytest.raises(errors.StructureError, match="other files, columns or arguments"):
         xt.data.parquet(paths[:2], 8, state=state)
     with pytest.raises(errors.FormatError, match="expected a state of version 1, got version 2"):
         xt.data.parquet(paths, 8, state={**state, "version": 2})

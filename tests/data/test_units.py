@@ -30,7 +30,7 @@ def test_a_state_is_of_a_source_with_the_same_unit(way, tmp_path):
     assert [row for batch in rest for row in batch.to_py()] == records(seconds[0].type).to_py()[2:]
     if not words:
         write(records(fine[0].type), tmp_path / name)
-    with pytest.raises(errors.StructureError, match=r"state, digest: .* other files or columns"):
+    with pytest.raises(errors.StructureError, match=r"state, digest: .* other files, columns"):
         read(tmp_path / name, 2, state=state, **({"schema": fine} if words else {}))
 
 

@@ -259,7 +259,7 @@ def test_a_backup_of_other_files_is_an_error(train, tmp_path):
     pq.write_table(pa.table({"x": [[1.0]] * 9}), tmp_path / "other.parquet")
     other = xt.data.parquet(tmp_path / "other.parquet", 3).map(lambda r: (r["x"], r["x"]))
     callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", other)
-    with pytest.raises(errors.StructureError, match="other files or columns"):
+    with pytest.raises(errors.StructureError, match="other files, columns"):
         model().fit(other, callbacks=[callback], shuffle=False, verbose=0)
 
 

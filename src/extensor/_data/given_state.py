@@ -16,31 +16,41 @@ State = dict[str, Any] | Sequence[dict[str, Any]]
 """What `xt.data.state` returned, or what it returned for each shard of an earlier run."""
 
 # What states of one dataset may have each for itself.
-_OWN = ("version", "epoch", "step", "earlier_runs")
+_OWN = ("version", "epoch", "step", "source", "sources", "ended")
+
+_KINDS = {"shard": (list, tuple), "source": Mapping, "sources": Mapping, "ended": list}
 
 
 def checked_state(
-    state: object, own: Mapping[str, Any], where: str = "state", but: str | None = None
+    state: object,
+    own: Mapping[str, Any],
+    of: str = "this dataset",
+    where: str = "state",
+    but: str | None = None,
 ) -> Mapping[str, Any]:
     """Returns a state.
 
     Args:
         state: The state that was given.
         own: A state of the dataset.
+        of: What the state must be of, for errors.
         where: The name of the state in errors.
         but: A name that may differ.
 
     Raises:
-        DTypeError: If it is no state (also a TypeError).
+        DTypeError: If it is no such state (also a TypeError).
         FormatError: If another version wrote it (also a ValueError).
         StructureError: If it is of another dataset (also a ValueError).
     """
     names = [name for name in own if name != "earlier_runs"]
     given = cast("Mapping[str, Any]", state)
-    is_state = isinstance(state, Mapping) and all(name in given for name in names)
-    if not is_state or not _is_pair(given["shard"]):
-        fix = "Give the whole dict, or None to begin at the beginning."
-        raise DTypeError(where, "a state that `xt.data.state` returned", type(state).__name__, fix)
+    is_state = isinstance(state, Mapping) and all(
+        name in given and isinstance(given[name], _KINDS.get(name, object)) for name in names
+    )
+    if not is_state or list(map(type, given["shard"])) != [int, int]:
+        expected = f"a state of {of}, which `xt.data.state` returned"
+        fix = "Give the whole dict to the function that made the dataset, and none to its sources."
+        raise DTypeError(where, expected, type(state).__name__, fix)
     version = VERSION_OF_REST if "earlier_runs" in given else VERSION
     if given["version"] != version:
         expected = f"a state of version {version}"
@@ -48,9 +58,9 @@ def checked_state(
         raise FormatError(where, expected, f"version {given['version']}", fix)
     for name in names:
         if name not in _OWN and name != but and own[name] != given[name]:
-            what = "files or columns" if name == "digest" else name
-            expected = f"{own[name]}, which this dataset has"
-            received = f"{given[name]}: the state of a dataset with other {what}"
+            what = "files, columns or arguments" if name == "digest" else name
+            expected = f"{own[name]}, which {of} has"
+            received = f"{given[name]}: the state of one with other {what}"
             fix = "Give the arguments with which the state was made."
             if name == "shard":
                 fix += " If the number of shards is another, give the states of all as a list."
@@ -62,52 +72,6 @@ def checked_state(
     if any(type(n) is not int or n < 0 for n in (given["epoch"], given["step"])):
         raise wrong_place(given, None, where)
     return given
-
-
-def checked_mixture(state: object, own: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Returns a state of a mixture.
-
-    Args:
-        state: The state that was given.
-        own: A state of the mixture.
-        where: The name of the state in errors: "state", or one with its number in a list.
-
-    Raises:
-        DTypeError: If it is no state of a mixture (also a TypeError).
-        FormatError: If another version wrote it (also a ValueError).
-        StructureError: If it is of another mixture (also a ValueError).
-    """
-    given = cast("Mapping[str, Any]", state)
-    is_state = isinstance(state, Mapping) and all(name in given for name in own)
-    if (
-        not is_state
-        or not isinstance(given["sources"], Mapping)
-        or type(given["ended"]) is not list
-    ):
-        expected = "a state of a mixture, which `xt.data.state` returned"
-        fix = "Give the whole dict to xt.data.mix, and no state to its sources."
-        raise DTypeError(where, expected, type(state).__name__, fix)
-    if given["version"] != own["version"]:
-        expected = f"a state of version {own['version']}"
-        fix = "Begin again, or use the release of extensor that wrote it."
-        raise FormatError(where, expected, f"version {given['version']}", fix)
-    for name in ("weights", "seed", "at_end", *(["shard"] if where == "state" else [])):
-        if own[name] != given[name]:
-            expected = f"{own[name]}, which this mixture has"
-            received = f"{given[name]}: the state of a mixture with other {name}"
-            fix = "Give the arguments with which the state was made."
-            raise StructureError(f"{where}, {name}", expected, received, fix)
-    places = given["epoch"], given["step"]
-    if set(given["sources"]) != set(own["weights"]) or any(
-        type(n) is not int or n < 0 for n in places
-    ):
-        raise wrong_place(given, None, where)
-    return given
-
-
-def _is_pair(shard: Any) -> bool:
-    """Returns whether a value is two integers."""
-    return isinstance(shard, (list, tuple)) and list(map(type, cast("Any", shard))) == [int, int]
 
 
 def wrong_place(
@@ -136,7 +100,8 @@ def checked_states(states: Sequence[object], own: Mapping[str, Any]) -> list[Map
             is not one state of each shard of one run.
     """
     given = [
-        checked_state(state, own, f"state[{i}]", but="shard") for i, state in enumerate(states)
+        checked_state(state, own, where=f"state[{i}]", but="shard")
+        for i, state in enumerate(states)
     ]
     if not given:
         fix = "Give the states of all shards, or None to begin at the beginning."

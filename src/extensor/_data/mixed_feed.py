@@ -13,7 +13,7 @@ from extensor._data.ahead import ReadAhead
 from extensor._data.draws import Draws
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.given_state import checked_mixture
+from extensor._data.given_state import checked_state
 from extensor._data.position import Positioned, Resumable
 from extensor.errors import StructureError
 
@@ -344,11 +344,11 @@ class MixedPlan(Resumable):
         is_list = isinstance(state, (list, tuple))
         own = self._state_of(0, 0, {})
         states = [
-            checked_mixture(each, own, f"state[{i}]" if is_list else "state")
+            checked_state(each, own, "this mixture", *((f"state[{i}]", "shard") if is_list else ()))
             for i, each in enumerate(cast("Sequence[Any]", state if is_list else [state]))
         ]
         for name, plan in self._plans.items():
-            given = [each["sources"][name] for each in states]
+            given = [each["sources"].get(name) for each in states]
             plan.begin_at(given if is_list else given[0])
         own_states = [each for each in states if each["shard"] == list(self.shard)]
         begin = min((each["epoch"] for each in states), default=0)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import tensorflow as tf
 
 from extensor._data.ahead import ReadAhead
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.given_state import wrong_place
+from extensor._data.given_state import checked_state
 from extensor._data.position import Resumable
 from extensor._data.state import feed_of, methods_of_other_batches
 from extensor._data.stream import feeds, feeds_in, stream
-from extensor.errors import DTypeError, FormatError, StructureError
+from extensor.errors import StructureError
 
 
 def regroup(
@@ -139,26 +138,11 @@ class RegroupedPlan(Resumable):
         Raises:
             DTypeError, FormatError, StructureError: If it is no state, or of another dataset.
         """
-        own = self._state(0, 0, {})
         if isinstance(state, (list, tuple)):
             expected = "the state of this shard: no other number of shards can go on"
             fix = "Give each shard its own state."
             raise StructureError("state", expected, "several states", fix)
-        if not isinstance(state, Mapping) or not all(name in state for name in own):
-            expected = f"a state of {self._name}, which `xt.data.state` returned"
-            fix = "Give the whole dict, and no state to its source."
-            raise DTypeError("state", expected, type(state).__name__, fix)
-        given = cast("Mapping[str, Any]", state)
-        if given["version"] != own["version"]:
-            fix = "Begin again, or use the release of extensor that wrote it."
-            received = f"version {given['version']}"
-            raise FormatError("state", f"a state of version {own['version']}", received, fix)
-        if given["digest"] != own["digest"]:
-            fix = f"Give {self._name} the arguments with which the state was made."
-            received = "one with other arguments"
-            raise StructureError("state", f"a state of this {self._name}", received, fix)
-        if any(type(n) is not int or n < 0 for n in (given["epoch"], given["step"])):
-            raise wrong_place(given, None)
+        given = checked_state(state, self._state(0, 0, {}), f"this {self._name}")
         self._source.begin_at(given["source"])
         self.position.next = given["epoch"], given["step"]
         self.position.forget()
