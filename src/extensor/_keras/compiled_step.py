@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import layers_in
 from extensor._keras.component_names import tensor_name
-from extensor._keras.lowering import contains, from_lowered, is_extension
+from extensor._keras.lowering import from_lowered, is_extension
 from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves
 from extensor._struct.component import components
@@ -144,11 +144,7 @@ def run_compiled(model: Trainer, step: Callable[[Any], Any], data: Nest) -> Nest
         leaves = filter(tf.is_tensor, tf.nest.flatten(data, expand_composites=True))
         with stateful_ops_after(itertools.islice(leaves, 1)):
             return step(data)
-    data = from_lowered(data)
-    if not contains(data, is_extension) and not lookups_in(model):
-        with _step_that_compiles(model):
-            return _compile_whole(step, data)
-    return _compile_in_parts(model, _TracedStep(model, step, data), computed)
+    return _compile_in_parts(model, _TracedStep(model, step, from_lowered(data)), computed)
 
 
 class PartsApart:
@@ -204,33 +200,6 @@ def with_parts_apart(
     return map_elements(dataset, function).prefetch(tf.data.AUTOTUNE)
 
 
-@contextlib.contextmanager
-def _step_that_compiles(model: Trainer) -> Generator[_CompiledStep]:
-    step = _CompiledStep(model)
-    token = _compiling.set(step)
-    try:
-        yield step
-    finally:
-        _compiling.reset(token)
-
-
-def _on_tensors(step: Callable[[Any], Any], data: Nest) -> tuple[Callable[..., Any], list[Any]]:
-    """Returns a step as a function of the tensors of a batch, and these tensors."""
-    leaves = tf.nest.flatten(data, expand_composites=True)
-
-    def on_tensors(*tensors: tf.Tensor) -> Nest:
-        given = iter(tensors)
-        own = [next(given) if tf.is_tensor(leaf) else leaf for leaf in leaves]
-        return step(tf.nest.pack_sequence_as(data, own, expand_composites=True))
-
-    return on_tensors, [leaf for leaf in leaves if tf.is_tensor(leaf)]
-
-
-def _compile_whole(step: Callable[[Any], Any], data: Nest) -> Nest:
-    on_tensors, tensors = _on_tensors(step, data)
-    return tf.function(on_tensors, autograph=False, jit_compile=True)(*tensors)
-
-
 class _TracedStep:
     """The graph of a step of a model for a batch.
 
@@ -241,10 +210,21 @@ class _TracedStep:
     """
 
     def __init__(self, model: Trainer, step: Callable[[Any], Any], data: Nest) -> None:
-        on_tensors, self.tensors = _on_tensors(step, data)
+        leaves = tf.nest.flatten(data, expand_composites=True)
+        self.tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
+
+        def on_tensors(*tensors: tf.Tensor) -> Nest:
+            given = iter(tensors)
+            own = [next(given) if tf.is_tensor(leaf) else leaf for leaf in leaves]
+            return step(tf.nest.pack_sequence_as(data, own, expand_composites=True))
+
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in self.tensors]
-        with _step_that_compiles(model) as compiled:
+        compiled = _CompiledStep(model)
+        token = _compiling.set(compiled)
+        try:
             traced = tf.function(on_tensors, autograph=False).get_concrete_function(*specs)
+        finally:
+            _compiling.reset(token)
         self.data, self.graph, self.outputs = data, traced.graph, traced.structured_outputs
         self.inputs = [tensor.ref() for tensor in traced.inputs]
         self.given = dict(zip(self.inputs, [*self.tensors, *traced.captured_inputs], strict=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._keras.lowering import is_lowered, spec_of_lowered
+from extensor._keras.lowering import map_lowered, spec_of_lowered
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
 from extensor._typing import Nest
@@ -19,13 +19,7 @@ def with_field_shapes(shapes: Nest) -> Nest:
     Args:
         shapes: The shapes that Keras found: tuples of ints and None, in nests.
     """
-    if is_lowered(shapes):
-        return _shape_of(spec_of_lowered(shapes))
-    if isinstance(shapes, dict):
-        return {name: with_field_shapes(item) for name, item in shapes.items()}
-    if isinstance(shapes, (list, tuple)):
-        return type(shapes)([with_field_shapes(item) for item in shapes])
-    return shapes
+    return map_lowered(lambda form: _shape_of(spec_of_lowered(form)), shapes)
 
 
 def _shape_of(spec: tf.TypeSpec, outer: tuple[int | None, ...] = (), rank: int = 0) -> Nest:

@@ -9,9 +9,9 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layer import LayerWithConfig
-from extensor._keras.layers.lists import merge_rows
 from extensor._keras.lowering import is_extension
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._struct.reshape import merge_dims
 from extensor._tf import BatchableTypeSpec
 from extensor._typing import Nest, Value
 from extensor.errors import ArgumentError, UnsupportedTypeError
@@ -276,6 +276,6 @@ def _swap(part: tf.Tensor) -> tf.Tensor:
     """Returns a tensor with its first two dimensions exchanged, boxes of values too."""
     first, second = tf.unstack(tf.shape(part)[:2])
     at = tf.transpose(tf.reshape(tf.range(first * second), [first, second]))
-    swapped = tf.gather(merge_rows(part), at)
+    swapped = tf.gather(merge_dims(part, 0, 1), at)
     swapped.set_shape([part.shape[1], part.shape[0], *part.shape[2:]])
     return swapped

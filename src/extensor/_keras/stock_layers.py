@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows, uncut_rows
 from extensor._keras.layer import Layer, LayerWithConfig
-from extensor._keras.layers.lists import merge_rows
-from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._struct.reshape import merge_dims, split_outer
+from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BatchableTypeSpec
 from extensor._types.masked.value import MaskedTensor
@@ -117,28 +117,11 @@ class TimeDistributed(LayerWithConfig):
             received = f"{type(inputs).__name__} of shape {shape}"
             fix = "Give a single field, or call the inner layer on the values."
             raise UnsupportedTypeError(self.name, expected, received, fix)
-        boxes = box(spec, inputs, 2)
-        sizes = tf.shape(boxes[0])[:2]
-        step = unstacked_spec(unstacked_spec(spec, self.name), self.name)
-        steps = unbox(stacked_spec(step, None, self.name), list(map(merge_rows, boxes)))
-        return tf.nest.map_structure(
-            lambda output: self._rows(output, sizes, spec), self.layer(steps)
-        )
-
-    def _rows(self, output: Value, sizes: tf.Tensor, spec: tf.TypeSpec) -> Value:
-        """Returns the output for all steps, split into rows."""
-        static = getattr(spec, "shape", tf.TensorShape([None, None]))[:2]
-        of_all = tf.type_spec_from_value(output)
-        of_row = stacked_spec(unstacked_spec(of_all, self.name), static[1], self.name)
-        boxes = [_split(part, sizes, static) for part in box(of_all, output, 1)]
-        return unbox(stacked_spec(of_row, static[0], self.name), boxes)
-
-
-def _split(part: tf.Tensor, sizes: tf.Tensor, static: tf.TensorShape) -> tf.Tensor:
-    """Returns a tensor with the first dimension split into two, the inverse of `merge_rows`."""
-    split = tf.reshape(part, tf.concat([sizes, tf.shape(part)[1:]], 0))
-    split.set_shape([*static, *part.shape[1:]])
-    return split
+        static = [None, None] if shape is None else shape[:2]
+        found = zip(static, tf.unstack(outer_sizes(inputs, 2)), strict=True)
+        sizes = [own if size is None else size for size, own in found]
+        outputs = self.layer(merge_dims(inputs, 0, 1))
+        return tf.nest.map_structure(lambda output: split_outer(output, sizes), outputs)
 
 
 def _with_names(outputs: Nest, inputs: Value) -> Nest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import keras
 import tensorflow as tf
@@ -12,13 +11,7 @@ from extensor._keras.layers.lists import ListItems
 from extensor._typing import Value
 from extensor.errors import ArgumentError
 
-_SEGMENT = {
-    "sum": tf.math.segment_sum,
-    "mean": tf.math.segment_mean,
-    "max": tf.math.segment_max,
-    "attention": tf.math.segment_sum,  # of items with their weights
-}
-COMBINERS = tuple(_SEGMENT)
+COMBINERS = ("sum", "mean", "max", "attention")
 
 
 def checked_combiner(combiner: str, path: str) -> str:
@@ -53,7 +46,7 @@ def combine(
     given = lists.items.dtype
     lists = lists.with_items(summable(lists.items))
     scores = None if scores is None else summable(scores)
-    found = (_combine_static if lists.is_static else _combine)(lists, combiner, scores)
+    found = _combine(lists, combiner, scores)
     return lists.one_each(or_empty(lists, tf.cast(found, given), empty))
 
 
@@ -63,16 +56,22 @@ def summable(numbers: tf.Tensor) -> tf.Tensor:
 
 
 def _combine(lists: ListItems, combiner: str, scores: tf.Tensor | None) -> tf.Tensor:
-    """Returns one value for each list, by ops that run over the items once."""
-    items, row_ids, count = lists.items, lists.row_ids, lists.count
-    inner = tf.shape(items)[1:]
-    flat = tf.reshape(items, [tf.shape(items)[0], tf.reduce_prod(inner)])
-    if combiner == "attention":
-        flat = flat * softmax(lists, scores)[:, tf.newaxis]
-    found = _segments(_SEGMENT[combiner], flat, row_ids, count)
-    found = tf.reshape(found, tf.concat([[tf.cast(count, inner.dtype)], inner], 0))
-    found.set_shape([None, *items.shape[1:]])
-    return found
+    """Returns one value for each list; of empty lists, anything."""
+    items = lists.items
+    if combiner == "max":
+        return lists.largest(lists.only_valid(items, -math.inf))
+    if scores is not None:
+        items = items * _as_column(softmax(lists, scores), items)
+    sums = lists.total(lists.only_valid(items, 0))
+    if combiner != "mean":
+        return sums
+    lengths = tf.cast(lists.lengths(), sums.dtype)
+    return tf.math.divide_no_nan(sums, _as_column(lengths, sums))
+
+
+def _as_column(numbers: tf.Tensor, others: tf.Tensor) -> tf.Tensor:
+    """Returns a vector in the rank of another tensor, along its first dimension."""
+    return tf.reshape(numbers, [-1] + [1] * (others.shape.rank - 1))
 
 
 def rows_of_table(
@@ -105,53 +104,17 @@ def rows_of_table(
     return found
 
 
-def _combine_static(lists: ListItems, combiner: str, scores: tf.Tensor | None) -> tf.Tensor:
-    """Returns one value for each list, by ops that XLA has."""
-    items = lists.items
-    if combiner == "max":
-        return lists.largest(lists.only_valid(items, -math.inf))
-    if combiner == "attention":
-        weights = softmax(lists, scores)
-        items = items * tf.reshape(weights, [-1] + [1] * (items.shape.rank - 1))
-    sums = lists.total(lists.only_valid(items, 0))
-    if combiner != "mean":
-        return sums
-    lengths = tf.cast(lists.lengths(), sums.dtype)
-    return tf.math.divide_no_nan(sums, tf.reshape(lengths, [-1] + [1] * (sums.shape.rank - 1)))
-
-
 def or_empty(lists: ListItems, results: tf.Tensor, empty: float) -> tf.Tensor:
     """Returns results, one for each list, with a value in place of those of empty lists."""
     if lists.sizes[1] and lists.valid is None:
         return results
-    is_empty = lists.lengths() == 0
-    is_empty = tf.reshape(is_empty, tf.concat([[-1], tf.ones_like(tf.shape(results)[1:])], 0))
+    is_empty = _as_column(lists.lengths() == 0, results)
     return tf.where(is_empty, tf.cast(empty, results.dtype), results)
 
 
 def softmax(lists: ListItems, scores: tf.Tensor) -> tf.Tensor:
     """Returns the softmax of scores, one for each item, over the items of each list."""
-    row_ids, count = lists.row_ids, lists.count
-    if lists.is_static:
-        known = lists.only_valid(scores, scores.dtype.min)
-        largest = tf.gather(lists.largest(tf.stop_gradient(known)), row_ids)
-        powers = tf.exp(tf.where(lists.is_valid(), scores - largest, scores.dtype.min))
-        return tf.math.divide_no_nan(powers, tf.gather(lists.total(powers), row_ids))
-    largest = tf.stop_gradient(scores)[:, tf.newaxis]
-    largest = _segments(tf.math.segment_max, largest, row_ids, count)[:, 0]
-    powers = tf.exp(scores - tf.gather(largest, row_ids))
-    sums = tf.math.unsorted_segment_sum(powers, row_ids, count)
-    return powers / tf.gather(sums, row_ids)
-
-
-def _segments(
-    reduce: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
-    flat: tf.Tensor,
-    row_ids: tf.Tensor,
-    count: tf.Tensor,
-) -> tf.Tensor:
-    # Faster than tf.math.unsorted_segment_sum and the like. It ends with the last list that has an
-    # item.
-    found = reduce(flat, row_ids)
-    missing = tf.cast(count, tf.int32) - tf.shape(found)[0]
-    return tf.pad(found, [[0, missing], [0, 0]])
+    known = lists.only_valid(scores, scores.dtype.min)
+    largest = tf.gather(lists.largest(tf.stop_gradient(known)), lists.row_ids)
+    powers = tf.exp(lists.only_valid(scores - largest, scores.dtype.min))
+    return tf.math.divide_no_nan(powers, tf.gather(lists.total(powers), lists.row_ids))

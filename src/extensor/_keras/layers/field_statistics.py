@@ -64,13 +64,13 @@ def statistics_of(layer: Any) -> FieldStatistics:
     if isinstance(layer, keras.layers.Normalization):
         return NumberStatistics()
     if isinstance(layer, TimeBuckets):
-        return TimeStatistics()
+        return QuantileStatistics(TimeQuantiles())
     kinds = [kind for kind in _OF_KERAS if isinstance(layer, kind)]
     if not kinds or type(layer).adapt is not kinds[0].adapt:
         return OwnPass(type(layer).__name__)
     if all(getattr(type(layer), name) is getattr(kinds[0], name) for name in _STEPS):
         if isinstance(layer, keras.layers.Discretization):
-            return BinStatistics(Quantiles(layer.epsilon))
+            return QuantileStatistics(Quantiles(layer.epsilon))
         if isinstance(layer, WORD_LAYERS) and layer.output_mode != "tf_idf":
             return WordStatistics()
     layer.reset_state()
@@ -192,44 +192,33 @@ class WordStatistics(FieldStatistics):
 
 
 @dataclass(eq=False)
-class BinStatistics(FieldStatistics):
-    """Quantiles of numbers, for `Discretization`."""
+class QuantileStatistics(FieldStatistics):
+    """Quantiles of numbers, for `Discretization`, or of times, for `TimeBuckets`."""
 
-    quantiles: Quantiles = field(default_factory=Quantiles)
+    quantiles: Any
+    """Quantiles or TimeQuantiles."""
 
-    def of_batch(self, layer: Any, batch: tf.Tensor, valid: tf.Tensor) -> Any:
-        return tf.boolean_mask(batch, valid)
-
-    def add(self, layer: Any, found: Any) -> None:
-        numbers = found.numpy()
-        if numbers.size:
-            self.quantiles.add(numbers)
-
-    def merged(self, other: BinStatistics, path: str) -> BinStatistics:
-        return BinStatistics(self.quantiles.merged(other.quantiles))
-
-    def finish(self, layer: Any, path: str) -> None:
-        layer.summary = self.quantiles.summary
-        layer.finalize_state()
-
-
-@dataclass(eq=False)
-class TimeStatistics(FieldStatistics):
-    """Quantiles of times, for `TimeBuckets`."""
-
-    quantiles: TimeQuantiles = field(default_factory=TimeQuantiles)
+    @property
+    def _are_times(self) -> bool:
+        return isinstance(self.quantiles, TimeQuantiles)
 
     def of_batch(self, layer: Any, batch: tf.Tensor, valid: tf.Tensor) -> Any:
-        return as_times(tf.boolean_mask(batch, valid), layer.name)
+        numbers = tf.boolean_mask(batch, valid)
+        return as_times(numbers, layer.name) if self._are_times else numbers
 
     def add(self, layer: Any, found: Any) -> None:
-        self.quantiles.add(found.numpy())
+        if found.shape[0]:
+            self.quantiles.add(found.numpy())
 
-    def merged(self, other: TimeStatistics, path: str) -> TimeStatistics:
-        return TimeStatistics(self.quantiles.merged(other.quantiles))
+    def merged(self, other: QuantileStatistics, path: str) -> QuantileStatistics:
+        return QuantileStatistics(self.quantiles.merged(other.quantiles))
 
     def finish(self, layer: Any, path: str) -> None:
-        layer.bin_boundaries = time_boundaries(self.quantiles, layer.num_bins, path)
+        if self._are_times:
+            layer.bin_boundaries = time_boundaries(self.quantiles, layer.num_bins, path)
+        else:
+            layer.summary = self.quantiles.summary
+            layer.finalize_state()
 
 
 @dataclass(eq=False)

@@ -17,6 +17,7 @@ from extensor._keras.compiled_step import is_compiling
 from extensor._keras.layer import LayerWithConfig
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.reshape import merge_dims
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import Value
 from extensor.errors import UnsupportedTypeError
@@ -109,14 +110,14 @@ class ListItems:
     @classmethod
     def _of_dense(cls, value: Value, masks: list[Any]) -> ListItems:
         count, size = tf.unstack(tf.shape(value, tf.int64)[:2])
-        items = merge_rows(value) if isinstance(value, tf.Tensor) else value.merge_dims(0, 1)
+        items = merge_dims(value, 0, 1)
         row_ids = tf.repeat(tf.range(count), size)
         sizes = (value.shape[0], value.shape[1])
         lists = cls(items, row_ids, count, sizes=sizes, is_static=is_compiling())
         whole = [mask for mask in masks if mask.shape.rank == 1]
         inner = [mask for mask in masks if mask.shape.rank != 1]
         valid = None if not whole else tf.gather(_both(None, *whole), row_ids)
-        return lists._only(valid, list(map(merge_rows, inner)))
+        return lists._only(valid, [merge_dims(mask, 0, 1) for mask in inner])
 
     def _only(self, valid: tf.Tensor | None, masks: list[Any]) -> ListItems:
         """Returns the lists with valid items only.
@@ -202,16 +203,31 @@ class ListItems:
         return tf.math.unsorted_segment_sum(ones, self.row_ids, self.count)
 
     def total(self, numbers: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of numbers, one for each item, in each list; by ops that XLA has."""
+        """Returns the sum of numbers, one for each item, in each list."""
         if self._is_dense():
             return tf.reduce_sum(self._in_rows(numbers), 1)
-        return tf.math.unsorted_segment_sum(numbers, self.row_ids, self.count)
+        if self.is_static:  # XLA has no op for sorted segments
+            return tf.math.unsorted_segment_sum(numbers, self.row_ids, self.count)
+        return self._segments(tf.math.segment_sum, numbers)
 
     def largest(self, numbers: tf.Tensor) -> tf.Tensor:
-        """Returns the largest of numbers, one for each item, in each list; by ops that XLA has."""
+        """Returns the largest of numbers, one for each item, in each list."""
         if self._is_dense():
             return tf.reduce_max(self._in_rows(numbers), 1)
-        return tf.math.unsorted_segment_max(numbers, self.row_ids, self.count)
+        if self.is_static:
+            return tf.math.unsorted_segment_max(numbers, self.row_ids, self.count)
+        return self._segments(tf.math.segment_max, numbers)
+
+    def _segments(
+        self, reduce: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], numbers: tf.Tensor
+    ) -> tf.Tensor:
+        # Faster than tf.math.unsorted_segment_sum and the like. It ends with the last list that has
+        # an item.
+        found = reduce(numbers, self.row_ids)
+        missing = tf.cast(self.count, tf.int32) - tf.shape(found)[0]
+        found = tf.pad(found, [[0, missing], *[[0, 0]] * (numbers.shape.rank - 1)])
+        found.set_shape([None, *numbers.shape[1:]])
+        return found
 
     def only_valid(self, numbers: tf.Tensor, neutral: float) -> tf.Tensor:
         """Returns numbers, one for each item, with another one in place of those of nulls."""
@@ -312,13 +328,6 @@ def without_masks(value: Value) -> tuple[Any, list[Any]]:
     return value, masks
 
 
-def merge_rows(tensor: tf.Tensor) -> tf.Tensor:
-    """Returns a tensor with its first two dimensions merged."""
-    merged = tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))
-    merged.set_shape([None, *tensor.shape[2:]])
-    return merged
-
-
 def in_flat(value: Value, change: Callable[[Any], Any]) -> Value:
     """Returns a field with a function applied to the tensor of its values."""
     if isinstance(value, MaskedTensor):
@@ -376,7 +385,7 @@ def _below(mask: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
     """Returns a mask for the values of ragged rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
-    return merge_rows(mask)  # rows of one length
+    return merge_dims(mask, 0, 1)  # rows of one length
 
 
 def _both(*masks: tf.Tensor | None) -> tf.Tensor | None:

@@ -33,6 +33,7 @@ from extensor._path import Path
 from extensor._struct import reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import first_sizes
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.units import have_other_units, with_units_of
@@ -283,10 +284,8 @@ class RecordFeatures(Layer):
             fix = "Give a StructuredTensor, whole or a field of records."
             raise UnsupportedTypeError(self.name, "records", type(value).__name__, fix)
         if value.rank > 1:  # padded lists of records
-            found = tf.unstack(tf.shape(value)[:2])
-            known = value.shape.as_list()[:2]
-            sizes = [own if size is None else size for own, size in zip(found, known, strict=True)]
-            return reshape.split_outer(self._features(value.merge_dims(0, 1)), sizes)
+            found = self._features(value.merge_dims(0, 1))
+            return reshape.split_outer(found, first_sizes(value, 2))
         if self.output_mode == "records":
             records = self._records(value, Path())
             crossed = {cross.name: self._cross_bins(value, cross) for cross in self.crosses}
