@@ -51,6 +51,16 @@ def model(trainable=True):
     return xt.keras.Model(recipes, {"score": score[:, 0], "steps": recipes["steps"]})
 
 
+def test_structs_with_a_mask_may_have_a_union():
+    # pyarrow's own conversion to a table ends the process.
+    codes, offsets = pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32())
+    union = pa.UnionArray.from_dense(codes, offsets, [pa.array([1, 2]), pa.array(["a"])])
+    numbers = pa.array([1.0, 2.0, 3.0])
+    rows = pa.StructArray.from_arrays([numbers, union], ["x", "u"], mask=pa.array([False] * 3))
+    function = xt.arrow_function(lambda records: {"y": records["x"] * 2}, pa.schema(rows.type))
+    assert function(rows).to_pylist() == [{"y": 2.0}, {"y": 4.0}, {"y": 6.0}]
+
+
 @pytest.mark.parametrize("chunks", [1, 2])
 def test_the_result_is_of_the_kind_of_the_data(chunks):
     function = xt.arrow_function(summed, SCHEMA)

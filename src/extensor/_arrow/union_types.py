@@ -184,10 +184,10 @@ class UnionType(ColumnType):
         return UnionTensor._of_parts(tf.constant(codes, tf.int8), named, tuple(self.variants))
 
     def _codes(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
-        return _numbers(array, 1, np.int8, path)
+        return union_numbers(array, 1, np.int8, path)
 
     def _offsets(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
-        return _numbers(array, 2, np.int32, path)
+        return union_numbers(array, 2, np.int32, path)
 
     def _positions(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         """Returns for each record the position of its variant; -1 for an unknown code."""
@@ -255,8 +255,8 @@ def _ends(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.searchsorted(records, np.arange(size))
 
 
-def _numbers(
-    array: pa.Array, which: int, dtype: type[np.generic], path: Path
+def union_numbers(
+    array: pa.Array, which: int, dtype: type[np.generic], path: object
 ) -> np.ndarray[Any, Any]:
     """Returns the codes or offsets of a union, without those before and after a slice."""
     buffer: Any = array.buffers()[which]

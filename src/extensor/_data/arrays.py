@@ -19,7 +19,7 @@ from extensor._struct.component import (
     ComponentTensor,
     components,
 )
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, under_masks
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import as_numpy, data_nest, map_elements
 from extensor._typing import Nest
@@ -93,9 +93,7 @@ def _conversion(spec: Any, names: Names) -> Callable[[Any], Any]:
     if isinstance(spec, tf.TensorSpec):
         _expect_numbers(spec, Path(*names), "Leave it out, or give numbers.")
         return lambda tensor: tensor
-    inner = spec
-    while is_masked(inner):
-        inner = inner.values
+    inner = under_masks(spec)
     if not isinstance(inner, StructuredTensorSpec):
         is_ragged = isinstance(inner, tf.RaggedTensorSpec)
         what = "a ragged tensor" if is_ragged else f"a {spec.value_type.__name__}"

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.named_leaves import Names, named_leaves
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, records_in
 from extensor._struct.records import RecordsBase
 from extensor.errors import DTypeError
 
@@ -50,19 +50,13 @@ def padding_share(dataset: tf.data.Dataset) -> dict[str, float]:
     for element in dataset:
         for names, leaf in named_leaves(element):
             # Of several masks at one path, the innermost one has the items.
-            for path, mask in dict(_masks(leaf, () if _is_records(leaf) else names)).items():
+            for path, mask in dict(_masks(leaf, names if records_in(leaf) is None else ())).items():
                 free[path] = free.get(path, 0) + int(mask.size - np.count_nonzero(mask))
                 places[path] = places.get(path, 0) + mask.size
     return {
         str(Path(*path)) if path else "()": free[path] / max(1, count)
         for path, count in sorted(places.items())
     }
-
-
-def _is_records(value: Any) -> bool:
-    while is_masked(value):
-        value = value.values
-    return isinstance(value, RecordsBase)
 
 
 def _masks(value: Any, names: Names) -> Iterator[tuple[Names, Any]]:

@@ -12,16 +12,17 @@ import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, is_encoded, is_list, is_string, names_of
 from extensor._arrow.encoded_types import decode, storage_of
+from extensor._arrow.union_types import union_numbers
 from extensor._describe.sketches import Numbers, Words
 from extensor._path import Path, quote
 from extensor._struct.display.schema import printable
+from extensor._struct.meaning import meaning_of
 from extensor.errors import DTypeError
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
-_SECONDS = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
-_CALENDAR = 60_000_000_000
-"""So many seconds around 1970 are the years 68 to 3871, which Arrow writes well."""
+_CALENDAR = 60_000_000_000 * 10**9
+"""So many nanoseconds around 1970 are the years 68 to 3871, which Arrow writes well."""
 
 
 class PathStatistics:
@@ -116,9 +117,8 @@ def _in_unit_of(of: PathStatistics, each: PathStatistics, factor: int) -> PathSt
 
 def _unit(arrow: pa.DataType) -> int:
     """Returns the nanoseconds of the unit of a type of time."""
-    if pa.types.is_date(arrow):
-        return 86_400 * 10**9 if pa.types.is_date32(arrow) else 10**6
-    return round(10**9 / _SECONDS[arrow.unit])
+    unit: Any = meaning_of(arrow)
+    return unit.size
 
 
 class Statistics:
@@ -187,27 +187,19 @@ class Statistics:
 
     def _add_variants(self, known: PathStatistics, path: str, array: pa.UnionArray) -> None:
         arrow = array.type
-        codes = _of_buffer(array, 1, np.int8)
+        codes = union_numbers(array, 1, np.int8, path)
         for number, code in enumerate(arrow.type_codes):
             name = arrow.field(number).name
             chosen = codes == code
             variant = array.field(number)
             if arrow.mode == "dense":
-                places = _of_buffer(array, 2, np.int32)[chosen]
+                places = union_numbers(array, 2, np.int32, path)[chosen]
             else:
                 places = np.flatnonzero(chosen)
             variant = variant.take(pa.array(places))
             if known.words is not None:
                 known.words.add(pa.array([name] * len(variant), pa.string()))
             self._add(f"{path}.{quote(name)}", variant, 0)
-
-
-def _of_buffer(array: pa.UnionArray, number: int, dtype: type[np.integer]) -> np.ndarray:
-    """Returns the codes or offsets of a union: the attributes of pyarrow ignore a slice."""
-    buffer = array.buffers()[number]
-    if buffer is None:
-        return np.zeros(0, dtype)
-    return np.frombuffer(buffer, dtype, array.offset + len(array))[array.offset :]
 
 
 def short(text: str, width: int = 60) -> str:
@@ -229,9 +221,7 @@ def number_text(number: float | int | None, arrow: pa.DataType) -> str:
 
 def _time_text(number: int, arrow: pa.DataType) -> str:
     has_year = pa.types.is_timestamp(arrow) or pa.types.is_date(arrow)
-    second = _SECONDS.get(getattr(arrow, "unit", "ms"), 1)
-    second = 1 / 86_400 if pa.types.is_date32(arrow) else second
-    if has_year and abs(number) / second > _CALENDAR:
+    if has_year and abs(number) * _unit(arrow) > _CALENDAR:
         return f"{number:,}"
     try:
         whole = pa.scalar(number, pa.int32() if arrow.bit_width == 32 else pa.int64()).cast(arrow)

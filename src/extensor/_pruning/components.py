@@ -12,7 +12,7 @@ from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._struct import component
 from extensor._struct.component import OPAQUE, ROW_SPLITS, ComponentTensor, Steps
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, under_masks
 from extensor._struct.ragged_spec import ListSpec, RaggedStructuredTensorSpec
 from extensor._tf import component_specs
 from extensor._typing import Value
@@ -60,8 +60,7 @@ def fields_of(spec: tf.TypeSpec, parts: Iterable[ComponentTensor]) -> list[froze
 
 def leaf_paths(spec: tf.TypeSpec, names: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yields the path of each field without fields of its own, also in masked records."""
-    while is_masked(spec):
-        spec = spec.values
+    spec = under_masks(spec)
     while isinstance(spec, ListSpec):
         spec = spec.values_spec
     if isinstance(spec, DenseStructuredTensorSpec) and spec.field_specs:

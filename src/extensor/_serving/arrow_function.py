@@ -20,6 +20,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import contains_type, inner_fields, is_large_list, with_inner_fields
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import needs_data
+from extensor._arrow.read import table_of
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -150,7 +151,11 @@ class ArrowFunction:
         Args:
             data: A Table, a RecordBatch, or an array of structs.
         """
-        table = _table(data)
+        if not isinstance(data, (pa.Table, pa.RecordBatch, pa.StructArray, pa.ChunkedArray)):
+            expected = "a Table, a RecordBatch, or an array of structs"
+            fix = 'Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.'
+            raise DTypeError("arrow_function", expected, type(data).__name__, fix)
+        table = table_of(data, "arrow_function")
         run, schema = self._load()
         result = to_arrow(_records(run(self._wanted.records(table))), schema)
         columns = result.columns
@@ -328,20 +333,6 @@ def _checked_schema(schema: object, name: str) -> pa.Schema | None:
     expected = "a pyarrow Schema of the columns"
     fix = f'Give for example {name}=pa.schema({{"id": pa.int64()}}).'
     raise DTypeError(f"arrow_function: {name}", expected, repr(schema)[:80], fix)
-
-
-def _table(data: Any) -> pa.Table:
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, pa.ChunkedArray) and pa.types.is_struct(data.type):
-        return pa.Table.from_struct_array(data)
-    if isinstance(data, pa.StructArray):
-        return pa.Table.from_struct_array(data)
-    expected = "a Table, a RecordBatch, or an array of structs"
-    fix = 'Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.'
-    raise DTypeError("arrow_function", expected, type(data).__name__, fix)
 
 
 def _records(outputs: Nest, validate: bool = True) -> StructuredTensor:

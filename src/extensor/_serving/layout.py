@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
+from extensor._arrow.read import has_capsules
 from extensor._arrow.wanted_table import records_of_spec
 from extensor._formats.json.read import read_json
 from extensor._path import Path
@@ -261,10 +262,7 @@ def _as_records(
         if isinstance(value, (str, bytes, bytearray)):
             text = value.encode() if isinstance(value, str) else bytes(value)
             return read_json(text, schema=spec)
-        is_table = not hasattr(value, "__tf_type_spec__") and any(
-            hasattr(value, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")
-        )
-        if is_table:
+        if has_capsules(value) and not hasattr(value, "__tf_type_spec__"):
             return records_of_spec(value, spec, request)
         try:
             return spec._cast_as(value, request)

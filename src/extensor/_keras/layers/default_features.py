@@ -9,16 +9,17 @@ import keras
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.arrow_type import item_type, variant_types
 from extensor._keras.layers.lists import without_masks
 from extensor._keras.layers.time_buckets import TimeBuckets
 from extensor._keras.layers.unions import variant_specs
 from extensor._path import Path
+from extensor._struct.meaning import Unit, are_decimals, meaning_of
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._types.union.value import UnionTensor
 from extensor.errors import UnsupportedTypeError
 
 _YEAR = 365.2425 * 86_400  # seconds
-_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def adapted_layers(
@@ -95,14 +96,14 @@ def _fields_of(
     if isinstance(inner, StructuredTensorSpec):
         yield from fields(inner, path)
     elif isinstance(inner, UnionTensor.Spec):
-        kinds = {} if kind is None else _variant_types(kind)
+        kinds = variant_types(kind)
         for name, variant in variant_specs(inner).items():
             yield from _fields_of(variant, path / name, kinds.get(name))
     elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)) and not _has_words(kind):
         yield path, inner, kind
     else:
         expected = "numbers, strings, times, or records or unions of these"
-        received = str(_item_type(kind)) if _has_words(kind) else type(inner).__qualname__
+        received = str(item_type(kind)) if _has_words(kind) else type(inner).__qualname__
         fix = "Leave the field out: records.without(...), or give the layers of all fields."
         raise UnsupportedTypeError(str(path), expected, received, fix)
 
@@ -114,47 +115,27 @@ def _feature_axis(leaf: tf.TypeSpec) -> Any:
     return -1 if inner.rank and inner[-1] is not None else None
 
 
-def _variant_types(kind: pa.DataType | None) -> dict[str, Any]:
-    """Returns the Arrow types of the variants of a union, by name."""
-    union = _item_type(kind)
-    if not pa.types.is_union(union):
-        return {}
-    return {union.field(i).name: union.field(i).type for i in range(union.num_fields)}
-
-
 def _is_time(kind: pa.DataType | None) -> bool:
-    item = _item_type(kind)
+    item = item_type(kind)
     return item is not None and pa.types.is_temporal(item)
 
 
 def _has_words(kind: pa.DataType | None) -> bool:
     """Returns whether each value is a vector of integers: a wide decimal, or an interval."""
-    item = _item_type(kind)
+    item = item_type(kind)
     if item is None:
         return False
     is_wide = pa.types.is_decimal(item) and item.precision > 18
     return is_wide or pa.types.is_interval(item)
 
 
-def _item_type(kind: pa.DataType | None) -> Any:
-    """Returns the Arrow type of the items of lists."""
-    while kind is not None and hasattr(kind, "value_type") and pa.types.is_nested(kind):
-        kind = kind.value_type
-    return kind
-
-
 def _scale(kind: pa.DataType | None) -> float:
     """Returns the factor from a time to years, a duration to days, a decimal to its value."""
-    item = _item_type(kind)
-    if item is None:
+    unit = None if kind is None else meaning_of(kind)
+    if not isinstance(unit, Unit):
         return 1.0
-    if pa.types.is_decimal(item):
-        return 10.0**-item.scale
-    if not _is_time(item):
-        return 1.0
-    if pa.types.is_date32(item):
-        return 86_400 / _YEAR
-    if pa.types.is_date64(item):
-        return 1e-3 / _YEAR
-    is_point = pa.types.is_timestamp(item)
-    return 1 / _UNITS[item.unit] / (_YEAR if is_point else 86_400)
+    if are_decimals(unit):
+        return 10.0**-unit.size
+    item = item_type(kind)
+    is_point = pa.types.is_timestamp(item) or pa.types.is_date(item)
+    return unit.size / 1e9 / (_YEAR if is_point else 86_400)
