@@ -203,7 +203,11 @@ def test_files_are_written_as_pyarrow_writes_them(tmp_path):
     xt.write_csv(xt.from_arrow(table, nulls="mask"), file, delimiter=";")
     assert file.getvalue() == theirs.getvalue().decode().replace(",", ";")
     xt.write_csv(xt.from_arrow(table, nulls="mask"), tmp_path / "it.csv.gz")
-    assert gzip.decompress((tmp_path / "it.csv.gz").read_bytes()) == theirs.getvalue()
+    packed = (tmp_path / "it.csv.gz").read_bytes()
+    assert gzip.decompress(packed) == theirs.getvalue()
+    expected = repr(xt.read_csv(theirs.getvalue(), nulls="mask").to_py())  # with a NaN
+    for source in (packed, io.BytesIO(packed)):
+        assert repr(xt.read_csv(source, nulls="mask").to_py()) == expected
 
 
 def test_text_may_be_in_any_encoding_without_a_header_and_with_other_nulls(tmp_path):

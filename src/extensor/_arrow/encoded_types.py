@@ -13,6 +13,7 @@ import pyarrow.compute
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import (
     decoded_type,
+    is_encoded,
     is_string,
     is_string_view,
     is_text,
@@ -202,6 +203,15 @@ def decode(array: pa.Array) -> pa.Array:
     values = array.dictionary if is_dictionary else array.values
     places = array.indices if is_dictionary else pa.array(_runs(array))
     return values.cast(without_views(values.type)).take(places)
+
+
+def plain_values(array: pa.Array) -> pa.Array:
+    """Returns an array without extension types, dictionaries and runs; UUIDs are text."""
+    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        if isinstance(array.type, pa.UuidType):
+            return pa.array([x if x is None else str(x) for x in array.to_pylist()], pa.string())
+        array = decode(array) if is_encoded(array.type) else storage_of(array)
+    return array
 
 
 def _runs(array: pa.Array) -> np.ndarray[Any, Any]:

@@ -47,3 +47,20 @@ def decompression_errors(path: str, compression: str | None) -> Generator[None]:
         expected = f"a complete {compression} file"
         received = f"a file that does not decompress ({str(error).splitlines()[0]})"
         raise FormatError(path, expected, received, "Write or copy the file again.") from error
+
+
+def decompressed(name: str, buffer: pa.Buffer) -> pa.Buffer:
+    """Returns the content of a buffer, without compression if it has one.
+
+    Args:
+        name: The name of what is in the buffer, for errors.
+        buffer: The buffer.
+
+    Raises:
+        FormatError: If it does not decompress (also a ValueError).
+    """
+    compression = compression_of(bytes(memoryview(buffer)[:4]))
+    if compression is None:
+        return buffer
+    with decompression_errors(name, compression), pa.BufferReader(buffer) as packed:
+        return pa.CompressedInputStream(packed, compression).read_buffer()

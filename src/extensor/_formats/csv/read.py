@@ -9,6 +9,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
+from extensor._files.compression import decompressed
 from extensor._files.files import FilePath, fetched_ahead, files_at
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
@@ -195,7 +196,7 @@ def _parts(source: Any, dialect: Dialect) -> list[tuple[str, CsvBlock]]:
 
 
 def _in_memory(buffer: pa.Buffer, name: str, dialect: Dialect) -> list[tuple[str, CsvBlock]]:
-    with pa.BufferReader(buffer) as stream:
+    with pa.BufferReader(decompressed(name, buffer)) as stream:
         return [(name, block) for block in blocks(stream, name, dialect, max(1, buffer.size))]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from extensor._arrow.batches import batches_of, num_records_of, with_one_schema
-from extensor._arrow.encoded_types import decode, storage_of
+from extensor._arrow.encoded_types import plain_values
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath
 from extensor._files.text_output import text_output
@@ -111,12 +111,7 @@ def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _plain_column(name: str, column: pa.Array) -> pa.Array:
     path = Path(name)
     expect_scalars(path, column.type)
-    if isinstance(column.type, pa.UuidType):
-        return pa.array([x if x is None else str(x) for x in column.to_pylist()], pa.string())
-    if isinstance(column, pa.ExtensionArray):
-        column = storage_of(column)
-    if pa.types.is_dictionary(column.type):
-        column = decode(column)
+    column = plain_values(column)
     if pa.types.is_string_view(column.type):
         return column.cast(pa.string())
     if pa.types.is_binary_view(column.type):

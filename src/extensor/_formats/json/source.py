@@ -7,11 +7,11 @@ import itertools
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import IO, Any, TypeGuard
+from typing import IO, Any
 
 import pyarrow as pa
 
-from extensor._files.compression import compression_of, decompression_errors
+from extensor._files.compression import decompressed
 from extensor._files.file_path import FilePath
 from extensor._files.files import File, fetched_ahead, files_at
 from extensor.errors import DTypeError, FormatError
@@ -58,19 +58,17 @@ def texts_of(source: Source | Iterable[Source]) -> list[Text]:
         MissingFileError, DirectoryError, StructureError: As `files_at`.
         FormatError: If a file is not complete, or its text is UTF-16 (also a ValueError).
     """
-    is_list = not _is_one(source) and isinstance(source, Iterable)
-    parts: list[Any] = list(source) if is_list else [source]
+    is_one = _is_one(source)
+    parts = list(source) if isinstance(source, Iterable) and not is_one else [source]
     for part in parts:
         if not _is_one(part):
             expected = "a path, a file object, bytes, or a list of them"
-            fix = (
-                "Give text as bytes: text.encode(); Python objects to xt.struct.constant(records)."
-            )
+            fix = "Give text as bytes, and records that are Python objects to xt.struct.constant."
             raise DTypeError("read_json", expected, type(part).__name__, fix)
-    return _texts([(f"JSON {i}" if is_list else "JSON", part) for i, part in enumerate(parts)])
+    return _texts([("JSON" if is_one else f"JSON {i}", part) for i, part in enumerate(parts)])
 
 
-def _is_one(source: object) -> TypeGuard[Source]:
+def _is_one(source: object) -> bool:
     kinds = (str, os.PathLike, bytes, bytearray, memoryview, pa.Buffer)
     return isinstance(source, kinds) or hasattr(source, "read")
 
@@ -116,9 +114,7 @@ def _text_in_memory(name: str, source: Any) -> Text:
 
 
 def _text(name: str, buffer: pa.Buffer) -> Text:
-    compression = compression_of(bytes(memoryview(buffer)[:4]))
-    if compression is not None:
-        buffer = _decompress(name, buffer, compression)
+    buffer = decompressed(name, buffer)
     start = bytes(memoryview(buffer)[:4])
     if start.startswith(codecs.BOM_UTF8):
         buffer = buffer.slice(len(codecs.BOM_UTF8))
@@ -126,8 +122,3 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
         received = f"bytes that begin with {start!r}, such as UTF-16 has"
         raise FormatError(name, "UTF-8 text", received, "Write the text as UTF-8.")
     return Text(name, buffer)
-
-
-def _decompress(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
-    with decompression_errors(name, compression), pa.BufferReader(buffer) as packed:
-        return pa.CompressedInputStream(packed, compression).read_buffer()

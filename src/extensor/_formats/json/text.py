@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import contains_type, decoded_type, is_encoded, is_list, is_text
-from extensor._arrow.encoded_types import decode, storage_of
+from extensor._arrow.arrow_type import contains_type, decoded_type, is_list, is_text
+from extensor._arrow.encoded_types import plain_values
 from extensor._arrow.selection import take_places
 from extensor._formats.json.floats import closed_lists, float_texts
 from extensor._formats.json.types import is_bytes
@@ -127,17 +127,8 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), data or pa.py_buffer(b""))
 
 
-def _decode(array: pa.Array) -> pa.Array:
-    """Returns an array without extension types, dictionaries and runs; UUIDs are text."""
-    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
-        if isinstance(array.type, pa.UuidType):
-            return pa.array([x if x is None else str(x) for x in array.to_pylist()], pa.string())
-        array = decode(array) if is_encoded(array.type) else storage_of(array)
-    return array
-
-
 def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
-    array = _decode(array)
+    array = plain_values(array)
     arrow, t = array.type, pa.types
     if t.is_struct(arrow):
         return _objects(array, path, allow_nan)
@@ -278,7 +269,7 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
     """Raises if one map has a key twice, because an object cannot."""
-    words = _decode(keys).cast(pa.large_string()).dictionary_encode()
+    words = plain_values(keys).cast(pa.large_string()).dictionary_encode()
     codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
     if len(np.unique(codes)) < len(codes):
         expected = "maps of distinct keys, because they become objects"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +17,12 @@ from extensor._arrow.null_argument import has_auto
 from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.protobuf.absent import Absent
 from extensor._formats.protobuf.columns import BadMessageError, SplitError, first_bad, read_table
-from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions, record_of
+from extensor._formats.protobuf.descriptors import descriptor_of, record_of
 from extensor._formats.protobuf.fields import Count, Record, records_of
 from extensor._formats.protobuf.graph import GraphReader
 from extensor._formats.protobuf.text import expect_format, parse_texts
 from extensor._formats.protobuf.wire import ROOT, file_of
-from extensor._path import Path, PathLike
+from extensor._path import PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -110,7 +108,8 @@ def from_proto(
     <StructuredTensor shape=() {name_part: string} {name_part: 'a'}>
     """
     expect_format(format, "from_proto")
-    reader = _reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
+    descriptor = descriptor_of(message)
+    reader = _Reader(descriptor, columns, schema, nulls, row_splits_dtype, max_depth)
     return reader.read(serialized, format)
 
 
@@ -147,27 +146,9 @@ def spec_from_proto(
     ├── name_part: string
     └── is_extension: bool
     """
-    reader = _reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
-    return reader.wanted.spec(reader.record.schema)
-
-
-def _reader(
-    message: type[Message] | Descriptor,
-    columns: Iterable[PathLike] | None,
-    schema: SchemaLike | None,
-    nulls: NullsLike | None,
-    row_splits_dtype: DTypeLike | None,
-    max_depth: int | None,
-) -> _Reader:
     descriptor = descriptor_of(message)
-    # Schemas and dicts are compared slowly. A pool may get more extensions.
-    is_plain = schema is None and not has_extensions(descriptor)
-    is_list = not isinstance(columns, (str, bytes, Path))
-    if is_plain and is_list and (nulls is None or isinstance(nulls, str)):
-        columns = tuple(columns) if isinstance(columns, Iterable) else columns  # may be an iterator
-        with contextlib.suppress(TypeError):  # not hashable
-            return _known_reader(descriptor, columns, schema, nulls, row_splits_dtype, max_depth)
-    return _Reader(descriptor, columns, schema, nulls, row_splits_dtype, max_depth)
+    reader = _Reader(descriptor, columns, schema, nulls, row_splits_dtype, max_depth)
+    return reader.wanted.spec(reader.record.schema)
 
 
 def _maybe_with_long_tags(messages: list[bytes]) -> list[bytes]:
@@ -315,9 +296,6 @@ class _Reader:
                 fix = "The bytes are damaged, cut, or of another message type."
                 received = str(error).rpartition("': ")[2]  # without the name of our own type
                 raise BadMessageError(None, expected, received, fix) from error
-
-
-_known_reader = functools.lru_cache(64)(_Reader)
 
 
 def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:
