@@ -123,7 +123,8 @@ def test_filters_give_the_records_that_pyarrow_gives(root, filters):
 def test_what_cannot_fulfil_a_filter_is_not_planned(root, filters, groups):
     plan = ParquetPlan(root, filters=filters)
     assert [[group.number for group in file.row_groups] for file in plan.files] == groups
-    assert plan.num_rows >= xt.read_parquet(root, ["x"], filters=filters).shape[0]
+    count = sum(group.num_rows for file in plan.files for group in file.row_groups)
+    assert count >= xt.read_parquet(root, ["x"], filters=filters).shape[0]
 
 
 def test_files_of_other_partitions_are_not_opened(tmp_path):

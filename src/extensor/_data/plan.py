@@ -162,9 +162,7 @@ class Plan(Positioned):
         self, groups: Iterable[int], rows: int, ahead: FetchAhead | None
     ) -> Generator[pa.RecordBatch]:
         """Yields the records of groups, in pieces of at most so many records."""
-        if ahead is None:
-            return self.source.read(groups, rows)
-        return self.source.read_fetched(groups, rows, ahead)
+        return self.source.read(groups, rows, ahead)
 
     def groups_from(self, epoch: int, part: int) -> Iterator[int]:
         """Yields the groups of shuffled parts of an epoch, from one on, as they are read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow.fs as pafs
@@ -20,14 +20,6 @@ from extensor._formats.tfrecord.files import (
     serialized_batches,
 )
 from extensor._streams.source import BLOCK, Group
-
-
-class _FirstMessage(NamedTuple):
-    """Where the messages of a group begin in their file."""
-
-    start: int  # in bytes
-    first: int  # the number of the first message
-    is_tfrecord: bool
 
 
 def groups_of_records(
@@ -81,7 +73,7 @@ def _cut(file: File, ends: np.ndarray[Any, Any], is_record: bool, block: int) ->
     while first < len(ends):
         stop = max(int(np.searchsorted(ends, start + block, "right")), first + 1)
         end = int(ends[stop - 1])
-        place = _FirstMessage(start, first, is_record)
+        place = start, first, is_record  # as `read_serialized` takes them
         yield Group(file, f"records from {first} on", stop - first, end - start, place)
         first, start = stop, end
 

@@ -188,18 +188,19 @@ class Source(abc.ABC):
             if own is not None:
                 own.close()
 
-    def read(self, numbers: Iterable[int], rows: int) -> Generator[pa.RecordBatch]:
+    def read(
+        self, numbers: Iterable[int], rows: int, ahead: FetchAhead | None = None
+    ) -> Generator[pa.RecordBatch]:
         """Yields the records of groups, in pieces of at most so many records; each group once.
+
+        Args:
+            numbers: The numbers of the groups.
+            rows: The number of records.
+            ahead: As in `in_order`.
 
         Raises:
             FormatError: If a file was replaced or written to.
         """
-        return self.read_fetched(numbers, rows, None)
-
-    def read_fetched(
-        self, numbers: Iterable[int], rows: int, ahead: FetchAhead | None
-    ) -> Generator[pa.RecordBatch]:
-        """Yields the records of groups as `read`, and fetches them as `in_order`."""
         with contextlib.closing(self.in_order(numbers, ahead)) as found:
             for _, run in itertools.groupby(found, _run):
                 yield from self._of_file([group for _, group in run], rows)

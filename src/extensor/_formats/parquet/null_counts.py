@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,22 +24,14 @@ from extensor._typing import NullsLike
 _Leaf = tuple[str, ...]
 
 
-class FooterNulls(NamedTuple):
-    """What the footers of files say about nulls.
-
-    Attributes:
-        found: The nulls of fields outside of lists.
-        unknown: The names of the fields whose nulls only the records show: where the statistics
-            are missing, and where lists or records may be null. Parquet counts the nulls of a leaf
-            column together with null records and empty lists around it.
-    """
-
-    found: list[FoundNulls]
-    unknown: list[str]
-
-
-def nulls_of_footers(plan: ParquetPlan, nulls: NullsLike | None) -> FooterNulls:
+def nulls_of_footers(
+    plan: ParquetPlan, nulls: NullsLike | None
+) -> tuple[list[FoundNulls], list[str]]:
     """Returns what the footers of the files of a plan say about nulls.
+
+    These are the nulls of fields outside of lists, and the names of the fields whose nulls only the
+    records show: where the statistics are missing, and where lists or records may be null. Parquet
+    counts the nulls of a leaf column together with null records and empty lists around it.
 
     Args:
         plan: The plan.
@@ -58,7 +49,7 @@ def nulls_of_footers(plan: ParquetPlan, nulls: NullsLike | None) -> FooterNulls:
             found += list(_of_field(field, records_at.field(name), counts))
         except _UnknownError:
             unknown.append(name)
-    return FooterNulls(found, unknown)
+    return found, unknown
 
 
 class _UnknownError(Exception):

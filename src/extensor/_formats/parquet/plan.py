@@ -66,8 +66,6 @@ class PlannedFile:
         file: Where it is.
         partition: The values in the names of its folders, as text; None for null.
         layout: The columns that it stores.
-        num_rows: The number of all its records.
-        num_row_groups: The number of all its row groups.
         row_groups: The row groups to read, in order.
         version: The identity, size and time of change of the file.
         footer: The footer, if it is kept: that of a store is.
@@ -77,8 +75,6 @@ class PlannedFile:
     file: File
     partition: dict[str, str | None]
     layout: FileLayout
-    num_rows: int
-    num_row_groups: int
     row_groups: tuple[RowGroup, ...]
     version: Version
     footer: pq.FileMetaData | None = None
@@ -165,11 +161,6 @@ class ParquetPlan:
                 own = file if groups is file.row_groups else replace(file, row_groups=groups)
                 chosen.append(own.with_fields_of(self.schema))
         self.files: tuple[PlannedFile, ...] = tuple(chosen)
-
-    @property
-    def num_rows(self) -> int:
-        """The number of records in the row groups to read; `filter` may leave out some of them."""
-        return sum(group.num_rows for file in self.files for group in file.row_groups)
 
     def pruned(self, schema: pa.Schema) -> ParquetPlan:
         """Returns the plan that reads the same records with the fields of a schema.
@@ -323,12 +314,9 @@ class _Footers:
             check_count(file.path, metadata.num_rows, sum(group.num_rows for group in groups))
             if self._layout is None or not self._layout.is_of(source):
                 self._layout = FileLayout(source)
-            layout, count = self._layout, metadata.num_rows
             self._room -= metadata.serialized_size
             kept = metadata if self._room >= 0 or file.store is not None else None
-            return PlannedFile(
-                file, partition, layout, count, len(groups), tuple(groups), version, kept
-            )
+            return PlannedFile(file, partition, self._layout, tuple(groups), version, kept)
 
 
 def _open(found: _Found) -> tuple[Version, pq.ParquetFile]:

@@ -264,13 +264,8 @@ def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup])
     options, numbers = _options(file, groups), [group.number for group in groups]
     # Of several row groups, pyarrow reads one column after another; remote files fetch row groups.
     if file.file.store is None or not groups:
-        try:
-            if len(groups) == file.num_row_groups:
-                return source.read(**options)
+        with contextlib.suppress(pa.ArrowNotImplementedError):
             return source.read_row_groups(numbers, **options)
-        except pa.ArrowNotImplementedError:
-            if not groups:
-                return source.read_row_groups([], **options)
     # Nor can Arrow join the dictionaries of several row groups inside lists and structs.
     tables = [source.read_row_group(i, **options) for i in numbers]
     # Not concat_tables, which loses the number of records without fields.
