@@ -24,7 +24,7 @@ from extensor._arrow.nulls import with_hidden_lists_empty
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
 from extensor._count_text import count_text
-from extensor._memory import array_over
+from extensor._memory import array_over, tensor_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of, meaning_beside, type_fits
@@ -322,7 +322,11 @@ class ListType(WrapperType):
             merge_shape(value.shape, {}, value._columns, path)
         nrows, size = _outer_two(value)
         self._expect_size(size, path)
-        inner = self.values.write(merge_outer(value, [nrows, size]), path)
+        if isinstance(value, tf.Tensor) and value.shape.rank == 2 and value.dtype != tf.string:
+            merged = tensor_over(array_over(value).reshape(-1))  # in a tenth of the time of an op
+        else:
+            merged = merge_outer(value, [nrows, size])
+        inner = self.values.write(merged, path)
         return self._cut_evenly(inner, nrows, size, path)
 
     def _expect_lengths(self, splits: np.ndarray[Any, Any], path: Path) -> None:

@@ -37,6 +37,7 @@ pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 _BLOCK = 1 << 21  # bytes
 _SAMPLE = 1 << 16
+_STEP = 1 << 14
 _DEPTH = 1000
 """Arrow's parser aborts the process where records nest thousands of levels deep (pyarrow 26)."""
 _EXACT_FLOATS = 2**53
@@ -89,7 +90,8 @@ def _table(
         found = sample.parse(None, None).type
         order, hints = [with_text(found)], only_timestamps(found)
     if len(blocks) > 1:
-        with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        # One thread more than cores, because each waits for the others' Python code.
+        with ThreadPoolExecutor(pa.cpu_count() + 1) as pool:
             arrays: list[pa.StructArray] = []
             for array in pool.map(lambda block: block.read(hints, asked), blocks):
                 advance(blocks[len(arrays)].buffer.size)
@@ -136,12 +138,11 @@ def _cut(buffer: pa.Buffer, size: int) -> pa.Buffer:
     data = memoryview(buffer)
     if len(data) <= size:
         return buffer
-    step = size
     while size < len(data):
-        end = bytes(data[size : size + step]).find(b"\n")
+        end = bytes(data[size : size + _STEP]).find(b"\n")
         if end >= 0:
             return buffer.slice(0, size + end + 1)
-        size += step
+        size += _STEP
     return buffer
 
 
@@ -209,15 +210,14 @@ class _Block:
                 unexpected_field_behavior="infer" if asked is None else "ignore",
             ),
         )
-        # Raise if text, or the name of a field, is not UTF-8.
-        table.validate(full=True)
-        _expect_names(table.schema)
+        table.validate(full=True)  # raises if text is not UTF-8
         if self.path is None:
             self._expect_no_null(table)
             return _struct_of(table)
         return self._records(table)
 
     def _records(self, table: pa.Table) -> pa.StructArray:
+        _expect_names(table.schema)  # those of the records are read with their types
         array = _struct_of(table)
         if len(array) != 1:
             raise InexactError
