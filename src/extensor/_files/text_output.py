@@ -1,4 +1,4 @@
-"""Files of text that are written completely or not at all, compressed by their suffix."""
+"""Files that are written completely or not at all, compressed by their suffix; those of text."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def text_output(path: FilePath | IO[Any]) -> Generator[Any]:
     if not isinstance(path, (str, os.PathLike)):
         yield _Encoded(path) if hasattr(path, "encoding") else path
         return
+    with packed_output(path) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def packed_output(path: FilePath) -> Generator[pa.NativeFile]:
+    """Yields a stream as `atomic_output`, which compresses by a suffix of the path, such as .gz."""
     with atomic_output(path) as stream:
         compression = compression_of_name(os.fsdecode(path))
         if compression is None:

@@ -27,7 +27,6 @@ from extensor._choice import expect_one_of
 from extensor._files.files import (
     File,
     FilePath,
-    atomic_output,
     fetched_ahead,
     files_at,
     pyarrow_errors,
@@ -35,6 +34,7 @@ from extensor._files.files import (
 from extensor._files.part_cache import Cache
 from extensor._files.ranges import Range, pieces_of
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
+from extensor._files.text_output import packed_output
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -330,7 +330,8 @@ def write_arrow(
 ) -> None:
     """Writes records to an Arrow IPC file, or to a stream if `path` ends in `.arrows`.
 
-    A file of this format is also a Feather file. It appears at `path` only when it is complete.
+    A file of this format is also a Feather file. It appears at `path` only when it is complete. A
+    suffix such as `.gz` or `.zst` behind compresses it as a whole.
 
     Args:
         records: A StructuredTensor of rank 1, or an iterable of batches of one schema, such as a
@@ -372,7 +373,7 @@ def write(
     is_stream = os.fspath(path).endswith(".arrows")
     make: Any = pa.ipc.new_stream if is_stream else pa.ipc.new_file
     options = pa.ipc.IpcWriteOptions(compression=compression, emit_dictionary_deltas=True)
-    with atomic_output(path) as stream, make(stream, schema, options=options) as writer:
+    with packed_output(path) as stream, make(stream, schema, options=options) as writer:
         for batch in checked:
             try:
                 writer.write_batch(batch)
