@@ -25,7 +25,7 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     >>> len(xt.nest.flatten({"x": ragged})), len(xt.nest.flatten({"x": ragged}, True))
     (1, 2)
     """
-    return tf.nest.flatten(structure, expand_composites=expand_composites)
+    return tf.nest.flatten(structure, expand_composites)
 
 
 def pack_sequence_as(

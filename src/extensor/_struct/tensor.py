@@ -19,6 +19,7 @@ from extensor._struct.display import html, text
 from extensor._struct.other_names import OtherNames
 from extensor._struct.refusal import RefusesMath
 from extensor._struct.spec import StructuredTensorSpec, no_such_field, resolve, root_is_no_field
+from extensor._tf import equip
 from extensor._typing import FieldValue, TensorLike
 from extensor.errors import DTypeError, ExtensorError, ImmutableError, StructureError
 
@@ -175,10 +176,9 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
     def __tf_type_spec__(self) -> StructuredTensorSpec:
         """Returns the spec of this value."""
-        if self._spec is None:
-            _set(self, "_spec", self._describe())
-        assert self._spec is not None
-        return self._spec
+        if (spec := self._spec) is None:
+            _set(self, "_spec", spec := self._describe())
+        return spec
 
     @abc.abstractmethod
     def _describe(self) -> StructuredTensorSpec: ...
@@ -581,6 +581,10 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         paths = (str(path) for path in every if len(path.names) > 1)
         # A name that looks like a path selects the field of this name.
         return [*names, *(path for path in paths if path not in names)]
+
+
+# tf.nest asks for the spec in each call: without the check that it is one.
+equip(StructuredTensor, operator.methodcaller("__tf_type_spec__"))
 
 
 def _tree(paths: list[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:

@@ -17,6 +17,8 @@ from extensor._lookup import class_attribute, defines, full_name
 from extensor._typing import Value
 from extensor.errors import ProtocolError
 
+_TypeSpec = tf.TypeSpec
+
 PROTOCOL = "__tf_type_spec__"
 """The method that makes a class an extension type."""
 
@@ -24,7 +26,8 @@ PROTOCOL = "__tf_type_spec__"
 def declared_spec(value: Value) -> tf.TypeSpec:
     """Returns the spec of an extension value, or raises ProtocolError if it is no TypeSpec."""
     spec = value.__tf_type_spec__()
-    if isinstance(spec, tf.TypeSpec):
+    # tf.TypeSpec is an abstract class: isinstance would call Python, in each call of tf.nest.
+    if _TypeSpec in type(spec).__mro__:
         return spec
     received = f"the class {spec.__qualname__}" if isinstance(spec, type) else repr(spec)
     fix = "Return a spec that describes the value. See xt.ExtensionType."

@@ -91,17 +91,18 @@ _LEAVES_VARIABLES = (CompositeTensor._convert_variables_to_tensors, _convert_var
 
 
 def equip(
-    cls: Any, spec_of: Callable[[Value], tf.TypeSpec], read: Callable[[Value], Value]
+    cls: Any, spec_of: Callable[[Value], tf.TypeSpec], read: Callable[[Value], Value] | None = None
 ) -> None:
-    """Sets two members of a class that TensorFlow uses.
+    """Sets members of a class that TensorFlow uses.
 
     Args:
         cls: The class.
         spec_of: Returns the spec of a value.
         read: Returns a value with its variables read; not used if the class defines this itself.
+            Default: as `admit` sets it.
     """
     cls._type_spec = property(spec_of)
-    if cls._convert_variables_to_tensors in _LEAVES_VARIABLES:
+    if read is not None and cls._convert_variables_to_tensors in _LEAVES_VARIABLES:
         cls._convert_variables_to_tensors = read
 
 
