@@ -58,30 +58,31 @@ def _numpy_dtype(dtype: tf.DType) -> np.dtype[Any]:
     return np.dtype(dtype.as_numpy_dtype)
 
 
-def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
+def numbers_in(array: pa.Array, dtype: tf.DType, shape: tuple[int, ...] | None = None) -> tf.Tensor:
     """Returns an Arrow array of numbers without nulls as a tensor.
 
     Args:
         array: Of integers or floats; may be a slice.
         dtype: The dtype of the same memory layout.
+        shape: The shape of the tensor. Default: a vector.
     """
-    count = len(array)
-    if count == 0:
-        return tf.zeros([0], dtype)
-    return _share(array.buffers()[1], array.offset, count, _numpy_dtype(dtype))
+    shape = (len(array),) if shape is None else shape
+    if len(array) == 0:
+        return tf.zeros(shape, dtype)
+    return _share(array.buffers()[1], array.offset, shape, _numpy_dtype(dtype))
 
 
 def rows_in(array: pa.Array, width: int) -> tf.Tensor:
     """Returns an array of values of `width` times 8 bytes as an int64 tensor `[n, width]`."""
     if len(array) == 0:
         return tf.zeros([0, width], tf.int64)
-    first, count = array.offset * width, len(array) * width
-    flat = _share(array.buffers()[1], first, count, np.dtype(np.int64))
-    return tf.reshape(flat, [len(array), width])
+    return _share(array.buffers()[1], array.offset * width, (len(array), width), _WIDE)
 
 
-def _share(buffer: pa.Buffer, first: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
-    return tensor_at(buffer, buffer.address + first * np_dtype.itemsize, length, np_dtype)
+def _share(
+    buffer: pa.Buffer, first: int, shape: tuple[int, ...], np_dtype: np.dtype[Any]
+) -> tf.Tensor:
+    return tensor_at(buffer, buffer.address + first * np_dtype.itemsize, shape, np_dtype)
 
 
 def booleans_in(array: pa.Array) -> tf.Tensor:
@@ -165,10 +166,10 @@ def row_splits_in(
         StructureError: If the row splits do not fit into int32 (also a ValueError).
     """
     np_dtype = _numpy_dtype(dtype)
-    buffer = array.buffers()[1]
-    has_offsets = len(array) > 0 and buffer is not None and buffer.size > 0
-    if has_offsets and offsets[0] == 0 and offsets.dtype == np_dtype:
-        return _share(buffer, array.offset, len(array) + 1, np_dtype)
+    if offsets.dtype == np_dtype and offsets[0] == 0 and len(array):
+        buffer = array.buffers()[1]
+        if buffer is not None and buffer.size:
+            return _share(buffer, array.offset, (len(array) + 1,), np_dtype)
     return splits_in(offsets, dtype, path)
 
 
@@ -225,20 +226,22 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
     count = len(array)
     if count == 0:
         return tf.zeros([0], tf.string)
+    if count <= _FEW:
+        as_bytes = _bytes_in(array)
+        try:
+            as_bytes.validate(full=True)
+            return tf.constant(as_bytes.to_numpy(zero_copy_only=False))
+        except (pa.ArrowInvalid, pa.ArrowIndexError):  # `offsets_of` raises if it is no empty text
+            pass
     offsets = offsets_of(array, path)
     first, last = int(offsets[0]), int(offsets[-1])
     total = last - first
     if total == 0:
         return tf.fill([count], "")
-    data = array.buffers()[2]
-    if count <= _FEW or total > _LONG * count:
-        binary = pa.large_binary() if is_large_string(array.type) else pa.binary()
-        # Without the validity bitmap: nulls are the bytes between their offsets.
-        own = [None, *array.buffers()[1:]]
-        as_bytes = pa.Array.from_buffers(binary, count, own, offset=array.offset)
-        return tf.constant(as_bytes.to_numpy(zero_copy_only=False))
+    if total > _LONG * count:
+        return tf.constant(_bytes_in(array).to_numpy(zero_copy_only=False))
     keep_freed_memory()
-    view = memoryview(data)
+    view = memoryview(array.buffers()[2])
     if total <= _ONE_BLOB:
         # A list of one blob, because tf.constant is slower with a single bytes object.
         return tf.raw_ops.Substr(
@@ -247,6 +250,13 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
             len=np.diff(offsets),
         )
     return _cut_from_blobs(view, offsets, total)
+
+
+def _bytes_in(array: pa.Array) -> pa.Array:
+    """Returns an array of strings as bytes without nulls, which are the bytes at their offsets."""
+    binary = pa.large_binary() if array.type.id in _LARGE_KINDS else pa.binary()
+    parts = [None, *array.buffers()[1:]]
+    return pa.Array.from_buffers(binary, len(array), parts, offset=array.offset)
 
 
 def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf.Tensor:

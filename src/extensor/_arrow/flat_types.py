@@ -100,7 +100,7 @@ class StringType(ColumnType):
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the dictionary too, if there is one."""
         super().check(array, path)
-        if pa.types.is_dictionary(array.type):
+        if array.type.id == _DICTIONARY:
             DictionaryType(array.type, self).check(array, path)
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:

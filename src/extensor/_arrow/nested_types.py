@@ -17,6 +17,7 @@ from extensor._arrow.arrow_type import contains_type, is_large_list, names_of, w
 from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
 from extensor._arrow.dim_names import dim_of, with_item_dim
+from extensor._arrow.flat_types import NumberType
 from extensor._arrow.kept_strings import is_kept
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
@@ -386,8 +387,10 @@ class FixedSizeListType(ListType):
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
         described, values, below = self.inner(array, location)[0]
-        inner = described.read(values, below)
-        return with_item_dim(split_outer(inner, [len(array), self.arrow.list_size]), self._dim)
+        shape = len(array), self.arrow.list_size
+        if type(described) is NumberType and not values.null_count:  # needs no op
+            return buffers.numbers_in(values, described.dtype, shape)
+        return with_item_dim(split_outer(described.read(values, below), [*shape]), self._dim)
 
     def _expect_lengths(self, splits: np.ndarray[Any, Any], path: Path) -> None:
         lengths = np.diff(splits)

@@ -94,7 +94,7 @@ def _tensor_of(numbers: list[int]) -> tuple[tf.Tensor, object]:
         return tf.constant(numbers, tf.int64), tf.compat.v1.get_default_graph()
     memory = pa.allocate_buffer(8 * len(numbers))  # aligned, so that the tensor shares it
     np.frombuffer(memory, np.int64)[:] = numbers
-    return tensor_at(memory, memory.address, len(numbers), np.dtype(np.int64)), memory
+    return tensor_at(memory, memory.address, (len(numbers),), np.dtype(np.int64)), memory
 
 
 _PROCESS = int.from_bytes(os.urandom(7), "big")
