@@ -14,6 +14,7 @@ from extensor._struct.masked import is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import reshape
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import stacked
 
 
 def batches_of(records: StructuredTensor, size: int, spec: tf.TypeSpec) -> tf.data.Dataset:
@@ -34,7 +35,7 @@ def batches_of(records: StructuredTensor, size: int, spec: tf.TypeSpec) -> tf.da
     """
     nrows = records.shape[0]
     assert nrows is not None
-    boxes = _Cut(nrows // size, size).boxes(records)
+    boxes = _Cut(nrows // size, size).boxes(records, spec)
     with tf.device("CPU:0"):
         [variant] = tf.raw_ops.PartitionedCall(args=boxes, Tout=[tf.variant], f=_slices(spec))
     return tf.data.experimental.from_variant(variant, spec)
@@ -61,6 +62,12 @@ def _slices(spec: tf.TypeSpec) -> Callable[..., tf.Tensor]:
         return function.get_concrete_function(*(tf.TensorSpec(None, row.dtype) for row in specs))
 
 
+@functools.lru_cache(maxsize=1024)
+def _stack_of(spec: tf.TypeSpec) -> tf.TypeSpec:
+    """Returns the spec of a stack of values: that of each stack would be made anew."""
+    return stacked(spec, None)
+
+
 class _Cut:
     """Cuts values into batches, as the boxes of stacked values that datasets hold."""
 
@@ -69,8 +76,13 @@ class _Cut:
         self._size = size
         self._splits: dict[tf.DType, tf.Tensor] = {}
 
-    def boxes(self, value: Any) -> list[tf.Tensor]:
-        """Returns the boxes of a value with its first dimension split in two."""
+    def boxes(self, value: Any, spec: Any) -> list[tf.Tensor]:
+        """Returns the boxes of a value with its first dimension split in two.
+
+        Args:
+            value: The value.
+            spec: The spec of a batch of it.
+        """
         if isinstance(value, tf.Tensor):
             return [self._cut(value)]
         if isinstance(value, tf.RaggedTensor):
@@ -82,9 +94,10 @@ class _Cut:
             cut = value._of_parts(self._cut(value.codes), value.variants, value.names)
         else:
             # Dense records or masked values: the boxes of all components.
-            parts = tf.nest.flatten(tf.type_spec_from_value(value).to_components(value))
-            return [tensor for part in parts for tensor in self.boxes(part)]
-        return box(tf.type_spec_from_value(cut), cut, 1)
+            parts = tf.nest.flatten(spec.to_components(value))
+            pairs = zip(parts, tf.nest.flatten(spec.component_specs), strict=True)
+            return [tensor for part, each in pairs for tensor in self.boxes(part, each)]
+        return box(_stack_of(spec), cut, 1)
 
     def _cut(self, value: tf.Tensor | tf.RaggedTensor) -> Any:
         """Returns a tensor or RaggedTensor with its first dimension split in two."""
