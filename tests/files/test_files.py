@@ -87,10 +87,10 @@ def test_a_file_is_read(folder):
         assert stream.read() == b"a.json"
 
 
-def test_a_compressed_file_is_read_by_its_suffix(tmp_path):
+def test_a_compressed_file_is_read(tmp_path):
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress(b"text"))
-    with file_at(path).stream() as stream:
+    with file_at(path).stream("gzip") as stream:
         assert stream.read() == b"text"
 
 

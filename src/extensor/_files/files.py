@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from extensor._files.atomic_file import atomic_file
-from extensor._files.compression import compression_of_name
 from extensor._files.file_path import FilePath
 from extensor._files.object_store import ObjectStore, Upload, is_in_object_store, object_store
 from extensor._files.ranges import Block, Fetch, FetchAhead, Range, pieces_of
@@ -72,24 +71,20 @@ class File:
                 return pa.PythonFile(StoredFile(self.store, self.inner, self.ahead), mode="r")
             return self.system.open_input_file(self.inner)
 
-    def stream(self, compression: str | None = "detect") -> pa.NativeFile:
+    def stream(self, compression: str | None = None) -> pa.NativeFile:
         """Opens the file for reading from its beginning.
 
         Args:
-            compression: The compression to undo, such as "gzip" or "zstd"; "detect" goes by the
-                suffix of the path, such as `.gz` or `.zst`.
+            compression: The compression to undo, such as "gzip" or "zstd".
 
         Raises:
             MissingFileError, DirectoryError: As `open`.
         """
-        with self._name_errors():
-            if self.store is None:
+        if self.store is None:
+            with self._name_errors():
                 return self.system.open_input_stream(self.inner, compression)
-            ahead = self.ahead or FetchAhead(self.blocks(_pieces(self)), self.store.read_ahead)
-            found = StoredFile(self.store, self.inner, ahead, is_own=self.ahead is None)
-        stream: Any = pa.PythonFile(found, mode="r")
-        kind = compression_of_name(self.inner) if compression == "detect" else compression
-        return stream if kind is None else pa.CompressedInputStream(stream, kind)
+        stream = self.open()
+        return stream if compression is None else pa.CompressedInputStream(stream, compression)
 
     def blocks(
         self, ranges: Iterable[Sequence[Range]], is_checked: bool = False

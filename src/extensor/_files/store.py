@@ -244,14 +244,10 @@ class StoredFile(RangesFile):
         store: The store.
         path: The file.
         ahead: What fetches its bytes before they are asked for.
-        is_own: Whether to close that with the file.
     """
 
-    def __init__(
-        self, store: Store, path: str, ahead: FetchAhead | None = None, is_own: bool = False
-    ) -> None:
-        # First, because Python closes a file too that is not there.
-        self._ahead, self._is_own, self._name = ahead, is_own, store.url_of(path)
+    def __init__(self, store: Store, path: str, ahead: FetchAhead | None = None) -> None:
+        self._ahead, self._name = ahead, store.url_of(path)
         super().__init__(store.meta(path).size, functools.partial(store.fetch, path), ())
 
     def _read(self, begin: int, end: int) -> memoryview:
@@ -272,8 +268,6 @@ class StoredFile(RangesFile):
 
     def close(self) -> None:
         """Drops what was read."""
-        if self._ahead is not None and self._is_own:
-            self._ahead.close()
         self._parts = []
         super().close()
 

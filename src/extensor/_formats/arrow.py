@@ -24,6 +24,7 @@ from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
+from extensor._files.compression import compression_of_name, decompressed
 from extensor._files.files import (
     File,
     FilePath,
@@ -42,7 +43,6 @@ from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FormatError, StructureError
 
 SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
-_COMPRESSED = (".bz2", ".gz", ".lz4", ".zst")
 # A file that one request reads, whatever is read of it.
 _SMALL = 1 << 20
 
@@ -192,10 +192,11 @@ def _ranges(file: File, is_whole: bool) -> Iterator[Sequence[Range]]:
 
 def seekable(file: File) -> pa.NativeFile:
     """Opens a file for reading at any position; one that is compressed is read at once."""
-    if not file.path.endswith(_COMPRESSED):
-        return file.open()
-    with file.stream() as stream:
-        return pa.BufferReader(stream.read())
+    stream = file.open()
+    if compression_of_name(file.path) is None:
+        return stream
+    with stream:
+        return pa.BufferReader(decompressed(file.path, stream.read_buffer()))
 
 
 def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table:

@@ -115,11 +115,8 @@ def as_maps(array: pa.Array, tree: PathTree) -> pa.Array:
         return array
     keys = child.field("key")
     values = as_maps(child.field("value"), tree.below.get("value", _NONE))
-    made = pa.map_(keys.type, values.type)
-    entries = pa.Array.from_buffers(
-        pa.struct([made.key_field, made.item_field]), len(child), [None], children=[keys, values]
-    )
-    return pa.Array.from_buffers(made, len(array), array.buffers()[:2], children=[entries])
+    mask = array.is_null() if array.null_count else None
+    return pa.MapArray.from_arrays(array.offsets, keys, values, mask=mask)
 
 
 _ENTRY = {"key", "value"}
