@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import row_splits_of
 from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.stackable_spec import StackableTypeSpec
@@ -82,9 +83,8 @@ def _join(spec: tf.TypeSpec, tensors: Iterator[Any], path: Path) -> Value:
         return tf.RaggedTensor.from_nested_row_lengths(flat_values, lengths, validate=False)
     if isinstance(spec, RaggedStructuredTensorSpec):
         values = _join(spec.values_spec, tensors, path)
-        lengths = _tensor(next(tensors), path)
-        start = tf.zeros([1], lengths.dtype)
-        return spec.from_components((values, tf.concat([start, tf.cumsum(lengths)], 0)))
+        row_splits = row_splits_of(_tensor(next(tensors), path))
+        return spec.from_components((values, row_splits))
     if _has_parts(spec):
         is_record = isinstance(spec, DenseStructuredTensorSpec)
         names = sorted(spec.field_names()) if is_record else []

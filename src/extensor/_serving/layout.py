@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor._arrow.read import has_capsules
 from extensor._arrow.wanted_table import records_of_spec
+from extensor._authoring.rows import row_splits_of
 from extensor._formats.json.read import read_json
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
@@ -249,9 +250,7 @@ def _receive(component: Component, tensors: Mapping[str, Any]) -> tf.Tensor:
             component.name, "a tensor of this name", f"the names {', '.join(map(str, tensors))}"
         )
     [tensor] = _tensors_of(component.spec, tensors[component.name], component.name)
-    if _is_lengths(component):
-        return tf.concat([tf.zeros([1], tensor.dtype), tf.cumsum(tensor)], axis=0)
-    return tensor
+    return row_splits_of(tensor) if _is_lengths(component) else tensor
 
 
 def _as_records(

@@ -16,6 +16,7 @@ from extensor._authoring.rows import cut_rows
 from extensor._keras.compiled_step import is_compiling
 from extensor._keras.layer import LayerWithConfig
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.inside import map_inside
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import merge_dims
 from extensor._types.masked.value import MaskedTensor
@@ -330,11 +331,9 @@ def without_masks(value: Value) -> tuple[Any, list[Any]]:
 
 def in_flat(value: Value, change: Callable[[Any], Any]) -> Value:
     """Returns a field with a function applied to the tensor of its values."""
-    if isinstance(value, MaskedTensor):
-        return MaskedTensor._of_parts(in_flat(value.values, change), value.mask)
-    if isinstance(value, tf.RaggedTensor):
-        return value.with_flat_values(change(value.flat_values))
-    return change(value)
+    if isinstance(value, tf.Tensor):
+        return change(value)
+    return map_inside(value, lambda part, _: in_flat(part, change))
 
 
 def valid_items(value: Value, path: str) -> tuple[Any, Any]:

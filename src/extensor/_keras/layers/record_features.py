@@ -32,6 +32,7 @@ from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
 from extensor._struct import reshape
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.inside import map_inside
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import first_sizes
 from extensor._struct.spec import StructuredTensorSpec
@@ -306,22 +307,17 @@ class RecordFeatures(Layer):
             return any(names[: len(path.names)] == path.names for names in chosen)
 
         def field(value: Value, path: Path) -> Value:
-            if isinstance(value, MaskedTensor):
-                values = field(value.values, path)
-                if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
-                    values = MaskedTensor._of_parts(values, value.mask).fill(0)
-                return MaskedTensor._of_parts(values, value.mask)
-            if isinstance(value, RaggedStructuredTensor):
-                return cut_rows(field(value.values, path), value.row_splits)
+            if not is_chosen(path):  # a variant of a union
+                return value
             if isinstance(value, DenseStructuredTensor):
                 return self._records(value, path)
-            if isinstance(value, UnionTensor):
-                variants = {
-                    name: field(rows, path / name) if is_chosen(path / name) else rows
-                    for name, rows in value.variants.items()
-                }
-                return UnionTensor._of_parts(value.codes, variants, value.names)
-            return in_flat(value, lambda flat: self._apply(flat, str(path)))
+            if isinstance(value, tf.Tensor):
+                return self._apply(value, str(path))
+            found = map_inside(value, field, path)
+            is_masked = isinstance(found, MaskedTensor)
+            if is_masked and isinstance(found.values, (tf.Tensor, tf.RaggedTensor)):
+                found = MaskedTensor._of_parts(found.fill(0), found.mask)
+            return found
 
         names = [name for name in records.field_names() if is_chosen(above / name)]
         fields = {name: field(records[name], above / name) for name in names}

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._authoring.rows import cut_rows
+from extensor._authoring.rows import cut_rows, row_splits_of
 from extensor._keras.layers.lists import without_masks
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
@@ -76,8 +76,7 @@ def _variant(union: Value, name: str, path: Path) -> Value:
         expected = f"a variant of the union: {', '.join(union.names)}"
         raise FieldError(str(path), expected, name, "Check the spelling.")
     is_variant = tf.equal(flat_codes(union.codes), union.names.index(name))
-    ends = tf.cumsum(tf.cast(is_variant, tf.int64))
-    rows = cut_rows(union.variants[name], tf.pad(ends, [[1, 0]]))
+    rows = cut_rows(union.variants[name], row_splits_of(tf.cast(is_variant, tf.int64)))
     for splits in reversed(_outer_splits(union.codes)):
         rows = cut_rows(rows, splits)
     return rows
