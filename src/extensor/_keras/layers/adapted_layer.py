@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._count_text import count_text
+from extensor._keras._keras_private import is_closed
 from extensor._keras.layers.field_statistics import (
     LOOKUPS,
     WORD_LAYERS,
@@ -198,6 +199,13 @@ def adapted_to(
     return adapted, Learned(fields)
 
 
+def expect_open(layer: keras.Layer) -> None:
+    """Raises if a layer was called: models and functions have the layers in it that it had."""
+    if is_closed(layer):
+        fix = f"Adapt first, or make a new {type(layer).__name__}."
+        raise StructureError(layer.name, "a layer that was not called yet", "a built one", fix)
+
+
 def is_finite(numbers: tf.Tensor) -> tf.Tensor:
     """Returns where float numbers are finite in float32, in which layers compute."""
     return tf.math.is_finite(tf.cast(numbers, tf.float32))
@@ -376,19 +384,19 @@ def _expect_words(layer: Any, path: str) -> None:
         raise StructureError(path, f"at least one {kind}", "none", fix)
     hashed = f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}})"
     expect_no_nul(words, path, hashed)
-    odd = next((word for word in words if isinstance(word, bytes) and not _is_text(word)), None)
+    odd = next((word for word in words if isinstance(as_text(word), bytes)), None)
     if odd is not None:
         expected = "strings of UTF-8, which a vocabulary of Keras has"
         fix = f"Leave the field out, or hash the bytes: {hashed}."
         raise ArgumentError(path, expected, f"{odd[:40]!r}", fix)
 
 
-def _is_text(word: bytes) -> bool:
+def as_text(word: str | bytes) -> str | bytes:
+    """Returns a word as text; bytes that are no UTF-8 as they are."""
     try:
-        word.decode()
+        return word.decode() if isinstance(word, bytes) else word
     except UnicodeDecodeError:
-        return False
-    return True
+        return word
 
 
 def _state(layer: Any) -> dict[str, Any] | None:

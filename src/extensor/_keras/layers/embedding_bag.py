@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras.layers.adapted_layer import expect_no_nul
+from extensor._keras.layers.adapted_layer import as_text, expect_no_nul
 from extensor._keras.layers.combine import (
     attention_scores,
     checked_combiner,
@@ -149,14 +149,7 @@ def _as_list(vocabulary: Any, path: str) -> Any:
         fix, received = "Give a list; of a set, sorted(words).", type(vocabulary).__name__
         raise ArgumentError(path, "a vocabulary that is a list of strings or ints", received, fix)
     # A configuration of Keras has text, and tensors of strings have bytes.
-    return [_as_text(word) if isinstance(word, bytes) else word for word in vocabulary]
-
-
-def _as_text(word: bytes) -> str | bytes:
-    try:
-        return word.decode()
-    except UnicodeDecodeError:
-        return word
+    return [as_text(word) for word in vocabulary]
 
 
 def _lookup(vocabulary: Any, num_bins: int | None, path: str) -> Any:

@@ -11,9 +11,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras._keras_private import is_closed
 from extensor._keras.layer import Layer
-from extensor._keras.layers.adapted_layer import adapted_to, batches_of_records, word_lookups
+from extensor._keras.layers.adapted_layer import (
+    adapted_to,
+    batches_of_records,
+    expect_open,
+    word_lookups,
+)
 from extensor._keras.layers.combine import checked_combiner, combine, rows_of_table
 from extensor._keras.layers.embedding_bag import EmbeddingBag
 from extensor._keras.layers.lists import ListItems
@@ -124,9 +128,7 @@ class EmbeddingBags(Layer):
             DTypeError: If a field has neither strings nor integers (also a TypeError).
         """
         sizes = self._sizes()
-        if is_closed(self):
-            fix = "Adapt first, or make a new EmbeddingBags."
-            raise StructureError(self.name, "a layer that was not called yet", "a built one", fix)
+        expect_open(self)
         if not sizes:
             expected = "at least one field without a vocabulary"
             fix = "Make a new EmbeddingBags, with the size of the vectors in place of the bag."

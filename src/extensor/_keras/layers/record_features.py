@@ -10,13 +10,13 @@ import keras
 import tensorflow as tf
 
 from extensor._authoring.rows import cut_rows
-from extensor._keras._keras_private import is_closed
 from extensor._keras.compiled_step import looks_up, mark_apart
 from extensor._keras.layer import Layer
 from extensor._keras.layers.adapted_layer import (
     Learned,
     adapted_to,
     batches_of_records,
+    expect_open,
     expect_text_or_numbers,
     is_finite,
     warn_of_many_words,
@@ -163,7 +163,7 @@ class RecordFeatures(Layer):
                 single records (also a ValueError).
             UnsupportedTypeError: If the data are no records (also a TypeError).
         """
-        self._expect_open()
+        expect_open(self)
         given, spec = batches_of_records(data, steps, self.name)
         self._spec = any_batch_size(spec)
         layers = dict(self.layers)
@@ -214,7 +214,7 @@ class RecordFeatures(Layer):
         if not isinstance(other, RecordFeatures):
             fix = "Adapt a RecordFeatures to each shard."
             raise UnsupportedTypeError(self.name, "RecordFeatures", type(other).__name__, fix)
-        self._expect_open()
+        expect_open(self)
         mine, theirs = _expect_learned(self), _expect_learned(other)
         if have_other_units(self._spec, other._spec) or have_other_units(other._spec, self._spec):
             fix = "Cast the records first: spec.cast(records)."
@@ -226,12 +226,6 @@ class RecordFeatures(Layer):
     def _number_dtype(self) -> str:
         """The dtype in which numbers are computed, before the result is cast."""
         return "float64" if self.compute_dtype == "float64" else "float32"
-
-    def _expect_open(self) -> None:
-        """Raises if the layer was called: models and functions have the layers that it had."""
-        if is_closed(self):
-            fix = "Adapt and merge first, or make a new RecordFeatures."
-            raise StructureError(self.name, "a layer that was not called yet", "a built one", fix)
 
     def _set_adapted(self, layers: dict[str, Any], learned: Learned) -> None:
         if not self._chosen and self.max_tokens is None and self.output_mode == "concat":
