@@ -125,11 +125,7 @@ def _checked_sources(sources: Any) -> tuple[dict[str, tf.data.Dataset], dict[str
 def _plan_of(name: str, dataset: tf.data.Dataset) -> Positioned:
     """Returns the plan of a source."""
     where = f"xt.data.mix: {name}"
-    try:
-        feed = feed_of(dataset)
-    except StructureError as error:
-        expected, received = error.expected or "", error.received or ""
-        raise StructureError(where, expected, received, error.fix or "") from None
+    feed = feed_of(dataset, where)
     plan, count = feed.plan, int(dataset.cardinality())
     if not isinstance(plan, Positioned):
         fix = "Give the sources of both to one mixture, with weights that are multiplied."

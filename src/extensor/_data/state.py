@@ -92,8 +92,12 @@ def steps_per_shard(dataset: tf.data.Dataset) -> int:
     return feed_of(dataset).plan.steps_per_shard
 
 
-def feed_of(dataset: object) -> Feed:
+def feed_of(dataset: object, where: str = "dataset") -> Feed:
     """Returns the feed of a dataset, or of the one that it was made of.
+
+    Args:
+        dataset: A dataset or an iterator.
+        where: The name of the dataset in errors.
 
     Raises:
         StructureError: If there is not exactly one (also a ValueError).
@@ -102,7 +106,7 @@ def feed_of(dataset: object) -> Feed:
     if len(found) != 1:
         expected = "a dataset of xt.data, or one that was made of it"
         fix = "Give the dataset that xt.data.parquet returned."
-        raise StructureError("dataset", expected, f"{len(found)} of them in {dataset!r}", fix)
+        raise StructureError(where, expected, f"{len(found)} of them in {dataset!r}", fix)
     return next(iter(found.values()))
 
 
