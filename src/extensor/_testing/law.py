@@ -29,10 +29,6 @@ class Breach:
 class BreachError(Exception):
     """Raised by the function of a law: what it expected, and what it received."""
 
-    def __init__(self, expected: str, received: str) -> None:
-        super().__init__(expected, received)
-        self.expected, self.received = expected, received
-
 
 def expect(holds: object, expected: str, received: object, *parts: object) -> None:
     """Raises BreachError if a condition is false.
@@ -140,56 +136,42 @@ class Trial:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self._results: dict[str, Breach | frozenset[str] | None] = {}
+        self._broken: dict[str, dict[str, Breach]] = {}
 
-    def result(self, law: Law) -> Breach | frozenset[str] | None:
-        """Returns the result of a law for the subject.
+    def broken(self, law: Law) -> dict[str, Breach]:
+        """Returns by name what breaks a law for the subject, or the laws that it depends on.
 
-        Returns:
-            None if the law holds or does not apply; a Breach if it is broken; the names of the
-            broken laws if it depends on some.
+        It is empty if the law holds or does not apply.
         """
-        if law.name not in self._results:
-            self._results[law.name] = self._check(law)
-        return self._results[law.name]
+        if law.name not in self._broken:
+            self._broken[law.name] = self._check(law)
+        return self._broken[law.name]
 
-    def _check(self, law: Law) -> Breach | frozenset[str] | None:
+    def _check(self, law: Law) -> dict[str, Breach]:
         if not law.applies_to(self.subject):
-            return None
-        broken: set[str] = set()
-        for need in law.needs:
-            result = self.result(_LAWS[need])
-            if result is not None:
-                broken.update([need] if isinstance(result, Breach) else result)
-        if broken:
-            return frozenset(broken)
+            return {}
+        needed = [self.broken(_LAWS[need]) for need in law.needs]
+        if any(needed):
+            return {name: breach for each in needed for name, breach in each.items()}
         try:
             law.function(self.subject)
-        except BreachError as breach:
-            return Breach(law, breach.expected, breach.received)
+        except BreachError as error:
+            return {law.name: Breach(law, *error.args)}
         except Exception as error:
             # Raised by the type's own code, or by TensorFlow. Only the first line is shown, because
             # the others may contain tensors.
             line = (str(error).strip().splitlines() or [""])[0]
-            return Breach(law, "no error", f"{type(error).__name__}: {line[:200]}".rstrip(": "))
-        return None
+            received = f"{type(error).__name__}: {line[:200]}".rstrip(": ")
+            return {law.name: Breach(law, "no error", received)}
+        return {}
 
     def error(self, chosen: Iterable[Law], note: str = ".") -> LawError | None:
         """Returns the error that lists the broken laws, or None if all hold."""
-        breaches: dict[str, Breach] = {}
-        unchecked: list[str] = []
-        for law in chosen:
-            result = self.result(law)
-            if isinstance(result, Breach):
-                breaches[law.name] = result
-            elif result is not None:
-                unchecked.append(law.name)
-                for name in result:
-                    breach = self.result(_LAWS[name])
-                    assert isinstance(breach, Breach)
-                    breaches[name] = breach
+        found = {law.name: self.broken(law) for law in chosen}
+        breaches = {name: breach for each in found.values() for name, breach in each.items()}
         if not breaches:
             return None
+        unchecked = [name for name, broken in found.items() if broken and name not in broken]
         return LawError(self.subject.type_name, breaches.values(), unchecked, note)
 
     def check(self, chosen: Iterable[Law]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -103,14 +104,11 @@ class PairsSpec(Generic[_Value]):
         """
         if self.shape.rank or not all(map(self._has_tensors, values)):
             return None
-        counts = {
-            kind: tf.stack([getattr(value, f"num_{kind}") for value in values])
-            for kind in self._pairs.counted
-        }
-        ends = {end: tf.concat([getattr(v, end) for v in values], 0) for end in _ENDS}
+        counts = {k: tf.stack(_each(values, f"num_{k}")) for k in self._pairs.counted}
+        ends = {end: tf.concat(_each(values, end), 0) for end in _ENDS}
         features = {
             kind: {
-                name: tf.concat([getattr(value, kind)[name] for value in values], 0)
+                name: tf.concat([of[name] for of in _each(values, kind)], 0)
                 for name in sorted(getattr(self, kind))
             }
             for kind in self._features
@@ -177,8 +175,7 @@ class PairsSpec(Generic[_Value]):
 
     def _has_tensors(self, value: Any) -> bool:
         features = [each for kind in self._features for each in getattr(value, kind).values()]
-        count = getattr(value, f"num_{self._pairs.pairs}")
-        return all(isinstance(each, tf.Tensor) for each in (value.source, count, *features))
+        return all(isinstance(each, tf.Tensor) for each in (value.source, *features))
 
     # The boxes are: the counts; the source and target of each pair, numbered from 0 in each part;
     # the features of each kind, in the order of their names.
@@ -223,6 +220,10 @@ class PairsSpec(Generic[_Value]):
         splits = row_splits_of(counts[self._pairs.pairs])
         first = self._first(self.shape, counts, splits, local["source"])
         return self._value({end: local[end] + first[end] for end in _ENDS}, counts, features)
+
+
+def _each(values: Sequence[Any], attribute: str) -> list[Any]:
+    return list(map(operator.attrgetter(attribute), values))
 
 
 def _counts(pairs: Pairs, value: object) -> dict[str, Any]:
