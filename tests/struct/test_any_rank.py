@@ -261,3 +261,13 @@ def test_what_is_not_read_or_written_is_an_error():
         assert caught.value.fix
     empty = xt.struct.from_tf(tf.experimental.StructuredTensor.from_fields({}, [2], 2))
     assert empty.to_py() == [{}, {}]
+
+
+def test_rows_of_masked_values_unions_and_lists_of_records_are_filled():
+    rows = [[{"m": 1, "u": 2, "l": [{"z": 1}]}, {"m": None, "u": "b", "l": []}], []]
+    value = xt.struct.constant(rows, nulls={"m": "mask"}, conflicts="union")
+    assert value.to_dense().to_py()[0] == rows[0]
+    assert value.to_dense()["m"].mask.numpy().tolist() == [[True, False], [False, False]]
+    assert value.to_dense()["l"].to_py()[1] == [[], []]
+    with pytest.raises(DTypeError, match=r"^l\.z: expected the path of a field of tensors"):
+        value.to_dense({"l.z": -1})

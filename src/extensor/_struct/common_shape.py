@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._authoring.rows import uncut_rows
 from extensor._count_text import count_text
+from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import first_difference
@@ -75,8 +76,9 @@ def merge_shape(
             found, sizes = merged, merged.as_list()
         _expect_mask_of_records(value, rank, at / name)
     if rank > 1:
+        fields = {**kept, **added}
         for axis in range(1, rank):
-            found = _with_rows(found, axis, kept, added, at)
+            found = _with_rows(found, axis, fields, at)
     return found
 
 
@@ -174,53 +176,37 @@ def other_sizes(path: Path, expected: str, received: str) -> StructureError:
 
 
 def _with_rows(
-    shape: tf.TensorShape, axis: int, kept: Mapping[str, Any], added: Mapping[str, Any], at: Path
+    shape: tf.TensorShape, axis: int, fields: Mapping[str, Any], at: Path
 ) -> tf.TensorShape:
     """Returns a shape with the size that the rows of all fields have along an axis."""
-    size = shape[axis]
-    seen: dict[str, Any] = {}  # row splits by field
-    for name, value in (*kept.items(), *added.items()):
+    size, source = shape[axis], None  # the field that the size comes from
+    seen: list[Any] = []
+    for name, value in fields.items():
         splits = row_splits_at(value, axis)
-        if splits is None or any(splits is other for other in seen.values()):
+        if splits is None or any(splits is other for other in seen):
             continue
-        if not hasattr(splits, "numpy"):  # part of a graph
+        if not hasattr(splits, "numpy") or splits.shape[0] == 1:  # part of a graph, or no rows
             continue
-        path = at / name
-        lengths = np.diff(splits.numpy())
-        if size is not None:
-            of_fields = [n for n, v in (*kept.items(), *added.items())
-                         if n != name and _size(v, axis) == size]  # fmt: skip
-            whose = length_text(of_fields[0] if of_fields else None, shape, size)
-            _expect_rows(lengths, size, whose, path)
-        elif seen:
-            other = next(iter(seen))
-            _expect_rows(lengths, np.diff(seen[other].numpy()), f"those of {Path(other)}", path)
-        seen[name] = splits
-    if size is not None or not seen:
-        return shape
-    name, splits = next(iter(seen.items()))
-    lengths = np.diff(splits.numpy())
-    if not len(lengths):
-        return shape
-    size = int(lengths[0])
-    if (lengths != size).any():
-        row = int((lengths != size).argmax())
-        raise rows_of_many_lengths(at / name, shape, size, row, lengths[row])
+        seen.append(splits)
+        lengths = np.diff(array_over(splits))
+        if size is None:
+            size, source = int(lengths[0]), name
+        row = first_difference(lengths, size)
+        if row is None:
+            continue
+        if source == name:
+            raise rows_of_many_lengths(at / name, shape, size, row, lengths[row])
+        dense = (n for n, v in fields.items() if n != name and _size(v, axis) == size)
+        whose = length_text(next(dense, None), shape, size)
+        if source is not None:
+            whose = f"those of {Path(source)}"
+        raise other_rows(at / name, whose, row, lengths[row])
     return tf.TensorShape([*shape[:axis], size, *shape[axis + 1 :]])
 
 
 _RAGGED_FIX = (
     "Records in rows of different lengths are made by RaggedStructuredTensor.from_row_splits."
 )
-
-
-def _expect_rows(
-    lengths: np.ndarray[Any, Any], expected: np.ndarray[Any, Any] | int, whose: str, path: Path
-) -> None:
-    """Raises StructureError unless the lengths of rows are the expected ones."""
-    row = first_difference(lengths, expected)
-    if row is not None:
-        raise other_rows(path, whose, row, lengths[row])
 
 
 def length_text(name: str | None, shape: tf.TensorShape, size: int | str) -> str:
