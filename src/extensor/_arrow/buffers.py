@@ -39,10 +39,7 @@ from extensor.errors import FormatError, StructureError
 # The limits at which another way of converting strings becomes faster (bench/strings.md).
 _FEW = 512  # strings: up to here, an object array costs less than setting up an op
 _LONG = 1536  # bytes on average: above, an object array is faster than substr
-_ONE_BLOB = 1 << 23  # bytes: up to here all strings are cut from one blob
-_BLOB = 1 << 18  # bytes of each blob above that, small enough for the allocator to reuse
 
-_CONTINUES = -64  # bytes of UTF-8 below, as int8, continue a character
 _MAX_BYTES = 2**31 - 1  # that offsets of 32 bits reach
 
 # Compared as numbers, because the functions of pa.types take most of the time of small columns.
@@ -242,14 +239,12 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
         return tf.constant(_bytes_in(array).to_numpy(zero_copy_only=False))
     keep_freed_memory()
     view = memoryview(array.buffers()[2])
-    if total <= _ONE_BLOB:
-        # A list of one blob, because tf.constant is slower with a single bytes object.
-        return tf.raw_ops.Substr(
-            input=tf.constant([view[first:last].tobytes()]),
-            pos=offsets[:-1] - first if first else offsets[:-1],
-            len=np.diff(offsets),
-        )
-    return _cut_from_blobs(view, offsets, total)
+    # A list of one blob, because tf.constant is slower with a single bytes object.
+    return tf.raw_ops.Substr(
+        input=tf.constant([view[first:last].tobytes()]),
+        pos=offsets[:-1] - first if first else offsets[:-1],
+        len=np.diff(offsets),
+    )
 
 
 def _bytes_in(array: pa.Array) -> pa.Array:
@@ -304,23 +299,6 @@ def check_indices(array: pa.Array, path: Path) -> None:
         raise corrupt(path, f"indices from 0 to {size - 1}, for a dictionary of {size}", received)
 
 
-def _cut_from_blobs(view: memoryview, offsets: np.ndarray[Any, Any], total: int) -> tf.Tensor:
-    """Returns strings cut from several blobs; all blobs have the same number of strings."""
-    count = len(offsets) - 1
-    width = -(-count * _BLOB // total)  # strings in a blob
-    blobs = -(-count // width)
-    ends = np.full(blobs * width + 1, offsets[-1], offsets.dtype)
-    ends[: count + 1] = offsets
-    starts, stops = ends[0 : blobs * width : width], ends[width::width]
-    parts = [view[i:j].tobytes() for i, j in zip(starts.tolist(), stops.tolist(), strict=True)]
-    strings = tf.raw_ops.Substr(
-        input=tf.constant(parts)[:, tf.newaxis],
-        pos=ends[:-1].reshape(blobs, width) - starts[:, np.newaxis],
-        len=np.diff(ends).reshape(blobs, width),
-    )
-    return tf.reshape(strings, [-1])[:count]
-
-
 def numbers_out(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array:
     """Returns a vector of numbers as an Arrow array that shares the tensor's memory."""
     buffer = buffer_of(tensor)
@@ -369,26 +347,9 @@ def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Ar
     offsets = np.zeros(count + 1, np.int64 if large else np.int32)
     np.cumsum(array_over(tf.strings.length(tensor)), out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(blob)]
-    if text and not blob.isascii() and not _is_text(blob, offsets):
+    if text and not blob.isascii():
         return _checked_text(pa.Array.from_buffers(raw, count, buffers), arrow_type, path)
     return pa.Array.from_buffers(arrow_type, count, buffers)
-
-
-def _is_text(blob: bytes, offsets: np.ndarray[Any, Any]) -> bool:
-    """Returns whether a blob is UTF-8, and no string begins inside a character.
-
-    Arrow's check of each string takes three times as long.
-    """
-    ends = np.array([0, len(blob)], np.int64)
-    whole = pa.Array.from_buffers(
-        pa.large_binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(blob)]
-    )
-    try:
-        whole.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return False
-    starts = offsets[: np.searchsorted(offsets, len(blob))]
-    return bool((np.frombuffer(blob, np.int8)[starts] >= _CONTINUES).all())
 
 
 def _expect_fits(size: int, arrow_type: pa.DataType, path: Path) -> None:
