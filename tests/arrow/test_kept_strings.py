@@ -45,6 +45,34 @@ def test_strings_of_a_table_that_lives_are_written_without_a_copy():
     assert address(inner) == address(own)
 
 
+def test_lists_of_a_table_that_lives_are_written_with_its_offsets():
+    pairs = pa.array([[("a", i)] * (i % 3) for i in range(COUNT)], pa.map_(pa.string(), pa.int64()))
+    table = table_of(WORDS).append_column("map", pairs)
+    records = xt.from_arrow(table)
+    batch = xt.to_arrow(records)
+    assert batch.equals(table.to_batches()[0])
+    batch.validate(full=True)
+    for name in ("list", "map"):
+        assert batch[name].buffers()[1].address == table[name].chunk(0).buffers()[1].address
+    lengths = tf.strings.length(records["list"].values)
+    others = records.with_updates(list=records["list"].with_values(lengths)).with_only("list")
+    numbers = pa.schema([pa.field("list", pa.list_(pa.int32()))])
+    expected = [{"list": [len(w.encode()) for w in row]} for row in table["list"].to_pylist()]
+    assert xt.to_arrow(others, numbers).to_pylist() == expected
+    wide = pa.schema([pa.field("list", pa.large_list(pa.string()))])
+    assert xt.to_arrow(records.with_only("list"), wide)["list"].equals(
+        table["list"].chunk(0).cast(wide.field(0).type)
+    )
+    splits = records["list"].row_splits
+    fewer = tf.RaggedTensor.from_row_splits(lengths[1:], splits, validate=False)
+    with pytest.raises(xt.errors.StructureError, match=r"x: expected splits that end with"):
+        xt.to_arrow(xt.DenseStructuredTensor([len(table)], {"x": fewer}, validate=False))
+    del table, pairs, batch
+    gc.collect()
+    assert kept_strings.kept_lists(splits, pa.list_(pa.string())) is None
+    assert xt.to_arrow(others, numbers).to_pylist() == expected
+
+
 def test_nothing_is_kept_when_the_table_is_deleted():
     table = table_of(WORDS)
     records = xt.from_arrow(table)
@@ -63,7 +91,7 @@ def test_a_table_that_is_read_again_and_again_keeps_the_columns_of_tensors_that_
         records = xt.from_arrow(table)
     gc.collect()
     assert is_kept(records["x"])
-    assert len(kept_strings._owned[id(table)].kept) == 3
+    assert len(kept_strings._owned[id(table)].kept) == 5  # three of strings, two of row splits
 
 
 @given(st.integers(0, COUNT), st.integers(0, COUNT))

@@ -17,9 +17,6 @@ from extensor._typing import FieldValue
 
 _DICTIONARY = pa.dictionary(pa.int8(), pa.string()).id
 
-_FEW = 512
-"""Strings: up to here, to write them takes less time than to keep the column."""
-
 
 class NumberType(ColumnType):
     """Integers and floats, whose buffers have the layout of tensors."""
@@ -107,7 +104,7 @@ class StringType(ColumnType):
         if array.type.id == _DICTIONARY:
             return DictionaryType(array.type, self).read(array, location)
         strings = buffers.strings_in(array, location)
-        if len(array) > _FEW and location.owner is not None:
+        if location.owner is not None:
             keep_column(strings, array, location.owner)
         return strings
 

@@ -1,6 +1,6 @@
-"""Arrow columns that are kept beside their tensors of strings, as long as their table lives.
+"""Arrow columns that are kept beside tensors of strings and row splits while their table lives.
 
-A tensor of strings is a copy. While the caller holds the table that it came from, the way back
+These tensors are copies. While the caller holds the table that it came from, the way back
 needs none: the column is there, and a tensor cannot change. Nothing is kept alive: the tensor has
 the column only until the table is deleted.
 """
@@ -15,6 +15,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 _ATTRIBUTE = "_extensor_arrow_column"
+_FEW = 512
+"""Values: up to here, to write them takes less time than to keep the column."""
 
 
 class _Kept:
@@ -44,14 +46,14 @@ def keep_column(tensor: tf.Tensor, array: pa.Array, owner: pa.Table | pa.RecordB
 
     Columns that are not in the memory of the table, because they were converted, are not kept.
     """
-    if array.null_count:  # the tensor has values in their place
+    if array.null_count or len(array) <= _FEW:  # the tensor has values in place of nulls
         return
     with _lock:
         found = _owned.get(id(owner))
         if found is None:
             found = _owned[id(owner)] = _Owned(owner)
             weakref.finalize(owner, _release, id(owner)).atexit = False
-        if array.buffers()[2].address not in found.addresses:
+        if array.buffers()[1].address not in found.addresses:
             return
         kept = _Kept(array)
         found.kept.add(kept)
@@ -82,6 +84,18 @@ def kept_column(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array | None:
             return None
         kept.is_checked = True
     return array
+
+
+def kept_lists(row_splits: tf.Tensor, arrow_type: pa.DataType) -> pa.Array | None:
+    """Returns the lists whose offsets row splits are a copy of, if they are kept, and of this kind.
+
+    Args:
+        row_splits: The row splits.
+        arrow_type: The wanted type; that of the items may be another one.
+    """
+    kept: _Kept | None = vars(row_splits).get(_ATTRIBUTE)
+    array = None if kept is None else kept.array
+    return None if array is None or array.type.id != arrow_type.id else array
 
 
 def kept_texts(tensor: tf.Tensor) -> list[str] | None:

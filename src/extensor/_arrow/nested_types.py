@@ -18,7 +18,7 @@ from extensor._arrow.cast import cast_column
 from extensor._arrow.column_type import ColumnType, Inner, WrapperType, is_rectangular
 from extensor._arrow.dim_names import dim_of, with_item_dim
 from extensor._arrow.flat_types import NumberType
-from extensor._arrow.kept_strings import is_kept
+from extensor._arrow.kept_strings import is_kept, keep_column, kept_lists
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
 from extensor._arrow.nulls import with_hidden_lists_empty
@@ -297,6 +297,8 @@ class ListType(WrapperType):
         first, last = int(offsets[0]), int(offsets[-1])
         values = array.values.slice(first, last - first)
         row_splits = buffers.row_splits_in(array, offsets, location.splits, location)
+        if location.owner is not None and not first and not array.offset:
+            keep_column(row_splits, array, location.owner)
         starts = offsets - first if first else offsets
         return values, row_splits, location.below(starts)
 
@@ -314,6 +316,9 @@ class ListType(WrapperType):
             splits = array_over(row_splits)
             self._expect_lengths(splits, path)
             inner = self.values.write(values, path)
+            kept = kept_lists(row_splits, self.arrow)
+            if kept is not None and splits[-1] == len(inner):  # checked when they were read
+                return self._of_offsets(inner, kept.buffers()[1], len(kept))
             check_row_splits(splits, len(inner), str(path))
             return self._cut(inner, row_splits, path)
         if not is_rectangular(value):
@@ -355,7 +360,7 @@ class ListType(WrapperType):
         return self._of_offsets(inner, splits, int(splits.shape[0]) - 1)
 
     def _of_offsets(
-        self, inner: pa.Array, offsets: np.ndarray[Any, Any] | tf.Tensor, count: int
+        self, inner: pa.Array, offsets: np.ndarray[Any, Any] | tf.Tensor | pa.Buffer, count: int
     ) -> pa.Array:
         """Returns values cut into lists, by offsets of the width of this type."""
         buffer = (
