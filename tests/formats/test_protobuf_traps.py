@@ -442,6 +442,23 @@ def test_a_time_that_does_not_fit_is_an_error():
             in_graph([cls(at=at).SerializeToString()], cls)
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, -1, 0, 3 * 10**9])
+def test_each_time_of_64_bits_is_read_and_no_other(number):
+    file = file_of()
+    add(file.message_type.add(name="M"), "at", ".google.protobuf.Duration")
+    cls = message_class(file, "t.M")
+    seconds, nanos = divmod(number, 10**9)
+    serialized = [cls(at={"seconds": seconds, "nanos": nanos}).SerializeToString()]
+    if -(2**63) <= number < 2**63:
+        for records in (xt.from_proto(serialized, cls), in_graph(serialized, cls)):
+            assert records["at"].values.numpy().tolist() == [number]
+        return
+    with pytest.raises(xt.errors.FormatError, match=r"record 0, at: .*1677"):
+        xt.from_proto(serialized, cls)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at: "):
+        in_graph(serialized, cls)
+
+
 @pytest.fixture(scope="module")
 def times():
     file = file_of()
@@ -670,6 +687,22 @@ def test_what_has_no_text_is_named(times, recipe):
             xt.to_proto(records, holder, format=form)
     with pytest.raises(xt.errors.FormatError, match=r"record 0: .*utf-8"):
         xt.from_proto(['{"title": "\ud800"}'], recipe, format="json")
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+def test_a_number_that_a_closed_enum_does_not_list_has_no_text(format):
+    file = file_of("proto2")
+    file.enum_type.add(name="Color").value.add(name="RED", number=3)
+    inner = file.message_type.add(name="In")
+    add(inner, "color", ".t.Color").type = Proto.TYPE_ENUM
+    add(file.message_type.add(name="M"), "all", ".t.In", repeated=True)
+    cls = message_class(file, "t.M")
+    records = xt.struct.constant([{"all": [{"color": [3]}]}, {"all": [{"color": [99]}]}])
+    assert xt.from_proto(xt.to_proto(records, cls), cls).to_py() == records.to_py()
+    with pytest.raises(xt.errors.FormatError, match=f"record 1: .*{format}.*closed enum"):
+        xt.to_proto(records, cls, format=format)
+    first = xt.to_proto(records[:1], cls, format=format)
+    assert xt.from_proto(first, cls, format=format).to_py() == records[:1].to_py()
 
 
 def test_the_files_of_protobuf_and_tensorflow_are_read_and_written_unchanged():

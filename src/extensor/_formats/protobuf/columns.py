@@ -257,12 +257,14 @@ def _values(field: MessageField, kind: Type, array: pa.Array, has_nulls: bool) -
 
 def _nanoseconds(field: MessageField, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
     numbers, rest = np.asarray(seconds), np.asarray(nanos)
+    times = numbers * 10**9 + rest
     outside = (numbers < -MOST_SECONDS) | (numbers > MOST_SECONDS)
+    outside |= (np.abs(numbers) > 3) & ((numbers < 0) != (times < 0))
     if outside.any():
         expected = "a time that fits into 64 bits as nanoseconds, between the years 1677 and 2262"
         fix = "Choose other columns with columns=."
         raise BadMessageError(field.path, expected, f"{numbers[np.argmax(outside)]} seconds", fix)
-    return pa.array(numbers * 10**9 + rest).view(kind.arrow)
+    return pa.array(times).view(kind.arrow)
 
 
 def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:

@@ -13,8 +13,9 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._path import Path
 
-MOST_SECONDS = (2**63 - 2**31) // 10**9
-"""Seconds, before and after 1970, that fit into 64 bits as nanoseconds, with any nanoseconds."""
+MOST_SECONDS = (2**63 + 2**31) // 10**9
+"""More seconds, before or after 1970, do not fit into 64 bits as nanoseconds, whatever their
+nanoseconds are. Of so many, the sum has the other sign if it does not fit."""
 
 Key = bytes | bool | int
 """A key of a map."""

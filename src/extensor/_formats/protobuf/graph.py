@@ -151,11 +151,14 @@ class GraphReader:
             return parts[0]
         assert isinstance(kind, Time)
         seconds, nanos = parts
+        times = seconds * 10**9 + tf.cast(nanos, tf.int64)
         fits = tf.logical_and(seconds >= -MOST_SECONDS, seconds <= MOST_SECONDS)
+        same_sign = tf.equal(seconds < 0, times < 0)
+        fits = tf.logical_and(fits, tf.logical_or(tf.abs(seconds) <= 3, same_sign))
         _assert(
             tf.reduce_all(fits), f"{field.path}: a time does not fit into 64 bits as nanoseconds."
         )
-        return seconds * 10**9 + tf.cast(nanos, tf.int64)
+        return times
 
     def _union(self, field: Oneof, members: list[Decoded]) -> Any:
         # Imported here, because `import extensor` stays fast without the module.

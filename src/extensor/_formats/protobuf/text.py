@@ -60,8 +60,8 @@ def print_messages(serialized: list[bytes], descriptor: Descriptor, form: str) -
         form: "json" or "text".
 
     Raises:
-        FormatError: If a message has no such text, such as a time after the year 9999 (also a
-            ValueError).
+        FormatError: If a message has no such text, such as one with a time after the year 9999, or
+            with a number that a closed enum does not list (also a ValueError).
     """
     parse, pool = GetMessageClass(descriptor).FromString, descriptor.file.pool
 
@@ -75,7 +75,12 @@ def print_messages(serialized: list[bytes], descriptor: Descriptor, form: str) -
     texts: list[bytes] = []
     for number, one in enumerate(serialized):
         try:
-            texts.append(text(parse(one)).encode())
+            message = parse(one)
+            size = message.ByteSize()
+            message.DiscardUnknownFields()
+            if message.ByteSize() < size:  # all other fields come from the message type
+                raise ValueError("a number that a closed enum does not list")
+            texts.append(text(message).encode())
         # Of a type in google.protobuf.Any that the pool does not have, JSON has a TypeError.
         except (json_format.SerializeToJsonError, DecodeError, TypeError, ValueError) as error:
             expected = f"a message of type {descriptor.full_name} that {form} can express"

@@ -73,9 +73,9 @@ def to_proto(
     Raises:
         FieldError: If the message type lacks a field of the records (also a KeyError).
         DTypeError: If a field has another dtype or structure (also a TypeError).
-        FormatError: If a value does not fit: two values of a field that is not repeated, text that
-            is not UTF-8, or a time that JSON cannot express (also a ValueError). In a graph, an
-            error of TensorFlow.
+        FormatError: If a value does not fit: two values of a field that is not repeated, two fields
+            of a oneof, text that is not UTF-8, or a time or a number of an enum that JSON cannot
+            express (also a ValueError). In a graph, an error of TensorFlow.
         StructureError: If the rank is more than 1, or a required field is missing (also a
             ValueError).
 
