@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 
 import pyarrow as pa
 
@@ -18,12 +18,23 @@ _MARKS = {
 }
 
 
-_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+"""The suffixes of compressed files, each with the compression."""
+
+
+def with_compressed(suffixes: Iterable[str]) -> tuple[str, ...]:
+    """Returns suffixes, each also with those of compressed files after it.
+
+    >>> from extensor._files.compression import with_compressed
+    >>> with_compressed([".csv"])
+    ('.csv', '.csv.gz', '.csv.zst', '.csv.bz2', '.csv.lz4')
+    """
+    return tuple(f"{end}{packed}" for end in suffixes for packed in ("", *COMPRESSED))
 
 
 def compression_of_name(path: str) -> str | None:
     """Returns the compression of a file by its suffix; None if it has none of those."""
-    return next((kind for end, kind in _SUFFIXES.items() if path.endswith(end)), None)
+    return next((kind for end, kind in COMPRESSED.items() if path.endswith(end)), None)
 
 
 def compression_of(start: bytes) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from extensor._files.compression import COMPRESSED
 from extensor._files.files import File
 from extensor.errors import FormatError
 
@@ -16,8 +17,6 @@ SUFFIXES = {
     "tfrecord": (".tfrecord", ".tfrecords"),
 }
 """The suffixes of the files of each format."""
-
-COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
 
 
 def format_of(path: str) -> str | None:

@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
+from extensor._files.compression import with_compressed
 from extensor._files.files import FilePath, files_at
 from extensor._path import PathLike
 from extensor._streams.arrow import ArrowSource
 from extensor._streams.csv import CsvSource
-from extensor._streams.formats import COMPRESSED, SUFFIXES, format_of_files
+from extensor._streams.formats import SUFFIXES, format_of_files
 from extensor._streams.json import JsonSource
 from extensor._streams.parquet import ParquetSource
 from extensor._streams.proto import ProtoSource
@@ -84,9 +85,8 @@ def open_stream(
         MissingFileError, DirectoryError, StructureError, FormatError, FieldError, DTypeError: As in
             the functions that read the format.
     """
-    suffixes = tuple(end for ends in SUFFIXES.values() for end in ends)
-    packed = tuple(f"{end}{zip}" for end in suffixes for zip in COMPRESSED)
-    files = files_at(paths, () if format is not None else suffixes + packed)
+    suffixes = with_compressed(end for ends in SUFFIXES.values() for end in ends)
+    files = files_at(paths, () if format is not None else suffixes)
     kind = format_of_files(files, format)
     wanted = WantedTable(columns, nulls="auto")
     source = SOURCES[kind]([file.path for file in files], wanted, **_OPTIONS.get(kind, {}))

@@ -9,7 +9,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.compression import decompressed
+from extensor._files.compression import decompressed, with_compressed
 from extensor._files.files import FilePath, fetched_ahead, files_at
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
@@ -22,9 +22,7 @@ from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
-SUFFIXES = tuple(
-    f"{kind}{packed}" for kind in (".csv", ".tsv") for packed in ("", ".gz", ".zst", ".bz2", ".lz4")
-)
+SUFFIXES = with_compressed((".csv", ".tsv"))
 """The files of a folder that are read."""
 
 _BLOCK = 1 << 26  # bytes that are parsed at once

@@ -11,16 +11,12 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from extensor._files.compression import decompressed
+from extensor._files.compression import decompressed, with_compressed
 from extensor._files.file_path import FilePath
 from extensor._files.files import File, fetched_ahead, files_at
 from extensor.errors import DTypeError, FormatError
 
-SUFFIXES = tuple(
-    f".{kind}{packed}"
-    for kind in ("json", "jsonl", "ndjson", "geojson")
-    for packed in ("", ".gz", ".zst", ".bz2", ".lz4")
-)
+SUFFIXES = with_compressed((".json", ".jsonl", ".ndjson", ".geojson"))
 """The files of a folder that are read."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"[\x00", b"\x00{", b"\x00[", b"\x00\x00")
