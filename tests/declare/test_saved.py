@@ -369,6 +369,9 @@ def test_static_data_that_cannot_be_saved_is_an_error_that_names_its_field(
             (
                 lambda folder: tf.saved_model.save(module, folder),
                 lambda folder, value=value: tf.data.Dataset.from_tensors(value).save(folder),
+                lambda folder, spec=spec: xt.serving.save(
+                    tf.Module(), folder, xt.serving.flat_signature(lambda x: x, spec)
+                ),
             )
         ):
             with pytest.raises(NotEncodableError) as caught:
@@ -379,6 +382,16 @@ def test_static_data_that_cannot_be_saved_is_an_error_that_names_its_field(
             assert error.expected == "static data that a SavedModel can hold"
             assert error.received == received
             assert str(error).endswith(str(error.fix))
+
+
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
+def test_more_levels_of_records_than_protocol_buffers_read_are_an_error():
+    record = 1.0
+    for _ in range(20):
+        record = {"inner": record}
+    with pytest.raises(NotEncodableError, match="got more levels") as error:
+        xt.spec_of(xt.struct.constant(record)).experimental_as_proto()
+    assert isinstance(error.value, DTypeError)
 
 
 @pytest.mark.parametrize("tag", ["dict", "set"])

@@ -183,9 +183,10 @@ def test_the_name_of_an_input_is_in_the_flat_signature():
     assert set(signature.encode(VALUE)) == names
     again = keras.models.clone_model(model)
     assert set(xt.serving.flat_signature(again, SPEC, prune=False).encode(recipe=VALUE)) == names
-    unnamed = xt.keras.Input(SPEC)
-    model = xt.keras.Model(unnamed, keras.layers.Dense(1)(unnamed["x"]))
-    assert list(xt.serving.flat_signature(model, SPEC).encode(VALUE)) == ["x"]
+    for name in (None, "class"):
+        unnamed = xt.keras.Input(SPEC, name=name)
+        model = xt.keras.Model(unnamed, keras.layers.Dense(1)(unnamed["x"]))
+        assert list(xt.serving.flat_signature(model, SPEC).encode(VALUE)) == ["x"]
 
 
 @pytest.mark.parametrize("format", ["onnx", "litert"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +85,8 @@ def named_signature(name: str) -> inspect.Signature | None:
         The signature, or None if Keras chose the name, or Python does not accept it as the name of
         a parameter.
     """
-    if not name.isidentifier() or re.fullmatch(r"input_layer(_\d+)?|args|kwargs", name):
+    is_chosen = re.fullmatch(r"input_layer(_\d+)?|args|kwargs", name) is None
+    if not is_chosen or not name.isidentifier() or keyword.iskeyword(name):
         return None
     kinds = inspect.Parameter
     return inspect.Signature(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from extensor._anonymous import description_of, stand_in
 from extensor._lookup import full_name
@@ -66,6 +67,10 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             raise
         except nested_structure_coder.NotEncodableError as error:
             raise _unsavable(type_spec_value, encode_fn) from error
+        except DecodeError as error:
+            expected = "specs in about ten others at most, which protocol buffers can read"
+            fix = "Make fields of inner records fields of an outer one."
+            raise UnsavableError(full_name(cls), expected, "more levels", fix) from error
         _add_fields(encoded.type_spec_value, type_spec_value, cls.__module__, encode_fn)
         return encoded
 

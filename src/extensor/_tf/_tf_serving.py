@@ -19,7 +19,7 @@ from tensorflow.python.saved_model import loader_impl
 from extensor._tf._tf_registry import registered_spec
 from extensor._tf._tf_saving import nested_structure_coder
 from extensor._typing import Nest
-from extensor.errors import FormatError, RegistrationError, UnsupportedTypeError
+from extensor.errors import ExtensorError, FormatError, UnsupportedTypeError
 
 _struct_pb2: Any = nested_structure_coder.struct_pb2
 
@@ -32,14 +32,14 @@ def structure_to_json(structure: Nest) -> dict[str, Any]:
 
     Raises:
         RegistrationError: If a spec in it has no registered name (also a ValueError).
-        UnsupportedTypeError: If static data in it cannot be written (also a TypeError).
+        DTypeError, UnsupportedTypeError: If static data in it cannot be written (also a TypeError).
     """
     with warnings.catch_warnings():
         # TensorFlow warns that a reader must import the type; the file itself contains the module.
         warnings.filterwarnings("ignore", "Encoding a StructuredValue", UserWarning)
         try:
             message: Any = nested_structure_coder.encode_structure(structure)
-        except RegistrationError:
+        except ExtensorError:
             raise
         except TypeError as error:
             raise UnsupportedTypeError(
@@ -66,7 +66,7 @@ def structure_from_json(words: dict[str, Any], path: str) -> Nest:
     try:
         message = json_format.ParseDict(words, _struct_pb2.StructuredValue())
         return nested_structure_coder.decode_proto(message)
-    except RegistrationError:
+    except ExtensorError:
         raise
     except (json_format.ParseError, nested_structure_coder.NotEncodableError) as error:
         expected = "a nest of specs in TensorFlow's format"
