@@ -81,7 +81,7 @@ def implements_for_records(*ops: Callable[..., Any]) -> Callable[[_F], _F]:
 
 
 def map_tensors(
-    records: StructuredTensor, op: Callable[[Any], Any], axes: Axes
+    records: StructuredTensor, op: Callable[[Any], Any], axes: Axes, is_ragged: bool = False
 ) -> StructuredTensor:
     """Returns records whose dimensions are moved by an operation on tensors.
 
@@ -91,15 +91,19 @@ def map_tensors(
             of the records. Returns it with these dimensions changed.
         axes: For each dimension of the result, the dimension of the records that it is; None for
             a new one.
+        is_ragged: Whether the operation returns RaggedTensors for tensors.
     """
-    return map_tensors_to_many(records, lambda value: [op(value)], axes)[0]
+    return map_tensors_to_many(records, lambda value: [op(value)], axes, is_ragged)[0]
 
 
 def map_tensors_to_many(
-    records: StructuredTensor, op: Callable[[Any], list[Any]], axes: Axes
+    records: StructuredTensor,
+    op: Callable[[Any], list[Any]],
+    axes: Axes,
+    is_ragged: bool = False,
 ) -> list[Any]:
     """Returns several collections of records; as `map_tensors`, with an op that returns a list."""
-    if isinstance(records, RaggedStructuredTensor):
+    if is_ragged or isinstance(records, RaggedStructuredTensor):
         numbers, flat = index.number_items(records, records.rank)
         return [
             _with_dims_of(index.gather(flat, part), records._dims, axes) for part in op(numbers)
@@ -125,20 +129,6 @@ def map_tensors_to_many(
     extra = records._metadata.with_axes(axes)
     return [_of_parts(len(axes), dict(zip(columns, row, strict=True)), extra)
             for row in zip(*columns.values(), strict=True)]  # fmt: skip
-
-
-def gather_by_number(
-    records: StructuredTensor, op: Callable[[Any], Any], axes: Axes
-) -> StructuredTensor:
-    """Returns the records at the numbers that an operation returns, which may be ragged.
-
-    Args:
-        records: The records.
-        op: Takes the numbers of the records, and returns numbers.
-        axes: As for `map_tensors`.
-    """
-    numbers, flat = index.number_items(records, records.rank)
-    return _with_dims_of(index.gather(flat, op(numbers)), records._dims, axes)
 
 
 def _with_dims_of(result: FieldValue, names: Dims, axes: Axes) -> StructuredTensor:

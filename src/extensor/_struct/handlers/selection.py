@@ -13,7 +13,6 @@ from extensor._struct.handlers.each_field import (
     axis_of,
     expect_one_size,
     expect_same_fields,
-    gather_by_number,
     implements_for_records,
     join_fields,
     map_tensors,
@@ -51,9 +50,7 @@ def gather(
     count = rank - batch_dims
     new = [place] if count == 1 else [None] * count
     axes = [*range(place), *new, *range(place + 1, params.rank)]
-    return (gather_by_number if isinstance(indices, tf.RaggedTensor) else map_tensors)(
-        params, op, axes
-    )
+    return map_tensors(params, op, axes, isinstance(indices, tf.RaggedTensor))
 
 
 # It exists in tf.compat.v1 only, whose functions have TensorFlow's own dispatch and no other.
@@ -85,9 +82,7 @@ def gather_nd(
 
     new = [None] * (indices.shape.rank - 1 - batch_dims)
     axes = [*range(batch_dims), *new, *range(batch_dims + depth, params.rank)]
-    return (gather_by_number if isinstance(indices, tf.RaggedTensor) else map_tensors)(
-        params, op, axes
-    )
+    return map_tensors(params, op, axes, isinstance(indices, tf.RaggedTensor))
 
 
 @implements_for_records(tf.boolean_mask)
@@ -109,7 +104,7 @@ def ragged_boolean_mask(data: StructuredTensor, mask: Any, *_: object) -> Struct
     if isinstance(mask, StructuredTensor):
         return NotImplemented
     op = functools.partial(tf.ragged.boolean_mask, mask=mask)
-    return gather_by_number(data, op, range(data.rank))
+    return map_tensors(data, op, range(data.rank), is_ragged=True)
 
 
 @implements(tf.where, on=StructuredTensor)
