@@ -54,6 +54,10 @@ def test_equality_depends_on_dtypes_and_rows():
     assert value != Value([2], {"y": np.array([1, 2])})
     assert value != Value([2], {"x": np.array([1, 3])})
     assert value != xt.struct.constant([{"x": 1}, {"x": 2}])
+    assert Value([0], {"x": []}) != Value([0], {"y": []})
+    masked = xt.struct.constant_value([{"x": 1}, {"x": None}], nulls="mask")
+    assert masked == pickle.loads(pickle.dumps(masked))
+    assert masked != xt.struct.constant_value([{"x": None}, {"x": 1}], nulls="mask")
     assert repr(value) == "StructuredTensorValue(shape=(2,), fields={'x': array([1, 2])})"
 
 

@@ -174,10 +174,10 @@ class StructuredTensorValue(NoDataFrame):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StructuredTensorValue):
             return False
-        mine, others = self._fields(), other._fields()
-        if list(self.shape) != list(other.shape) or mine.keys() != others.keys():
+        if self.shape.as_list() != other.shape.as_list():
             return False
-        return all(map(_equal, mine.values(), map(others.__getitem__, mine)))
+        mine, others = (_paths_and_dtypes(each._records) for each in (self, other))
+        return mine == others and self.to_py() == other.to_py()
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -246,17 +246,9 @@ def _with_types(records: StructuredTensor, types: ArrowTypes) -> StructuredTenso
     return records._with_metadata(records._metadata._replace(types=types))
 
 
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, _Ragged) or isinstance(b, _Ragged):
-        return (
-            isinstance(a, _Ragged)
-            and isinstance(b, _Ragged)
-            and np.array_equal(a.row_splits, b.row_splits)
-            and _equal(a.values, b.values)
-        )
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    return bool(a == b)
+def _paths_and_dtypes(records: StructuredTensor) -> tuple[set[Path], list[tf.DType]]:
+    tensors = tf.nest.flatten(records, expand_composites=True)
+    return set(records.__tf_type_spec__()._field_paths()), [tensor.dtype for tensor in tensors]
 
 
 StructuredTensor._value_type = StructuredTensorValue
