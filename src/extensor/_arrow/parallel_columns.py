@@ -22,8 +22,8 @@ _thread = threading.local()
 def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, int]) -> list[Any]:
     """Returns `[convert(i) for i in range(count)]`, with large columns converted in parallel.
 
-    The calling thread takes the largest column, whose own columns may be converted in parallel too.
-    The pool takes the others, from the largest on, until the calling thread has time for them.
+    The pool starts with the largest column. The calling thread starts with the smallest, so it
+    works too instead of waiting.
 
     Args:
         convert: Takes the number of a column.
@@ -32,14 +32,12 @@ def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, 
     """
     done: dict[int, Any] = {}
     if len(sizes) > 1 and not hasattr(_thread, "works_for_pool"):
-        largest, *large = sorted(sizes, key=lambda i: -sizes[i])
+        large = sorted(sizes, key=lambda i: -sizes[i])
         begun: dict[int, Future[Any]] = {}
         with contextlib.suppress(RuntimeError):  # Python is exiting: this thread converts all
             begun |= ((i, _pool().submit(convert, i)) for i in large)
-        done[largest] = convert(largest)
-        done |= ((i, convert(i)) for i in reversed(begun) if begun[i].cancel())
-        done |= ((i, convert(i)) for i in range(count) if i not in sizes)
-        done |= ((i, begun[i].result()) for i in begun if i not in done)
+        done = {i: convert(i) for i in reversed(begun) if begun[i].cancel()}
+        done |= {i: begun[i].result() for i in begun if i not in done}
     return [done[i] if i in done else convert(i) for i in range(count)]
 
 
