@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from extensor._dispatch.operators import OperatorsMixin, refuse_as_tensor
+from extensor._dispatch.switch import is_on
 from extensor._lookup import class_attribute
 from extensor._patches.patch import changes
 from extensor._tf import Extension
@@ -79,6 +80,9 @@ def _refuse_value(
     # A class may have a length and items, which are rows of the value, no numbers.
     kind = type(value)
     if not is_array(kind):
+        own = isinstance(value, (Extension, OperatorsMixin))
+        if not own and is_on() and class_attribute(kind, "__getitem__") is None:
+            return NotImplemented  # TensorFlow's ValueError says as much
         return (refusal_of(kind) or refuse_as_tensor)(value)
     if not isinstance(value, Extension):
         return NotImplemented
