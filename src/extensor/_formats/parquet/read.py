@@ -198,10 +198,12 @@ def _dictionaries(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGrou
 
     There are none where Arrow would have to join or to cast the dictionaries, and none of a store.
     """
-    is_one = len(plan.files) == len(groups) == 1 and groups[0].num_bytes > _LARGE
+    columns, count = file.columns, len(file.layout.leaves)
+    share = 1 if columns is None else len(columns) / count  # of many columns, few are wanted
+    is_one = len(plan.files) == len(groups) == 1 and groups[0].num_bytes * share > _LARGE
     if not is_one or plan.filter is not None or plan.wanted.schema is not None:
         return []
-    columns, strings = file.columns, file.layout.strings
+    strings = file.layout.strings
     if columns is not None:
         strings = {i: path for i, path in strings.items() if path in columns}
     if file.footer is None or file.file.store is not None or not strings:
