@@ -72,7 +72,7 @@ def internal_py_func(
     """Calls TensorFlow's function; extension values get the shapes that their specs have."""
     results = plain(func, inp, Tout, *args, **kwargs)
     if not tf.executing_eagerly():
-        is_several = isinstance(Tout, (list, tuple))
+        is_several = isinstance(results, (list, tuple))  # no results are an Operation
         pairs = zip(Tout, results, strict=True) if is_several else [(Tout, results)]
         for spec, value in pairs:
             if describes_extension(spec):
