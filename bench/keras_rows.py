@@ -63,6 +63,12 @@ def rows() -> list[Row | ProcessRow]:
             for method in ("fit", "evaluate", "predict")
         ),
         Row(
+            "Keras fit of a functional model, 20,000 rows given directly, 3 of 300 fields read, vs "
+            "records of the 3",
+            Within(1.2),
+            _fields_read,
+        ),
+        Row(
             "Keras predict, 64 steps, records two levels deep, vs dict of tensors",
             Within(1.05),
             lambda folder: _nested_steps(_predict_step),
@@ -313,6 +319,19 @@ def _direct(folder: Path, method: str, count: int, fields: int) -> tuple[Call, C
         model = _concatenate(base, names)
         model.compile("sgd", "mse", jit_compile=False)
         calls.append(functools.partial(getattr(model, method), x, *target, verbose=0))
+    return calls[0], calls[1]
+
+
+def _fields_read(folder: Path) -> tuple[Call, Call]:
+    calls: list[Call] = []
+    for fields in (300, 3):
+        column = tf.random.uniform([20_000, 1])
+        names = [f"f{i}" for i in range(fields)]
+        records = xt.DenseStructuredTensor([20_000], dict.fromkeys(names, column))
+        record = xt.keras.Input(tf.type_spec_from_value(records))
+        model = xt.keras.Model(record, _dense([record[name] for name in names[:3]]))
+        model.compile("sgd", "mse", jit_compile=False)
+        calls.append(functools.partial(model.fit, records, column, batch_size=256, verbose=0))
     return calls[0], calls[1]
 
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
+from extensor._keras.rows import Rows
 from tests.keras import kinds
 from tests.keras.kinds import BATCH, COUNT, KINDS, RATINGS
 
@@ -170,6 +171,47 @@ def test_batches_of_size_zero_have_the_default_size_as_in_keras():
     assert len(model.steps) == 1
     model.fit(numbered(KINDS["records"].value), RATINGS, batch_size=np.int64(BATCH), verbose=0)
     assert len(model.steps) == 4
+
+
+@pytest.mark.whole("trains models")
+@pytest.mark.parametrize("method", ["fit", "evaluate", "predict"])
+@pytest.mark.parametrize("rows", [3, 64])
+def test_fields_that_a_functional_model_does_not_read_are_not_cut(method, rows, monkeypatch):
+    records = xt.DenseStructuredTensor(
+        [COUNT],
+        {
+            "minutes": tf.ragged.constant([[1.0] * (i % 3) for i in range(COUNT)]),
+            "title": tf.constant(["Scones"] * COUNT),
+            "taste": np.arange(2.0 * COUNT, dtype="f").reshape(COUNT, 2),
+            "tags": tf.ragged.constant([["a"]] * COUNT),
+        },
+    )
+    inputs = xt.keras.Input(tf.type_spec_from_value(records))
+    sums = xt.keras.layers.ListPooling("sum")(inputs["minutes"])
+    joined = keras.layers.Concatenate()([keras.layers.Reshape((1,))(sums), inputs["taste"]])
+    model = xt.keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(joined))
+    model.compile(keras.optimizers.SGD(1e-4), "mse")
+    targets = () if method == "predict" else (RATINGS,)
+    data = records if method == "predict" else (records, RATINGS)
+    dataset = tf.data.Dataset.from_tensor_slices(data).batch(rows)
+    before = model.get_weights()
+    options = {"shuffle": False} if method == "fit" else {}
+    expected = getattr(model, method)(dataset, verbose=0, **options)
+    after = model.get_weights()
+    model.set_weights(before)
+    cut, add = [], Rows._add
+    monkeypatch.setattr(
+        Rows, "_add", lambda self, *given: cut.append(given[1]) or add(self, *given)
+    )
+    found = getattr(model, method)(records, *targets, batch_size=rows, verbose=0, **options)
+    assert cut[0].field_names() == ("minutes", "taste")
+    if method == "fit":
+        found, expected = found.history["loss"], expected.history["loss"]
+        for one, other in zip(model.get_weights(), after, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5)
+        shuffled = model.fit(records, RATINGS, validation_split=0.2, verbose=0).history
+        assert "val_loss" in shuffled
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_weights_without_targets_are_no_targets():

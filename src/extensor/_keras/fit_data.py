@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from extensor._keras.lowering import contains, is_extension, to_lowered
 from extensor._keras.rows import DATA, Rows
+from extensor._tf import with_element_spec
 from extensor._types.masked.value import MaskedTensor
 from extensor._typing import Nest
 from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
@@ -30,6 +31,7 @@ def fit_arguments(
     kwargs: dict[str, Any],
     replicas: int = 1,
     as_input: Callable[[Any], Any] = lambda x: x,
+    with_fields_read: Callable[[Any], tuple[Any, Any]] = lambda x: (x, None),
 ) -> dict[str, Any]:
     """Returns the arguments for a method of Keras, with data that Keras can iterate.
 
@@ -39,6 +41,8 @@ def fit_arguments(
         kwargs: The keyword arguments of the caller.
         replicas: The number of replicas over which Keras splits each batch.
         as_input: Converts the inputs of the model first.
+        with_fields_read: Returns records with the fields that the model reads, and the form of a
+            batch of them; or the inputs as they are, and None.
 
     Raises:
         ArgumentError: If the size of batches is not a positive int (also a ValueError).
@@ -53,19 +57,20 @@ def fit_arguments(
     validation = given.get("validation_data")
     if isinstance(validation, (tuple, list)) and validation:
         validation = (as_input(validation[0]), *validation[1:])
-    data = tuple(given.get(name) for name in DATA)
+    data, form = tuple(given.get(name) for name in DATA), None
     if contains((data, validation), is_extension):
         for name in ("batch_size", "validation_batch_size"):
             _check_size(name, given.get(name))
     if contains(data, is_extension):
-        rows = Rows(data)
+        x, form = with_fields_read(data[0])
+        rows = Rows((x, *data[1:]))
         share = given.pop("validation_split", 0.0)
         if share and validation is None:
             rows, validation = rows.split(share)
         steps = given.get("steps_per_epoch") or given.get("steps")
         shuffle = given.get("shuffle", True) if "shuffle" in signature.parameters else False
         batch_size = batch_size or (math.ceil(rows.count / steps) if steps else 32)
-        given["x"] = rows.batches(batch_size, shuffle)
+        given["x"] = _with_form(rows.batches(batch_size, shuffle), form)
         for name in ("y", "sample_weight", "batch_size"):
             given.pop(name, None)
     else:
@@ -74,10 +79,10 @@ def fit_arguments(
     if is_weighted and (contains(data, is_extension) or _has_masked_targets(data[0])):
         given["x"] = _with_class_weights(given["x"], given.pop("class_weight"))
     if isinstance(validation, (tuple, list)) and contains(validation, is_extension):
-        validation = Rows(tuple(validation))
+        validation, form = Rows(tuple(validation)), None
     if isinstance(validation, Rows):
         size = given.pop("validation_batch_size", None) or batch_size or 32
-        given["validation_data"] = validation.batches(size)
+        given["validation_data"] = _with_form(validation.batches(size), form)
     elif validation is not None:
         given["validation_data"] = _lowered_batches(validation, replicas)
     if "shuffle" in signature.parameters and isinstance(
@@ -85,6 +90,14 @@ def fit_arguments(
     ):
         given["shuffle"] = False  # Keras warns if `shuffle` is set for these
     return given
+
+
+def _with_form(dataset: tf.data.Dataset, form: Nest) -> tf.data.Dataset:
+    """Returns a dataset whose inputs have another form, which is of the same tensors."""
+    if form is None:
+        return dataset
+    spec = dataset.element_spec
+    return with_element_spec(dataset, (form, *spec[1:]) if isinstance(spec, tuple) else form)
 
 
 def _check_size(name: str, size: object) -> None:

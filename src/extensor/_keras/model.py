@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
+from extensor._keras.component_names import without_slash
 from extensor._keras.graph_node import (
     ValueKerasTensor,
     fields_read,
@@ -35,6 +36,7 @@ from extensor._keras.lowering import (
     to_lowered,
     without_passed,
 )
+from extensor._keras.pruned_input import of_fields
 from extensor._keras.python_input import holds_data
 from extensor._keras.saving import Saver
 from extensor._keras.serialization import with_serialized_values
@@ -42,6 +44,8 @@ from extensor._keras.spec_key import check_savable
 from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
 from extensor._keras.value_tensor import is_value_tensor, spec_of_value_tensor
+from extensor._path import Path
+from extensor._struct.dense import DenseStructuredTensor
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
@@ -247,6 +251,16 @@ class Functional(OwnInputs, Model, KerasFunctional):
         layers = [layer for layer in self.layers if isinstance(layer, keras.layers.InputLayer)]
         names = {id(layer.output): layer.name for layer in layers}
         return {names[id(tensor)]: _spec_of(tensor) for tensor in self.inputs}
+
+    def _with_fields_read(self, x: Nest) -> tuple[Any, Any]:
+        # A class of a user may have a step that reads more fields.
+        if type(self) is not Functional or not is_value_tensor(self.input) or self.run_eagerly:
+            return x, None
+        if not isinstance(x, DenseStructuredTensor):
+            return x, None
+        read = self._names_read() or set[str]()
+        fields = {Path.parse(name).names[1] for name in read}
+        return of_fields(x, [name for name in x.field_names() if without_slash(name) in fields])
 
     def _names_read(self) -> set[str] | None:
         parts = [

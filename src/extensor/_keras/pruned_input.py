@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
 from extensor._data.prunable import prune, specs_of_used
-from extensor._keras.lowering import BOXES, is_extension_spec, key_of_form
+from extensor._keras.lowering import BOXES, is_extension_spec, key_of_form, spec_of_value
 from extensor._protocol.box import boxed_specs
-from extensor._pruning.components import components
-from extensor._pruning.consumption import VALUE
+from extensor._pruning.components import components, is_fixed, is_opaque
+from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._tf import with_element_spec
 from extensor._typing import Nest
 
 if TYPE_CHECKING:
     from extensor._keras.trainer import Trainer
+    from extensor._struct.dense import DenseStructuredTensor
 
 _LOG = logging.getLogger("extensor")
 
@@ -63,12 +64,42 @@ def pruned_input(
     if all(use == VALUE for use in found.uses):
         return found.dataset
     if found.narrow_spec is not None:
-        key = key_of_form(found.element_spec, BOXES, found.uses, found.narrow_spec)
-        return with_element_spec(found.dataset, {key: tuple(boxed_specs(found.narrow_spec))})
+        form = _form_of_fields(found.element_spec, found.uses, found.narrow_spec)
+        return with_element_spec(found.dataset, form)
     uses = iter(found.uses)
     return with_element_spec(
         found.dataset, tf.nest.map_structure(lambda spec: _form(spec, uses), found.element_spec)
     )
+
+
+def of_fields(records: DenseStructuredTensor, names: list[str]) -> tuple[Any, Any]:
+    """Returns records with some fields, and the form in which a model gets a batch of them.
+
+    If nothing can be left out, it returns the records as they are, and None.
+
+    Args:
+        records: A DenseStructuredTensor.
+        names: The names of the fields that are read.
+    """
+    spec = spec_of_value(records)
+    parts = components(spec)
+    # The form is not known of a field of a type that is not known here.
+    whole = [is_opaque(part) or is_fixed(part) for part in parts]
+    names = [
+        *names,
+        *(part.names[0] for part, is_kept in zip(parts, whole, strict=True) if is_kept),
+    ]
+    kept = [name for name in records.field_names() if name in names]
+    has_count = any(
+        not part.lists and part.names[0] in kept and not is_kept
+        for part, is_kept in zip(parts, whole, strict=True)
+    )
+    if len(kept) == len(records.field_names()) or not has_count:
+        return records, None
+    narrow = records.with_only(*kept)
+    narrow_spec = spec_of_value(narrow)
+    uses = [VALUE if part.names[0] in kept else NOTHING if part.lists else SHAPE for part in parts]
+    return narrow, _form_of_fields(spec, uses, narrow_spec)
 
 
 def forget_uses(model: Trainer) -> None:
@@ -94,3 +125,10 @@ def _form(spec: tf.TypeSpec, uses: Iterator[int]) -> Nest:
     if not is_extension_spec(spec):
         return spec
     return {key_of_form(spec, uses=own): tuple(specs_of_used(parts, own))}
+
+
+def _form_of_fields(
+    spec: tf.TypeSpec, uses: Sequence[int], narrow_spec: tf.TypeSpec
+) -> dict[str, Any]:
+    """Returns the spec of the lowered form of records, as boxes of some of their fields."""
+    return {key_of_form(spec, BOXES, uses, narrow_spec): tuple(boxed_specs(narrow_spec))}

@@ -322,10 +322,18 @@ class Trainer(OwnBuild, keras.Model):
         self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any]:
         replicas = self.distribute_strategy.num_replicas_in_sync
-        given = fit_arguments(method, args, kwargs, replicas, self._as_input)
+        with_fields_read = self._with_fields_read if replicas == 1 else lambda x: (x, None)
+        given = fit_arguments(method, args, kwargs, replicas, self._as_input, with_fields_read)
         if isinstance(given["x"], tf.data.Dataset):
             self._build_for_strategy(given["x"].element_spec)
         return given
+
+    def _with_fields_read(self, x: Nest) -> tuple[Any, Any]:
+        """Returns an input with the fields that the model is known to read, and its form or None.
+
+        Only the graph of a functional model tells this without a trace.
+        """
+        return x, None
 
     def _for_step(
         self, data: Nest, step: Callable[[Any], Any], given: Mapping[str, Any] | None = None
