@@ -234,10 +234,10 @@ def test_the_rest_is_divided_evenly_and_read_once_but_for_its_seams(tmp_path):
     read_groups, lengths = [], []
     plain = Source.read
 
-    def counted(self, groups, rows):
+    def counted(self, groups, *options):
         for group in groups:
             read_groups.append(group)
-            yield from plain(self, [group], rows)
+            yield from plain(self, [group], *options)
 
     with mock.patch.object(Source, "read", counted):
         for index in range(3):

@@ -106,10 +106,10 @@ def test_shards_have_each_record_once_and_read_their_row_groups_only(paths, shuf
     read = []
     plain = Source.read
 
-    def counted(self, groups, rows):
+    def counted(self, groups, *options):
         groups = list(groups)
         read.extend(map(self.place, groups))
-        return plain(self, groups, rows)
+        return plain(self, groups, *options)
 
     with mock.patch.object(Source, "read", counted):
         shards = [
@@ -155,10 +155,10 @@ def test_resuming_reads_no_finished_part_but_one(tmp_path, shuffle):
     read = []
     plain = Source.read
 
-    def counted(self, groups, rows):
+    def counted(self, groups, *options):
         for group in groups:
             read.append(group)
-            yield from plain(self, [group], rows)
+            yield from plain(self, [group], *options)
 
     with mock.patch.object(PLAN, "PART_ROWS", 16):
         state = xt.data.state(xt.data.parquet(paths, 8, shuffle=shuffle), 60)

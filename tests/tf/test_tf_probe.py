@@ -762,6 +762,22 @@ def constructed_ragged_tensors():
     assert tf.type_spec_from_value(made) == tf.type_spec_from_value(public)
 
 
+def variables_of_strategies():
+    @xt.auto_composite_tensor(module_name="tests.tf.probe")
+    class Holder(xt.AutoCompositeTensor):
+        def __init__(self, variable):
+            self.variable = variable
+
+    with tf.distribute.OneDeviceStrategy("CPU:0").scope():
+        plain = Holder(tf.Variable(1.0))
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        mirrored = Holder(tf.Variable(1.0))
+    read = tf.function(lambda holder: holder.variable + 1.0, autograph=False)
+    assert [read(plain).numpy(), read(mirrored).numpy()] == [2.0, 2.0], (
+        "VariableSpec.placeholder_value: a variable of a strategy is no argument of a tf.function"
+    )
+
+
 def control_inputs():
     with tf.Graph().as_default():
         first, second = tf.constant(1), tf.constant(2)
@@ -874,6 +890,7 @@ PROBES = {
     "_sig_cache": signatures_of_constructors,
     "row_partition._row_partition_factory_key": constructed_ragged_tensors,
     "Operation._add_control_input": control_inputs,
+    "VariableSpec.placeholder_value": variables_of_strategies,
     "context.eager_mode": eager_mode_in_a_graph,
     "session_run": session_run,
     "RaggedTensor._values": constructed_ragged_tensors,

@@ -38,8 +38,8 @@ class UnregisteredError(RegistrationError, nested_structure_coder.NotEncodableEr
     """A spec without a registered name cannot be saved (also TensorFlow's NotEncodableError)."""
 
 
-class UnsavableError(DTypeError, nested_structure_coder.NotEncodableError):
-    """The static data of a spec cannot be saved (also TensorFlow's NotEncodableError)."""
+class UnsavableError(DTypeError, ValueError, nested_structure_coder.NotEncodableError):
+    """The static data of a spec cannot be saved (also a ValueError, and TensorFlow's error)."""
 
 
 class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):

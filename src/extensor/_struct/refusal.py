@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
@@ -11,9 +11,6 @@ from extensor._path import Path
 from extensor._struct.display import text
 from extensor._tf._tf_as_tensor import NoArray
 from extensor.errors import DTypeError
-
-if TYPE_CHECKING:
-    pass
 
 
 def refusal(

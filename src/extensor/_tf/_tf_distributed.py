@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `VariableSpec` | tf.nest takes its values for leaves. A variable of a strategy is no ResourceVariable: it has one on each device, and TensorFlow takes none as an argument of a tf.function. |
+| `VariableSpec.placeholder_value` | tf.nest takes its values for leaves. A variable of a strategy is no ResourceVariable: it has one on each device, and TensorFlow takes none as an argument of a tf.function. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations

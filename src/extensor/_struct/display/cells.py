@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import reprlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,9 +20,6 @@ from extensor._struct.python_values import Decoders, decoders_of_field
 from extensor._struct.records import RecordsBase
 from extensor._struct.row_splits import outer_sizes
 from extensor._typing import FieldValue
-
-if TYPE_CHECKING:
-    pass
 
 _LEAST = 8
 """The width that a value gets at least."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -73,7 +74,8 @@ def _with_next_names(
     """
     added = names
     while done < len(parts) and isinstance(part := parts[done], (str, Path)):
-        value, at = masked.uncut_field(value, added, at), Path(*at, *added)
+        value = masked.uncut_field(value, added, at)
+        at = functools.reduce(operator.truediv, added, at)
         added = resolve(part, _records(value, part, at)._names())
         names = (*names, *added)
         done += 1
