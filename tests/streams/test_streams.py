@@ -126,7 +126,7 @@ def test_errors_of_later_blocks_name_the_line_of_the_file(tmp_path, monkeypatch)
 )
 def test_a_stream_holds_a_part_of_the_records(source, target, tmp_path, run_python):
     path = tmp_path / f"one.{source}"
-    table = pa.table({"x": list(range(1_000_000)), "y": ["some words of text"] * 1_000_000})
+    table = pa.table({"x": list(range(2_000_000)), "y": ["some words of text"] * 2_000_000})
     write_stream(table.to_batches(max_chunksize=50_000), table.schema, path, format_of(str(path)))
     done = run_python(
         f"""
