@@ -36,6 +36,7 @@ from extensor._tf import (
     _tf_symbol,
     _tf_value_spec,
 )
+from extensor._tf._tf_broadcast import makes_positions, makes_rows
 from extensor._tf._tf_eager import eagerly
 from extensor.errors import ProtocolError
 from tests.dispatch import probes as dispatch_probes
@@ -778,6 +779,22 @@ def variables_of_strategies():
     )
 
 
+def broadcast_rows():
+    found = []
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None])] * 2, autograph=False)
+    def total(a, b):
+        for op in (a + b).row_splits.graph.get_operations():
+            found.append((op.type, makes_rows(op), makes_positions(op)))
+
+    total.get_concrete_function()
+    kinds = {kind for kind, rows, _ in found if rows}
+    assert {"ConcatV2", "Cumsum", "GatherV2", "AddV2"} <= kinds, "_broadcast_half: makes no rows"
+    assert any(kind == "StatelessIf" and positions for kind, _, positions in found), (
+        "_broadcast_dynamic_shape_first_layer: makes no positions"
+    )
+
+
 def control_inputs():
     with tf.Graph().as_default():
         first, second = tf.constant(1), tf.constant(2)
@@ -889,10 +906,12 @@ PROBES = {
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
     "_sig_cache": signatures_of_constructors,
     "row_partition._row_partition_factory_key": constructed_ragged_tensors,
+    "_broadcast_half": broadcast_rows,
     "Operation._add_control_input": control_inputs,
     "VariableSpec.placeholder_value": variables_of_strategies,
     "context.eager_mode": eager_mode_in_a_graph,
     "session_run": session_run,
+    "_broadcast_dynamic_shape_first_layer": broadcast_rows,
     "RaggedTensor._values": constructed_ragged_tensors,
     **{
         probe.__name__: probe

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from extensor._authoring.extents import learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
+from extensor._authoring.graph_splits import same_splits
 from extensor._protocol.run_time_check import assert_op, run_checks
 from extensor._tf import BaseResourceVariable
 from extensor.errors import ExtensorError
@@ -60,7 +61,7 @@ class SizeComparison:
 
     def same_rows(self, a: tf.Tensor, b: tf.Tensor) -> bool:
         """Returns whether two row splits are known to be the same."""
-        return self.sizes.source(a) is self.sizes.source(b)
+        return same_splits(a, b, self.sizes)
 
     def use_records(self) -> None:
         """Stores that the fields of all records of the graph have the same rows."""
