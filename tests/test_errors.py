@@ -33,6 +33,7 @@ OTHER_ERRORS = {
     ),
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
     ("_formats/pandas/read.py", "_convert", "TypeError"): _CAUGHT,
+    ("_formats/protobuf/text.py", "print_messages", "ValueError"): _CAUGHT,
     ("_arrow/wanted_table.py", "_validate", "ArrowInvalid"): (
         "from_arrow makes a StructureError of it, and read_arrow a FormatError with the file."
     ),

@@ -79,8 +79,7 @@ def print_messages(serialized: list[bytes], descriptor: Descriptor, form: str) -
             size = message.ByteSize()
             message.DiscardUnknownFields()
             if message.ByteSize() < size:  # all other fields come from the message type
-                unlisted = "a number that a closed enum does not list"
-                raise json_format.SerializeToJsonError(unlisted)
+                raise ValueError("a number that a closed enum does not list")
             texts.append(text(message).encode())
         # Of a type in google.protobuf.Any that the pool does not have, JSON has a TypeError.
         except (json_format.SerializeToJsonError, DecodeError, TypeError, ValueError) as error:
