@@ -49,7 +49,7 @@ _CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
 _EXISTS = ("fail", "append", "replace")
 _FIRST_DAY = -2_440_588
 """The first day of PostgreSQL, 4714-11-24 BC, counted from 1970."""
-_VIEW = "extensor_records"
+_VIEW = "extensor_batches_to_write"
 _AsReader = Callable[[pa.Schema, Iterable[pa.RecordBatch]], pa.RecordBatchReader]
 _DIMENSIONS = "extensor_dimensions_"
 
@@ -359,6 +359,8 @@ def _keeping_errors(
     """Yields batches; an error that they raise is added to a list."""
     try:
         yield from batches
+    except GeneratorExit:  # the database failed, and needs no more batches
+        raise
     except BaseException as error:
         raised.append(error)
         raise
@@ -384,7 +386,25 @@ def _register_view(
     try:
         yield
     finally:
-        connection.unregister(_VIEW)
+        with contextlib.suppress(Exception):  # in a transaction that an error ended
+            connection.unregister(_VIEW)
+
+
+@contextlib.contextmanager
+def _transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
+    """Runs several statements, or none if there is an error; in a transaction that is open."""
+    numbers = [connection.sql("select txid_current()").fetchall() for _ in range(2)]
+    if numbers[0] == numbers[1]:  # one is open: it has one number
+        yield
+        return
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error says more
+            connection.rollback()
+        raise
 
 
 def _write_duckdb(
@@ -397,21 +417,22 @@ def _write_duckdb(
 ) -> None:
     table = _table(names)
     _expect_names(schema)
-    own: dict[bytes, pa.DataType] = {}
-    if if_exists == "append":
-        with _register_view(schema.empty_table(), connection):
-            connection.execute(f"create table if not exists {table} as from {_VIEW}")
-        there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
-        own = {folded(field.name): field.type for field in there}
-    columns = {name: own.get(folded(name)) for name in schema.names}
-    # One statement, which is a transaction of its own unless one is open.
-    start = {
-        "fail": f"create table {table} as",
-        "replace": f"create or replace table {table} as",
-        "append": f"insert into {table} by name",
-    }[if_exists]
-    with _register_view(as_reader(*as_in_columns(columns, schema, batches)), connection):
-        connection.execute(f"{start} select * from {_VIEW}")
+    # An error of `append` must not leave the table that it made.
+    with _transaction(connection):
+        own: dict[bytes, pa.DataType] = {}
+        if if_exists == "append":
+            with _register_view(schema.empty_table(), connection):
+                connection.execute(f"create table if not exists {table} as from {_VIEW}")
+            there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
+            own = {folded(field.name): field.type for field in there}
+        columns = {name: own.get(folded(name)) for name in schema.names}
+        start = {
+            "fail": f"create table {table} as",
+            "replace": f"create or replace table {table} as",
+            "append": f"insert into {table} by name",
+        }[if_exists]
+        with _register_view(as_reader(*as_in_columns(columns, schema, batches)), connection):
+            connection.execute(f"{start} select * from {_VIEW}")
 
 
 def _write_adbc(
