@@ -46,6 +46,10 @@ _CHANGED = {
 """The types that DuckDB changes where it makes Arrow of them."""
 
 _CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
+_COMMENT = r"--.*\n|/\*(?:[^*]|\*(?!/))*\*/"
+_SELECTS = re.compile(rf"(\s|\(|{_COMMENT})*(select|with|values|table)\b", re.IGNORECASE)
+"""The begin of a query that may be a part of another one, after comments."""
+
 _EXISTS = ("fail", "append", "replace")
 _FIRST_DAY = -2_440_588
 """The first day of PostgreSQL, 4714-11-24 BC, counted from 1970."""
@@ -269,10 +273,8 @@ def _read_adbc(
     query: str, connection: dbapi.Connection, params: Sequence[Any] | Mapping[str, Any] | None
 ) -> Iterator[Any]:
     with connection.cursor() as cursor:
-        arrays: list[str] = []
         is_postgres = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
-        if is_postgres and params is None:
-            arrays = _arrays(cursor, query)
+        arrays = _arrays(cursor, query, params) if is_postgres else []
         if arrays:
             query = _with_dimensions(query, arrays)
         cursor.execute(query, params)
@@ -291,11 +293,13 @@ def _read_adbc(
             yield batch.select(range(count))
 
 
-def _arrays(cursor: dbapi.Cursor, query: str) -> list[str]:
+def _arrays(
+    cursor: dbapi.Cursor, query: str, params: Sequence[Any] | Mapping[str, Any] | None
+) -> list[str]:
     """Returns the columns of a result of PostgreSQL that are arrays."""
-    if not re.match(r"\s*(select|with|values|table)\b", query, re.IGNORECASE):
+    if not _SELECTS.match(query):
         return []
-    schema = cursor.adbc_execute_schema(query)
+    schema = cursor.adbc_execute_schema(query, params)
     return [field.name for field in schema if pa.types.is_list(field.type)]
 
 
@@ -327,15 +331,20 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
 def _expect_no_infinity(batch: pa.RecordBatch, first: int) -> None:
     """Raises for infinite times, of which the driver makes times before the first of PostgreSQL."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_date32(field.type):
+        records = None
+        if pa.types.is_list(field.type):
+            records, column = column.value_parent_indices(), column.flatten()
+        if pa.types.is_date32(column.type):
             numbers, days = column.cast(pa.int32()), 1
-        elif pa.types.is_timestamp(field.type):  # in microseconds
+        elif pa.types.is_timestamp(column.type):  # in microseconds
             numbers, days = column.cast(pa.int64()), 86_400_000_000
         else:
             continue
         is_infinite = numbers.fill_null(0).to_numpy() < _FIRST_DAY * days
         if is_infinite.any():
-            received = f"infinity in record {first + int(is_infinite.argmax())}"
+            record = int(is_infinite.argmax())
+            record = record if records is None else records[record].as_py()
+            received = f"infinity in record {first + record}"
             fix = "Select another time for it: nullif(column, 'infinity')."
             raise UnsupportedTypeError(Path(field.name), "times that Arrow has", received, fix)
 
