@@ -38,7 +38,8 @@ def arrays(dataset: tf.data.Dataset) -> tf.data.Dataset:
     A `keras.Model` takes it in `fit`, `evaluate` and `predict` with TensorFlow, JAX and PyTorch,
     and in `predict` with NumPy. A loop in Python gets NumPy arrays, for JAX and PyTorch without
     Keras. They share the memory of the tensors in the dataset, so they are read-only.
-    `torch.from_dlpack` and, on a CPU, `jax.device_put` share it too; Keras copies each batch once.
+    `torch.from_dlpack` with NumPy 2.1 or newer, `torch.as_tensor` and, on a CPU, `jax.device_put`
+    share it too; Keras copies each batch once.
 
     Call it last: of its methods, `cache`, `prefetch`, `repeat`, `shard`, `shuffle`, `skip`, `take`
     and `with_options` return such datasets too. Functions of `map` get tensors.
