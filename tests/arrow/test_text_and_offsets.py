@@ -46,6 +46,7 @@ OUT = {
     "union": (xt.types.UnionTensor([0, 1, 1, 1], {"n": [1], "t": BAD}), None, "x.t"),
     "default": (tf.constant(BAD), None, "x"),
     "many": (tf.constant(BAD * 300), TEXT, "x"),
+    "halves of a character": (tf.constant([b"\xc3", b"\xa9"] * 300), TEXT, "x"),
 }
 
 
@@ -94,6 +95,36 @@ def test_bytes_in_columns_of_text_are_read_and_no_text(case, nulls):
         assert "to_py(text=False)" in str(caught.value)
     with pytest.raises(FormatError, match="expected text in UTF-8"):
         xt.to_arrow(records)
+
+
+def is_utf8(value):
+    try:
+        return value is None or value.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("arrow", "raw"), [(TEXT, pa.binary()), (pa.large_string(), pa.large_binary())]
+)
+def test_text_is_what_python_decodes(arrow, raw):
+    rng = np.random.default_rng(0)
+    parts = [b"a", b"bc", b"", "é".encode(), "€".encode(), "😀".encode(), None]
+    wrong = [b"\xc3", b"\xa9", b"\xed\xa0\x80", b"\xff", b"\xf0\x9f"]
+    refused = 0
+    for i in range(300):
+        pool = parts + wrong * (i % 2)
+        values = [pool[j] for j in rng.integers(0, len(pool), rng.integers(0, 9))]
+        array = pa.array(values, raw)[int(i % 3 == 0 and len(values) > 1) :]
+        if all(map(is_utf8, array.to_pylist())):
+            text = buffers.as_text(array, arrow)
+            assert text.type == arrow
+            assert text.to_pylist() == [v if v is None else v.decode() for v in array.to_pylist()]
+        else:
+            refused += 1
+            with pytest.raises(pa.ArrowInvalid):
+                buffers.as_text(array, arrow)
+    assert refused > 50
 
 
 REFUSED_IN = {

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 import extensor as xt
+from extensor._formats.json import fast
+from extensor._formats.json.types import InexactError
 
 GOOD = b'{"x": 1}\n'
 
@@ -67,6 +69,19 @@ def test_deep_nesting_is_an_error_and_ends_no_process(run_python):
                     if n != 3_000:
                         break
     """)
+
+
+def test_a_record_is_deep_from_1001_levels_on_wherever_its_line_begins():
+    for before in range(20):
+        for levels in (3, 990, 1000, 1001):
+            lists = b"[" * (levels - 1) + b"]" * (levels - 1)
+            text = b" " * before + b'{"x":1}\n{"x":' + lists + b'}\n{"x":1}' + b" " * (before % 3)
+            is_deep = False
+            try:
+                fast._Block(pa.py_buffer(text), None).expect_shallow()
+            except InexactError:
+                is_deep = True
+            assert is_deep == (levels > 1000)
 
 
 def test_many_brackets_that_are_not_deep_are_read():

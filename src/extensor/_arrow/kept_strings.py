@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.buffers import as_text
+
 _ATTRIBUTE = "_extensor_arrow_column"
 _FEW = 512
 """Values: up to here, to write them takes less time than to keep the column."""
@@ -79,7 +81,7 @@ def kept_column(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array | None:
         return None
     if not kept.is_checked:  # Arrow does not check that text is UTF-8
         try:
-            array.validate(full=True)
+            as_text(array, array.type)
         except pa.ArrowInvalid:
             return None
         kept.is_checked = True

@@ -14,7 +14,6 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._data.cut_batches import batches_of
 from extensor._data.failing import failing_dataset
 from extensor._data.position import Positioned
-from extensor._struct.tensor import StructuredTensor
 from extensor._typing import NullsLike
 from extensor.errors import ExtensorError
 
@@ -35,7 +34,6 @@ class Conversion:
         static = plan.batch_size if plan.drop_remainder else None
         self.spec = spec_from_schema(schema, static, splits, nulls)
         """The spec of a batch."""
-        self._schema = schema
         self.splits = splits
         self.nulls: NullsLike = nulls
 
@@ -47,7 +45,7 @@ class Conversion:
         Where records cannot be converted, the dataset raises the error after the batches before it.
 
         Args:
-            table: The records; a multiple of `size`. Strings may be in dictionaries.
+            table: The records; a multiple of `size`.
             size: The number of records in a batch.
             first: The number of the table's first record, for errors.
             place: Returns where a record is, by its number, for errors.
@@ -68,10 +66,9 @@ class Conversion:
         return concatenate(made)
 
     def _convert(self, table: pa.Table, size: int) -> tf.data.Dataset:
-        return batches_of(self._read(table), size, self.spec)
-
-    def _read(self, table: pa.Table) -> StructuredTensor:
-        return read_records(table, self.splits, self.nulls, self._schema, is_part=True)
+        return batches_of(
+            read_records(table, self.splits, self.nulls, is_part=True), size, self.spec
+        )
 
     def _first_wrong(self, table: pa.Table) -> int:
         """Returns the number of the first record that cannot be converted."""
@@ -83,7 +80,7 @@ class Conversion:
 
     def _fails(self, table: pa.Table) -> bool:
         try:
-            self._read(table)
+            read_records(table, self.splits, self.nulls, is_part=True)
         except ExtensorError:
             return True
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import functools
 import threading
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -180,9 +179,7 @@ class Pass(ReadAhead):
                 self._close_source()
                 self._records = _Records(plan)
             tables.append(self._records.between(epoch, first, last))
-        if len(tables) == 1:
-            return tables[0]
-        return _concatenate(_decoded(tables, self._plan.source.schema))
+        return tables[0] if len(tables) == 1 else _concatenate(tables)
 
 
 class _Records:
@@ -275,11 +272,6 @@ def _concatenate(tables: list[pa.Table]) -> pa.Table:
     return pa.Table.from_batches(pieces, tables[0].schema)
 
 
-def _decoded(found: list[Any], schema: pa.Schema) -> list[Any]:
-    """Returns tables or batches of a schema; Arrow does not join dictionaries inside lists."""
-    return [each if each.schema.equals(schema) else each.cast(schema) for each in found]
-
-
 class _Rows:
     """The records of an epoch without shuffling, from one of them on."""
 
@@ -287,7 +279,6 @@ class _Rows:
         groups, skipped = plan.rows_from(position)
         self._ahead = plan.ahead(groups)
         self._pieces = plan.read(groups, plan.piece_rows, self._ahead)
-        self._schema = plan.source.schema
         self._pending: list[pa.RecordBatch] = []
         self._epoch = epoch
         self._position = position - skipped
@@ -310,7 +301,7 @@ class _Rows:
                 self._pending.append(piece.slice(taken))
             self._position += taken
         self._reached = max(self._reached, end)
-        return pa.Table.from_batches(found if len(found) == 1 else _decoded(found, self._schema))
+        return pa.Table.from_batches(found)
 
     def close(self) -> None:
         """Closes the file."""

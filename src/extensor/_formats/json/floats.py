@@ -23,7 +23,7 @@ _SMALL = (9e-7, 1.1e-5)
 
 _MOST = 1 << 26  # numbers: the text of more might not fit offsets of 32 bits
 
-_COMMA, _END = b",]"
+_COMMA, _COLON, _BRACKET = b",:]"
 
 _Numbers = np.ndarray[Any, Any]
 
@@ -36,11 +36,10 @@ def float_texts(array: pa.Array) -> pa.StringArray:
     numbers = _numbers(array.fill_null(0) if array.null_count else array)
     if numbers is None:
         return _of_arrow(array)
-    text, ends = _write_array(numbers)
-    offsets = np.zeros(len(array) + 1, np.int32)
-    offsets[1:] = ends - np.arange(1, len(array) + 1)  # without the bracket and the commas
-    data = text.translate(None, b"[,]")
-    texts = pa.StringArray.from_buffers(len(array), pa.py_buffer(offsets), pa.py_buffer(data))
+    data, ends = _write_array(numbers)
+    ends -= np.arange(1, len(array) + 1)  # without the bracket and the commas
+    data = np.frombuffer(data.tobytes().translate(None, b"[,]"), np.uint8)
+    texts = _texts(data, [0], ends)
     others = ~_is_plain(numbers)
     if others.any():
         replaced = _of_arrow(pa.array(numbers[others], array.type))
@@ -50,25 +49,40 @@ def float_texts(array: pa.Array) -> pa.StringArray:
     return texts
 
 
+def after_colons(array: pa.Array) -> pa.StringArray | None:
+    """Returns the text of each float, with a colon before it, as in an object.
+
+    Returns None where orjson does not write this text: of nulls and some numbers.
+    """
+    numbers = _plain_numbers(array)
+    if numbers is None:
+        return None
+    data, ends = _write_array(numbers)
+    data[0] = data[ends[:-1]] = _COLON  # in place of the bracket and the commas
+    return _texts(data, [0], ends)
+
+
 def closed_lists(items: pa.Array, lengths: _Numbers) -> pa.StringArray | None:
     """Returns the text of the items of each list, and the bracket that ends it.
 
-    Returns None where orjson does not write this text: of empty lists, nulls and some numbers.
+    Returns None as `after_colons`, and for empty lists.
 
     Args:
         items: The items of all lists, one list after another.
         lengths: The number of items of each list.
     """
-    numbers = None if items.null_count or not lengths.all() else _numbers(items)
-    if numbers is None or not _is_plain(numbers).all():
+    numbers = _plain_numbers(items) if lengths.all() else None
+    if numbers is None:
         return None
-    text, ends = _write_array(numbers)
+    data, ends = _write_array(numbers)
     ends = ends[np.cumsum(lengths) - 1]
-    data = np.frombuffer(bytearray(text), np.uint8)
-    data[ends] = _END  # in place of the comma between two lists
-    offsets = np.ones(len(lengths) + 1, np.int32)
-    offsets[1:] = ends + 1
-    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
+    data[ends] = _BRACKET  # in place of the comma between two lists
+    return _texts(data, [1], ends + 1)
+
+
+def _texts(data: _Numbers, start: list[int], ends: _Numbers) -> pa.StringArray:
+    offsets = pa.py_buffer(np.concatenate((start, ends), dtype=np.int32, casting="unsafe"))
+    return pa.StringArray.from_buffers(len(ends), offsets, pa.py_buffer(data))
 
 
 @functools.cache
@@ -85,12 +99,20 @@ def _numbers(array: pa.Array) -> _Numbers | None:
     return array.to_numpy() if is_taken and _orjson() is not None else None
 
 
-def _write_array(numbers: _Numbers) -> tuple[bytes, _Numbers]:
+def _plain_numbers(array: pa.Array) -> _Numbers | None:
+    """Returns floats whose text orjson writes; None of nulls and other numbers."""
+    numbers = None if array.null_count else _numbers(array)
+    return numbers if numbers is not None and _is_plain(numbers).all() else None
+
+
+def _write_array(numbers: _Numbers) -> tuple[_Numbers, _Numbers]:
     """Returns numbers as one JSON array, and where each of them ends: at a comma or a bracket."""
     orjson = _orjson()
     text: bytes = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)
-    commas = np.flatnonzero(np.frombuffer(text, np.uint8) == _COMMA)
-    return text, np.append(commas, len(text) - 1)
+    data = np.frombuffer(bytearray(text), np.uint8)
+    is_end = data == _COMMA
+    is_end[-1] = True
+    return data, np.flatnonzero(is_end)
 
 
 def _is_plain(numbers: _Numbers) -> np.ndarray[Any, np.dtype[np.bool_]]:

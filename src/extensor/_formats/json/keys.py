@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import is_list
+from extensor._arrow.arrow_type import contains_type, is_list
 from extensor._path import Path
 from extensor.errors import StructureError
 
@@ -26,6 +26,8 @@ def wide_objects(arrow: pa.DataType, arrays: list[pa.Array], path: Path = _ROOT)
     Raises:
         StructureError: If there are too many keys: each object would have a value for each key.
     """
+    if not contains_type(arrow, lambda t: pa.types.is_struct(t) and t.num_fields > _MANY):
+        return
     if is_list(arrow) and pa.types.is_nested(arrow.value_type):
         inner = [array.flatten() for array in arrays if not pa.types.is_null(array.type)]
         yield from wide_objects(arrow.value_type, inner, path)

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, decoded_type, is_list, is_text
+from extensor._arrow.buffers import as_text
 from extensor._arrow.encoded_types import plain_values
 from extensor._arrow.selection import take_places
-from extensor._formats.json.floats import closed_lists, float_texts
+from extensor._formats.json.floats import after_colons, closed_lists, float_texts
 from extensor._formats.json.types import is_bytes
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
@@ -120,7 +121,7 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
     pieces = pa.concat_arrays([*arrays, pa.array(texts, pa.string())])
     if not parts:
         return pa.array([""] * count, pa.string())
-    taken = pc.take(pieces, pa.array(order.ravel()))
+    taken = pc.take(pieces, pa.array(order.ravel()), boundscheck=False)
     _, offsets, data = taken.buffers()
     ends = np.frombuffer(offsets, np.int32, taken.offset + len(taken) + 1)[taken.offset :]
     ends = np.ascontiguousarray(ends[:: len(parts)])
@@ -198,6 +199,11 @@ def _object_parts(array: pa.StructArray, path: Path, allow_nan: bool) -> list[st
     before = "{"
     for field, child in zip(array.type.fields, _children(array), strict=True):
         name = json.dumps(field.name, ensure_ascii=False)
+        numbers = after_colons(child) if pa.types.is_floating(field.type) else None
+        if numbers is not None:
+            parts += [f"{before}{name}", numbers]
+            before = ","
+            continue
         text = _without_nulls(_text(child, path / field.name, allow_nan))
         parts += [f"{before}{name}:{text.start}", text.values]
         before = f"{text.end},"
@@ -323,7 +329,7 @@ def _escape(text: pa.StringArray, path: Path) -> pa.StringArray:
 
 def _expect_utf8(text: pa.StringArray, path: Path) -> None:
     try:
-        text.validate(full=True)
+        as_text(text, text.type)
     except pa.ArrowInvalid as error:
         fix = "Write the field as bytes, which become base64."
         raise FormatError(path, "text in UTF-8", "bytes that are not UTF-8", fix) from error
