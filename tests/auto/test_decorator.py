@@ -286,6 +286,29 @@ def test_a_generic_class():
     assert Pair.__parameters__ == (content,)
 
 
+def test_an_init_var_that_is_not_stored_is_an_error_also_with_a_default():
+    """The class has the default of an InitVar as a constant: it is not what the value was given."""
+
+    def scaled(stores, omitted=()):
+        @xt.auto_composite_tensor(omit_kwargs=omitted)
+        @dataclasses.dataclass
+        class Scaled:
+            x: typing.Any
+            factor: dataclasses.InitVar[float] = 2.0
+
+            def __post_init__(self, factor):
+                self.y = self.x * factor
+                if stores:
+                    self._factor = factor
+
+        return Scaled(tf.constant(1.0), 3.0)
+
+    with pytest.raises(TypeError, match=r"Store it in __post_init__: self._factor = factor"):
+        carried(scaled(False))
+    assert carried(scaled(True)).y.numpy() == 3.0
+    assert carried(scaled(False, ["factor"])).y.numpy() == 2.0
+
+
 def test_a_class_may_be_constructed_by_new():
     @xt.auto_composite_tensor
     class Made(xt.AutoCompositeTensor):

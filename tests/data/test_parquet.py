@@ -24,6 +24,7 @@ from tests.samples.tables import tables
 
 # `xt.data.parquet` is the function; the module has the same name.
 PLAN = importlib.import_module("extensor._data.plan")
+READ = importlib.import_module("extensor._formats.parquet.read")
 
 
 def reading_at_once(rows, nbytes=1 << 23):
@@ -86,6 +87,38 @@ def test_batches_are_slices_of_the_whole_table(
     assert all(
         dataset.element_spec.is_compatible_with(batch.__tf_type_spec__()) for batch in batches
     )
+
+
+def test_strings_of_large_row_groups_are_read_as_dictionaries(tmp_path, monkeypatch):
+    words = ["", "tea", "crème", None, "a word that is longer than those inside of a tensor"] * 50
+    lists = [[{"unit": word, "tags": [word, "x"]}] * (i % 3) for i, word in enumerate(words)]
+    inner = pa.struct([("unit", pa.string()), ("tags", pa.large_list(pa.large_string()))])
+    columns = {
+        "title": pa.array(words),
+        "parts": pa.array(lists, pa.list_(inner)),
+        "id": pa.array([f"number {i}" for i in range(250)]),  # distinct: stored plainly
+    }
+    table = pa.concat_tables([pa.table(columns), pa.table(columns).slice(1)])
+    pq.write_table(table, tmp_path / "x", row_group_size=250)
+    found, plain = [], READ.parquet_file
+    monkeypatch.setattr(READ, "_LARGE", 0)
+    monkeypatch.setattr(READ, "parquet_file", lambda *a: (found.append(a[-1]), plain(*a))[1])
+    with reading_at_once(60):  # some have records of both row groups
+        dataset = xt.data.parquet(tmp_path / "x", 20, nulls="mask")
+    stored = ["title", "parts.list.element.unit", "parts.list.element.tags.list.element"]
+    slices = [table.slice(i, 20).to_pylist() for i in range(0, len(table), 20)]
+    assert [batch.to_py() for batch in dataset] == slices
+    assert found == [stored, stored]
+    state = xt.data.state(dataset, 14)  # within the second row group
+    rest = xt.data.parquet(tmp_path / "x", 20, nulls="mask", state=state)
+    assert [batch.to_py() for batch in rest] == slices[14:]
+    narrow = stream.feeds[dataset].plan.source.with_fields(["id", "parts.unit"]).encoded()
+    pieces = pa.Table.from_batches(piece.cast(narrow.schema) for piece in narrow.read([0, 1], 60))
+    rows = table.select(["id", "parts"]).to_pylist()
+    for row in rows:
+        row["parts"] = [{"unit": part["unit"]} for part in row["parts"]]
+    assert pieces.to_pylist() == rows
+    assert found[-2:] == [stored[1:2]] * 2
 
 
 @given(tables(), st.sampled_from([tf.int32, tf.int64]), st.booleans())

@@ -384,13 +384,19 @@ def test_static_data_that_cannot_be_saved_is_an_error_that_names_its_field(
             assert str(error).endswith(str(error.fix))
 
 
+@xt.extension_type
+class Nested:
+    x: tf.Tensor
+    static: tuple
+
+
 @pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
-def test_more_levels_of_records_than_protocol_buffers_read_are_an_error():
-    record = 1.0
-    for _ in range(20):
-        record = {"inner": record}
+def test_more_levels_of_static_data_than_protocol_buffers_read_are_an_error():
+    deep = ()
+    for _ in range(60):
+        deep = (deep,)
     with pytest.raises(NotEncodableError, match="got more levels") as error:
-        xt.spec_of(xt.struct.constant(record)).experimental_as_proto()
+        xt.spec_of(Nested(1.0, deep)).experimental_as_proto()
     assert isinstance(error.value, DTypeError)
 
 

@@ -1,6 +1,8 @@
 """Statistics of numbers and strings: against NumPy and collections.Counter over all values."""
 
+import fractions
 import math
+import statistics
 from collections import Counter
 
 import numpy as np
@@ -34,6 +36,8 @@ def test_floats_have_the_statistics_of_numpy(values):
     assert found.zeros == (array == 0).sum()
     if len(finite):
         assert (found.min, found.max) == (finite.min(), finite.max())
+        exact = float(statistics.median(map(fractions.Fraction, finite.tolist())))
+        assert found.median == pytest.approx(exact, rel=1e-12)
         with np.errstate(over="ignore", invalid="ignore"):
             mean, std = finite.mean(), finite.std()
         if np.isfinite(mean) and np.isfinite(std):

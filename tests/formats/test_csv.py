@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import gzip
 import io
+import itertools
 from decimal import Decimal
 
 import numpy as np
@@ -264,7 +265,14 @@ def test_integers_of_one_file_are_not_rounded_by_numbers_of_another(tmp_path):
             read(*names)
     assert read("even", "half") == [2.0**60, 0.5]
     assert read("wide", "even") == [2**53 + 1, 2**60]
-    assert read("wide", "text", "half") == [b"9007199254740993", b"x", b"0.5"]
+    texts = {"wide": b"9007199254740993", "half": b"0.5", "text": b"x"}
+    for names in itertools.permutations(["wide", "half", "text"]):
+        assert read(*names) == [texts[name] for name in names]
+    (tmp_path / "both.csv").write_text(f"x,y\n{2**53 + 1},k\n0.5,k\n")
+    with pytest.raises(DTypeError, match=r"both.csv: x: .*got 9007199254740993\."):
+        read("wide", "both")
+    assert read("both", "text") == [texts["wide"], texts["half"], texts["text"]]
+    assert xt.read_csv(tmp_path / "both.csv", columns=["y"]).to_py() == [{"y": "k"}] * 2
 
 
 BAD = {

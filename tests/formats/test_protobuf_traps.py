@@ -472,7 +472,7 @@ def times():
 
 
 def test_a_time_in_place_of_one_that_is_not_there(times):
-    at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+    at = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
     took = datetime.timedelta(seconds=-1)
     message = times(at=at)
     nulls = {"at": xt.fill(at), "took": xt.fill(took)}
@@ -482,7 +482,7 @@ def test_a_time_in_place_of_one_that_is_not_there(times):
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_of_any_unit_are_written_as_the_times_that_they_are(times, unit):
-    at = datetime.datetime(1969, 1, 2, 3, 4, 5, 0 if unit == "s" else 678000, datetime.UTC)
+    at = datetime.datetime(1969, 1, 2, 3, 4, 5, 0 if unit == "s" else 678000, datetime.timezone.utc)
     took = datetime.timedelta(seconds=-5, milliseconds=0 if unit == "s" else -250)
     zoned, duration = pa.timestamp(unit, "UTC"), pa.duration(unit)
     table = pa.table(

@@ -7,6 +7,7 @@ import itertools
 import uuid
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -213,6 +214,16 @@ def test_a_null_names_the_field_and_the_record(database):
 def test_parameters(database, value):
     records = xt.read_spanner(database, "SELECT @it AS it", {"it": value}, nulls={"*": "mask"})
     assert xt.to_arrow(records).to_pylist() == [{"it": value}]
+
+
+def test_times_of_numpy_and_pandas_are_parameters_with_all_their_nanoseconds(database):
+    text = "2024-01-01T00:00:00.123456789"
+    pandas = pd.Timestamp(text, tz="UTC").tz_convert("Asia/Tokyo")
+    for value in (np.datetime64(text), pandas, np.array([text], "M8[ns]"), [pandas]):
+        records = xt.read_spanner(database, "SELECT @it AS it", {"it": value})
+        assert np.ravel(xt.to_arrow(records).to_pylist()[0]["it"]) == [pd.Timestamp(text, tz="UTC")]
+    with pytest.raises(xt.errors.QueryError):  # a duration is no INT64
+        xt.read_spanner(database, "SELECT @it AS it", {"it": np.timedelta64(5, "ns")})
 
 
 def test_a_parameter_that_is_null_takes_its_type_from_param_types(database):

@@ -221,9 +221,26 @@ def test_an_error_of_the_batches_is_raised_as_it_is(connection):
         yield xt.struct.constant([{"x": 1}])
         raise LookupError("no more")
 
-    with pytest.raises(LookupError, match="no more"):
-        xt.write_database(batches(), "it", connection)
-    assert connection.sql("select * from duckdb_tables()").fetchall() == []
+    for if_exists in ("fail", "append", "replace"):
+        with pytest.raises(LookupError, match="no more"):
+            xt.write_database(batches(), "it", connection, if_exists=if_exists)
+        assert connection.sql("select * from duckdb_tables()").fetchall() == []
+
+
+def test_an_error_of_the_database_writes_nothing_and_is_named(connection):
+    connection.execute("create table it(x integer primary key)")
+    rows, text = xt.struct.constant([{"x": 1}]), xt.struct.constant([{"x": "one"}])
+    with pytest.raises(errors.DatabaseError, match="duplicate key"):
+        xt.write_database([rows, rows], "it", connection, if_exists="append")
+    with pytest.raises(errors.DatabaseError, match=r"table it: .*convert string 'one'"):
+        xt.write_database([text, text], "it", connection, if_exists="append")
+    connection.begin()
+    xt.write_database(rows, "it", connection, if_exists="append")
+    assert connection.sql("from it").fetchall() == [(1,)]
+    with pytest.raises(errors.DatabaseError, match=r"table it: .*already exists"):
+        xt.write_database(rows, "it", connection)
+    connection.rollback()
+    assert connection.sql("from it").fetchall() == []
 
 
 def test_a_uri_opens_and_closes_a_file(tmp_path):

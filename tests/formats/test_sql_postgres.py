@@ -57,8 +57,13 @@ def test_parameters_are_bound(connection):
 def test_arrays_of_several_dimensions_are_not_flattened(connection):
     query = "select i, case when i = 3 then array[[1, 2], [3, 4]] else array[1] end as a "
     query += "from generate_series(1, 4) i;"
-    with pytest.raises(errors.UnsupportedTypeError, match=r"a: .*2 dimensions in record 2"):
-        xt.read_database(query, connection)
+    given = query.replace("i;", "i where i > $1")
+    for each, params in [
+        (query, None), (f"-- all\n /* of\n them */ ({query[:-1]})", None), (given, [0]),
+    ]:  # fmt: skip
+        with pytest.raises(errors.UnsupportedTypeError, match=r"a: .*2 dimensions in record 2"):
+            xt.read_database(each, connection, params=params)
+    assert xt.read_database(given, connection, params=[3]).to_py() == [{"i": 4, "a": [1]}]
     found = xt.read_database(query.replace("i;", "i where i < 3 -- few"), connection)
     assert found.to_py() == [{"i": 1, "a": [1]}, {"i": 2, "a": [1]}]
 
@@ -71,6 +76,9 @@ def test_infinite_times_are_no_early_ones(connection, kind):
     for infinite in ("infinity", "-infinity"):
         with pytest.raises(errors.UnsupportedTypeError, match=r"t: .*infinity in record 1"):
             xt.read_database(query.format(infinite), connection)
+    query = f"select array[]::{kind}[] as t union all select array[{first}, null, 'infinity']"
+    with pytest.raises(errors.UnsupportedTypeError, match=r"t: .*infinity in record 1"):
+        xt.read_database(query, connection, nulls="mask")
 
 
 def test_records_come_back_in_order_in_batches(connection):

@@ -218,7 +218,7 @@ def test_missing_features_follow_the_policies():
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (pa.timestamp("us", "UTC"), datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)),
+        (pa.timestamp("us", "UTC"), datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.timezone.utc)),
         (pa.date32(), datetime.date(2024, 2, 29)),
         (pa.decimal128(10, 2), decimal.Decimal("1.5")),
         (pa.decimal128(10, 2), 7),

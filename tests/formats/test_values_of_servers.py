@@ -156,7 +156,7 @@ def firestore(monkeypatch):
 
 def test_times_of_firestore_are_microseconds_of_any_year(firestore):
     collection, query = firestore
-    utc = datetime.UTC
+    utc = datetime.timezone.utc
     times = [
         datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, utc),
         datetime.datetime(2024, 1, 1, 0, 0, 0, 123456, utc),

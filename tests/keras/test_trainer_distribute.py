@@ -234,6 +234,13 @@ run = tf.function(lambda data: strategy.run(step, args=(data,)))
 for data in dataset:
     run(data)
 predicted = model.predict(inputs, verbose=0)
+model.compile(loss="mse")
+for call in (model.fit, model.evaluate, model.train_on_batch, model.test_on_batch) * (not alone):
+    try:
+        call(kind.rows(0, 8), RATINGS[:8])
+    except TypeError as error:
+        message = str(error)
+    assert "expected a strategy of one process" in message
 order = np.argsort(predicted[:, 0])  # the processes take turns with the batches
 print(json.dumps([*(w.numpy().tolist() for w in model.weights), predicted[order].tolist()]))
 """

@@ -68,6 +68,32 @@ def test_a_client_comes_back_from_its_file(tmp_path):
             assert tf.nest.flatten(mine.structure) == tf.nest.flatten(theirs.structure)
 
 
+@pytest.mark.whole("saves and loads a model")
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
+def test_records_of_any_depth_are_saved_and_loaded(tmp_path):
+    """Protocol buffers read 100 levels of messages; a level of records takes eight or twelve."""
+    rows = {}
+    for key, around in {"records": lambda row: row, "lists": lambda row: [row]}.items():
+        row = {"x": 1}
+        for _ in range(11):
+            row = {"of": around(row)}
+        rows[key] = [row, row]
+    module = tf.Module()
+    signatures = {}
+    for key, row in rows.items():
+        spec = xt.spec_of(xt.struct.constant(row))
+        setattr(module, key, tf.function(lambda x: x, input_signature=[[{"nested": spec}]]))
+        signatures[key] = flat_signature(lambda x: {"y": x["of"]}, spec)
+    xt.serving.save(module, tmp_path / "model", signatures, functions=True)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    for key, row in rows.items():
+        [same] = getattr(loaded, key)([{"nested": xt.struct.constant(row)}])
+        assert same["nested"].to_py() == row
+        client = xt.serving.load_client(tmp_path / "model", key)
+        output = client.decode(loaded.signatures[key](**client.encode(row)))
+        assert output["y"].to_py() == [one["of"] for one in row]
+
+
 OLD = "tests/saved/0.2/served"
 """A model of version 0.2, whose names have the words of all components."""
 

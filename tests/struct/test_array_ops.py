@@ -245,6 +245,9 @@ def test_lists_of_records_come_back_from_split_and_unstack():
     ]  # fmt: skip
     rows = ragged(2, 0, 1)
     assert py(both_ways(tf.unstack, rows)) == rows.to_py()
+    for values in (tf.range(3), rows):  # TensorFlow's own error: no row is left out
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must equal 1, got shape"):
+            tf.unstack(values, 1)
     assert py(both_ways(lambda v: tf.split(v, [1, 2]), rows)) == [
         rows.to_py()[:1],
         rows.to_py()[1:],

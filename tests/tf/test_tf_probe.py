@@ -390,6 +390,20 @@ def error_of(function, *args):
     raise AssertionError(f"{function.__name__} raised nothing")
 
 
+def per_worker_datasets():
+    create = tf.distribute.coordinator.ClusterCoordinator.create_per_worker_dataset
+    held = tf.data.Dataset.range(3)
+    text = "^create_per_worker_dataset: expected a function whose dataset the workers make"
+    with pytest.raises(xt.errors.UnsupportedTypeError, match=text):
+        create(None, lambda: held.map(lambda x: x))
+    row = tf.ragged.constant([[1]])._to_variant()  # a variant that is no dataset can be sent
+    for made in (
+        held,
+        lambda: tf.data.Dataset.from_tensors(row).map(lambda _: tf.zeros([], tf.int64)),
+    ):
+        assert create(None, made).element_spec == held.element_spec
+
+
 def reduced_values():
     strategy, plain = tf.distribute.OneDeviceStrategy("CPU:0"), tf.constant([1.0, 2.0])
 
@@ -856,7 +870,12 @@ def raised_errors():
         raise _raised.mark(LookupError("missing"))
 
     dataset = tf.data.Dataset.range(1).map(lambda _: tf.py_function(fail, [], tf.int32))
-    for read in (next, lambda iterator: iterator.get_next(), list):
+    for read in (
+        next,
+        lambda iterator: iterator.get_next(),
+        lambda iterator: iterator.get_next_as_optional(),
+        list,
+    ):
         with pytest.raises(LookupError, match="missing"):
             read(iter(dataset))
 
@@ -935,6 +954,7 @@ PROBES = {
             padded_batches,
             python_functions,
             ragged_batches,
+            per_worker_datasets,
             reduced_values,
             restored_functions,
             stand_in_compatibility,

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor.errors import DTypeError
 from extensor.types import MaskedTensor
 from tests.types.test_masked import (
     BREAD,
@@ -34,6 +35,7 @@ def test_operations_on_lists_equal_those_of_python(rows, data):
     assert tf.concat([x, x[:1]], 0).to_py() == rows + rows[:1]
     assert tf.concat([x, tf.ragged.constant([[9]], tf.int64)], 0).to_py() == [*rows, [9]]
     assert tf.stack([x, x]).to_py() == [rows, rows]
+    assert [row.to_py() or None for row in tf.unstack(x)] == [row or None for row in rows]
     assert (x + x).to_py() == [row and [2 * n for n in row] for row in rows]
     assert (10 - x).to_py() == [row and [10 - n for n in row] for row in rows]
     sums = [None if row is None else sum(row) for row in rows]
@@ -59,6 +61,10 @@ def test_operations_on_items_of_lists():
     assert tf.concat([ITEMS, ITEMS], 1).to_py() == [[1, None, 1, None], [], [3, 3]]
     assert tf.concat([LISTS, LISTS], 1).to_py() == [[1, 2, 1, 2], [], [], [3, 3]]
     assert tf.gather(ITEMS, [2, 0]).to_py() == [[3], [1, None]]
+    assert [row.to_py() for row in tf.unstack(ITEMS)] == ITEMS.to_py()
+    assert [row.to_py() for row in tf.function(tf.unstack)(ITEMS)] == ITEMS.to_py()
+    with pytest.raises(DTypeError, match="unstack was not overridden"):
+        tf.unstack(ITEMS, axis=1)
     assert ITEMS[0].to_py() == [1, None]
     assert ITEMS[:, :1].to_py() == [[1], [], [3]]
     assert tf.math.log(tf.cast(ITEMS, tf.float32)).to_py()[0][1] is None
@@ -85,6 +91,7 @@ def test_operations_on_records_equal_those_of_python(is_graph):
     ]
     assert run(lambda x: tf.stack([x, x[::-1]]), RECORDS) == [rows, rows[::-1]]
     assert run(lambda x: tf.identity(x), RECORDS) == rows
+    assert [row.to_py() for row in tf.unstack(RECORDS)] == rows
     assert run(lambda x: x[0], RECORDS) == BREAD
     assert run(lambda x: x[1], RECORDS) is None
     assert run(lambda x: x[-2:], RECORDS) == [None, SOUP]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import types
 from collections.abc import Collection, Mapping
@@ -199,8 +200,9 @@ def argument_of(value: object, name: str, given: Nest = _MISSING, of_class: bool
     """
     public = getattr(value, name, _MISSING)
     if of_class and name not in getattr(value, "__dict__", ()):
-        if given is _MISSING and not isinstance(
-            inspect.getattr_static(type(value), name, None), _METHODS
+        if given is _MISSING and not (
+            isinstance(inspect.getattr_static(type(value), name, None), _METHODS)
+            or _is_init_only(type(value), name)
         ):
             given = public
     elif public is not _MISSING and not _is_own_method(public, value):
@@ -220,11 +222,18 @@ def argument_of(value: object, name: str, given: Nest = _MISSING, of_class: bool
         f"a value without {attribute} `{name}`, an attribute `_{name}`, or a key "
         f"{name!r} in `parameters`"
     )
+    init = "__post_init__" if dataclasses.is_dataclass(value) else "__init__"
     fix = (
-        f"Store it in __init__: self._{name} = {name}. Or, if it has a default, omit it: "
+        f"Store it in {init}: self._{name} = {name}. Or, if it has a default, omit it: "
         f"omit_kwargs=({name!r},)."
     )
     raise ArgumentError(f"{cls}.{name}", expected, received, fix)
+
+
+def _is_init_only(cls: type, name: str) -> bool:
+    """Returns whether a name is an InitVar, of which a dataclass has the default, but no value."""
+    fields = getattr(cls, "__dataclass_fields__", ())
+    return name in fields and all(field.name != name for field in dataclasses.fields(cls))
 
 
 def _is_own_method(found: object, value: object) -> bool:

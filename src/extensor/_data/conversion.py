@@ -14,6 +14,7 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._data.cut_batches import batches_of
 from extensor._data.failing import failing_dataset
 from extensor._data.position import Positioned
+from extensor._struct.tensor import StructuredTensor
 from extensor._typing import NullsLike
 from extensor.errors import ExtensorError
 
@@ -34,6 +35,7 @@ class Conversion:
         static = plan.batch_size if plan.drop_remainder else None
         self.spec = spec_from_schema(schema, static, splits, nulls)
         """The spec of a batch."""
+        self._schema = schema
         self.splits = splits
         self.nulls: NullsLike = nulls
 
@@ -45,7 +47,7 @@ class Conversion:
         Where records cannot be converted, the dataset raises the error after the batches before it.
 
         Args:
-            table: The records; a multiple of `size`.
+            table: The records; a multiple of `size`. Strings may be in dictionaries.
             size: The number of records in a batch.
             first: The number of the table's first record, for errors.
             place: Returns where a record is, by its number, for errors.
@@ -66,9 +68,10 @@ class Conversion:
         return concatenate(made)
 
     def _convert(self, table: pa.Table, size: int) -> tf.data.Dataset:
-        return batches_of(
-            read_records(table, self.splits, self.nulls, is_part=True), size, self.spec
-        )
+        return batches_of(self._read(table), size, self.spec)
+
+    def _read(self, table: pa.Table) -> StructuredTensor:
+        return read_records(table, self.splits, self.nulls, self._schema, is_part=True)
 
     def _first_wrong(self, table: pa.Table) -> int:
         """Returns the number of the first record that cannot be converted."""
@@ -80,7 +83,7 @@ class Conversion:
 
     def _fails(self, table: pa.Table) -> bool:
         try:
-            read_records(table, self.splits, self.nulls, is_part=True)
+            self._read(table)
         except ExtensorError:
             return True
         return False

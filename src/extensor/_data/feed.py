@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import functools
 import threading
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -179,7 +180,9 @@ class Pass(ReadAhead):
                 self._close_source()
                 self._records = _Records(plan)
             tables.append(self._records.between(epoch, first, last))
-        return tables[0] if len(tables) == 1 else _concatenate(tables)
+        if len(tables) == 1:
+            return tables[0]
+        return _concatenate(_decoded(tables, self._plan.source.schema))
 
 
 class _Records:
@@ -272,6 +275,11 @@ def _concatenate(tables: list[pa.Table]) -> pa.Table:
     return pa.Table.from_batches(pieces, tables[0].schema)
 
 
+def _decoded(found: list[Any], schema: pa.Schema) -> list[Any]:
+    """Returns tables or batches of a schema; Arrow does not join dictionaries inside lists."""
+    return [each if each.schema.equals(schema) else each.cast(schema) for each in found]
+
+
 class _Rows:
     """The records of an epoch without shuffling, from one of them on."""
 
@@ -279,6 +287,7 @@ class _Rows:
         groups, skipped = plan.rows_from(position)
         self._ahead = plan.ahead(groups)
         self._pieces = plan.read(groups, plan.piece_rows, self._ahead)
+        self._schema = plan.source.schema
         self._pending: list[pa.RecordBatch] = []
         self._epoch = epoch
         self._position = position - skipped
@@ -301,7 +310,7 @@ class _Rows:
                 self._pending.append(piece.slice(taken))
             self._position += taken
         self._reached = max(self._reached, end)
-        return pa.Table.from_batches(found)
+        return pa.Table.from_batches(found if len(found) == 1 else _decoded(found, self._schema))
 
     def close(self) -> None:
         """Closes the file."""

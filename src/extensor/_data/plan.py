@@ -161,8 +161,11 @@ class Plan(Positioned):
     def read(
         self, groups: Iterable[int], rows: int, ahead: FetchAhead | None
     ) -> Generator[pa.RecordBatch]:
-        """Yields the records of groups, in pieces of at most so many records."""
-        return self.source.read(groups, rows, ahead)
+        """Yields the records of groups, in pieces of at most so many records.
+
+        Strings may be in dictionaries, others in each piece.
+        """
+        return self.source.encoded().read(groups, rows, ahead)
 
     def groups_from(self, epoch: int, part: int) -> Iterator[int]:
         """Yields the groups of shuffled parts of an epoch, from one on, as they are read."""
@@ -178,7 +181,7 @@ class Plan(Positioned):
             ahead: What fetches the groups. Default: a new one.
         """
         groups, order = self._window(epoch, part)
-        pieces = self.read(groups, PART_ROWS, ahead)
+        pieces = self.source.read(groups, PART_ROWS, ahead)
         return take_rows(pa.Table.from_batches(pieces, self.source.schema), order)
 
     def _groups(self, epoch: int, part: int) -> list[int]:

@@ -156,7 +156,9 @@ class Numbers:
         if self.count % 2 or not self.count or self.rank_error:
             return middle
         # With an even count, the mean of the two in the middle.
-        return middle + (self.quantile((self.count + 1) / (2 * self.count)) - middle) / 2
+        other = self.quantile((self.count + 1) / (2 * self.count))
+        step = other - middle
+        return middle + step / 2 if math.isfinite(step) else middle / 2 + other / 2
 
     def share_up_to(self, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Returns the share of the numbers that are at most each point.

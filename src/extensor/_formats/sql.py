@@ -46,10 +46,14 @@ _CHANGED = {
 """The types that DuckDB changes where it makes Arrow of them."""
 
 _CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
+_COMMENT = r"--.*\n|/\*(?:[^*]|\*(?!/))*\*/"
+_SELECTS = re.compile(rf"(\s|\(|{_COMMENT})*(select|with|values|table)\b", re.IGNORECASE)
+"""The begin of a query that may be a part of another one, after comments."""
+
 _EXISTS = ("fail", "append", "replace")
 _FIRST_DAY = -2_440_588
 """The first day of PostgreSQL, 4714-11-24 BC, counted from 1970."""
-_VIEW = "extensor_records"
+_VIEW = "extensor_batches_to_write"
 _AsReader = Callable[[pa.Schema, Iterable[pa.RecordBatch]], pa.RecordBatchReader]
 _DIMENSIONS = "extensor_dimensions_"
 
@@ -269,10 +273,8 @@ def _read_adbc(
     query: str, connection: dbapi.Connection, params: Sequence[Any] | Mapping[str, Any] | None
 ) -> Iterator[Any]:
     with connection.cursor() as cursor:
-        arrays: list[str] = []
         is_postgres = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
-        if is_postgres and params is None:
-            arrays = _arrays(cursor, query)
+        arrays = _arrays(cursor, query, params) if is_postgres else []
         if arrays:
             query = _with_dimensions(query, arrays)
         cursor.execute(query, params)
@@ -291,11 +293,13 @@ def _read_adbc(
             yield batch.select(range(count))
 
 
-def _arrays(cursor: dbapi.Cursor, query: str) -> list[str]:
+def _arrays(
+    cursor: dbapi.Cursor, query: str, params: Sequence[Any] | Mapping[str, Any] | None
+) -> list[str]:
     """Returns the columns of a result of PostgreSQL that are arrays."""
-    if not re.match(r"\s*(select|with|values|table)\b", query, re.IGNORECASE):
+    if not _SELECTS.match(query):
         return []
-    schema = cursor.adbc_execute_schema(query)
+    schema = cursor.adbc_execute_schema(query, params)
     return [field.name for field in schema if pa.types.is_list(field.type)]
 
 
@@ -327,15 +331,20 @@ def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
 def _expect_no_infinity(batch: pa.RecordBatch, first: int) -> None:
     """Raises for infinite times, of which the driver makes times before the first of PostgreSQL."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_date32(field.type):
+        records = None
+        if pa.types.is_list(field.type):
+            records, column = column.value_parent_indices(), column.flatten()
+        if pa.types.is_date32(column.type):
             numbers, days = column.cast(pa.int32()), 1
-        elif pa.types.is_timestamp(field.type):  # in microseconds
+        elif pa.types.is_timestamp(column.type):  # in microseconds
             numbers, days = column.cast(pa.int64()), 86_400_000_000
         else:
             continue
         is_infinite = numbers.fill_null(0).to_numpy() < _FIRST_DAY * days
         if is_infinite.any():
-            received = f"infinity in record {first + int(is_infinite.argmax())}"
+            record = int(is_infinite.argmax())
+            record = record if records is None else records[record].as_py()
+            received = f"infinity in record {first + record}"
             fix = "Select another time for it: nullif(column, 'infinity')."
             raise UnsupportedTypeError(Path(field.name), "times that Arrow has", received, fix)
 
@@ -359,6 +368,8 @@ def _keeping_errors(
     """Yields batches; an error that they raise is added to a list."""
     try:
         yield from batches
+    except GeneratorExit:  # the database failed, and needs no more batches
+        raise
     except BaseException as error:
         raised.append(error)
         raise
@@ -384,7 +395,25 @@ def _register_view(
     try:
         yield
     finally:
-        connection.unregister(_VIEW)
+        with contextlib.suppress(Exception):  # in a transaction that an error ended
+            connection.unregister(_VIEW)
+
+
+@contextlib.contextmanager
+def _transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
+    """Runs several statements, or none if there is an error; in a transaction that is open."""
+    numbers = [connection.sql("select txid_current()").fetchall() for _ in range(2)]
+    if numbers[0] == numbers[1]:  # one is open: it has one number
+        yield
+        return
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error says more
+            connection.rollback()
+        raise
 
 
 def _write_duckdb(
@@ -397,21 +426,22 @@ def _write_duckdb(
 ) -> None:
     table = _table(names)
     _expect_names(schema)
-    own: dict[bytes, pa.DataType] = {}
-    if if_exists == "append":
-        with _register_view(schema.empty_table(), connection):
-            connection.execute(f"create table if not exists {table} as from {_VIEW}")
-        there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
-        own = {folded(field.name): field.type for field in there}
-    columns = {name: own.get(folded(name)) for name in schema.names}
-    # One statement, which is a transaction of its own unless one is open.
-    start = {
-        "fail": f"create table {table} as",
-        "replace": f"create or replace table {table} as",
-        "append": f"insert into {table} by name",
-    }[if_exists]
-    with _register_view(as_reader(*as_in_columns(columns, schema, batches)), connection):
-        connection.execute(f"{start} select * from {_VIEW}")
+    # An error of `append` must not leave the table that it made.
+    with _transaction(connection):
+        own: dict[bytes, pa.DataType] = {}
+        if if_exists == "append":
+            with _register_view(schema.empty_table(), connection):
+                connection.execute(f"create table if not exists {table} as from {_VIEW}")
+            there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
+            own = {folded(field.name): field.type for field in there}
+        columns = {name: own.get(folded(name)) for name in schema.names}
+        start = {
+            "fail": f"create table {table} as",
+            "replace": f"create or replace table {table} as",
+            "append": f"insert into {table} by name",
+        }[if_exists]
+        with _register_view(as_reader(*as_in_columns(columns, schema, batches)), connection):
+            connection.execute(f"{start} select * from {_VIEW}")
 
 
 def _write_adbc(

@@ -59,7 +59,7 @@ from extensor._keras.pruned_input import forget_uses, pruned_input
 from extensor._keras.python_input import as_batch
 from extensor._raised import raise_marked
 from extensor._typing import Nest
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, UnsupportedTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
 # values.
@@ -182,6 +182,7 @@ class Trainer(OwnBuild, keras.Model):
                 values work too.
             **kwargs: The keyword arguments of `keras.Model.fit`.
         """
+        self._expect_one_process("fit")
         given = self._fit_arguments(super().fit, args, kwargs)
         data = given["x"]
         given["x"] = self._for_step(data, self.train_step, given)
@@ -195,6 +196,7 @@ class Trainer(OwnBuild, keras.Model):
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         if "_use_cached_eval_dataset" in kwargs:  # `fit` calls it, with the data that it prepared
             return super().evaluate(*args, **kwargs)
+        self._expect_one_process("evaluate")
         given = self._fit_arguments(super().evaluate, args, kwargs)
         data = given["x"]
         given["x"] = self._for_step(data, self.test_step)
@@ -237,6 +239,7 @@ class Trainer(OwnBuild, keras.Model):
 
     def _input_of_batch(self, x: Nest, y: Nest) -> Nest:
         """Returns the input of one batch, which is checked; creates the variables for it."""
+        self._expect_one_process("train_on_batch or test_on_batch")
         x = self._as_input(x)
         self._build_for_strategy((x, y))
         return x
@@ -416,6 +419,20 @@ class Trainer(OwnBuild, keras.Model):
         # Inside of `strategy.scope()`, the current strategy is the model's, too.
         is_other = self.distribute_strategy is not tf.distribute.get_strategy()
         return tf.distribute.has_strategy() or is_other
+
+    def _expect_one_process(self, method: str) -> None:
+        """Raises if a strategy has several processes, whose losses Keras cannot add.
+
+        Raises:
+            UnsupportedTypeError: If it has (also a TypeError).
+        """
+        strategy: Any = self.distribute_strategy
+        is_for_many = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        if is_for_many and strategy.num_replicas_in_sync > len(strategy.extended.worker_devices):
+            expected = "a strategy of one process, because Keras cannot add losses of several"
+            fix = "Write the loop of the steps: strategy.run(train_step, args=(batch,))."
+            received = "a MultiWorkerMirroredStrategy of several"
+            raise UnsupportedTypeError(f"{self.name}: {method}", expected, received, fix)
 
     def _build_optimizer(self) -> None:
         """Creates the variables of the optimizer, if the model has all of its own.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib
 import warnings
@@ -22,6 +23,7 @@ from extensor._tf._tf_saving import (
     add_field,
     are_classes_needed,
     field_of,
+    fits_deeper,
     import_first,
     nested_structure_coder,
 )
@@ -68,8 +70,8 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         except nested_structure_coder.NotEncodableError as error:
             raise _unsavable(type_spec_value, encode_fn) from error
         except DecodeError as error:
-            expected = "specs in about ten others at most, which protocol buffers can read"
-            fix = "Make fields of inner records fields of an outer one."
+            expected = "static data of about 45 levels at most, which protocol buffers can read"
+            fix = "Make it flatter."
             raise UnsavableError(full_name(cls), expected, "more levels", fix) from error
         _add_fields(encoded.type_spec_value, type_spec_value, cls.__module__, encode_fn)
         return encoded
@@ -89,7 +91,10 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
 
     def can_decode(self, value: _Proto) -> bool:
         is_spec = super().can_decode(value)
-        return is_spec and field_of(value.type_spec_value, MODULE_FIELD) is not None
+        return is_spec and (
+            field_of(value.type_spec_value, MODULE_FIELD) is not None
+            or value.type_spec_value.type_state.string_value.startswith(_PACKED)
+        )
 
     def do_decode(self, value: _Proto, decode_fn: Callable[[_Proto], Nest]) -> tf.TypeSpec:
         name = value.type_spec_value.type_spec_class_name
@@ -109,9 +114,13 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             fix = "The file is damaged: save the model again."
             raise FormatError(at, f"type_spec_class {_REGISTERED}", f"{proto.type_spec_class}", fix)
         module = (field_of(proto, MODULE_FIELD) or b"").decode()
+        state: Any = proto.type_state
+        if state.string_value.startswith(_PACKED):
+            content = base64.b64decode(state.string_value.removeprefix(_PACKED))
+            state = _struct_pb2.StructuredValue.FromString(content)
         cls: Any = _class_of(name, module)
         if cls is not None:
-            return _expect_own(deserialize(cls, decode_fn(proto.type_state)))
+            return _expect_own(deserialize(cls, decode_fn(state)))
         if are_classes_needed():
             at = name.removeprefix(DOTLESS)
             expected = "a registered TypeSpec of this name"
@@ -119,7 +128,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
         description = field_of(proto, COMPONENTS_FIELD)
         if description is not None:
             description = decode_fn(_struct_pb2.StructuredValue.FromString(description))
-        saved_as = name, module, decode_fn(proto.type_state)
+        saved_as = name, module, decode_fn(state)
         spec = stand_in(saved_as, description, proto.num_flat_components)
         warnings.warn(
             f"The type {spec.shown_name!r} is not registered: its values are stand-ins with the "
@@ -131,6 +140,9 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
 
 _struct_pb2: Any = nested_structure_coder.struct_pb2
 _REGISTERED = _struct_pb2.TypeSpecProto.REGISTERED_TYPE_SPEC
+
+_PACKED = "extensor packed:"
+"""Begins a state that is stored as text, where messages would be nested too deeply to be read."""
 
 
 def _class_of(name: str, module: str) -> type | None:
@@ -155,7 +167,10 @@ def _import(module: str, name: str) -> type | None:
 
 
 def _add_fields(proto: _Proto, spec: tf.TypeSpec, module: str, encode_fn: _Encode) -> None:
-    """Adds the fields that only this codec reads."""
+    """Adds what only this codec reads: two fields, and a deep state as text."""
+    if not fits_deeper(proto.type_state):
+        content = proto.type_state.SerializeToString(deterministic=True)
+        proto.type_state.string_value = _PACKED + base64.b64encode(content).decode()
     add_field(proto, MODULE_FIELD, module.encode())
     # If this fails, the file is complete, but the type cannot have stand-ins.
     with contextlib.suppress(nested_structure_coder.NotEncodableError):

@@ -19,7 +19,7 @@ from extensor._tf import (
     unstacked,
 )
 from extensor._typing import Nest, Value
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, UnsupportedTypeError
 
 
 @overrides(
@@ -88,3 +88,33 @@ def combine_tensors(self: Any, *args: Any, plain: Callable[..., Nest], **kwargs:
             )
             raise DTypeError(at, "tensors", f"{type(replicas[0]).__name__} values", fix)
     return plain(self, *args, **kwargs)
+
+
+@overrides(
+    "tf.distribute.coordinator.ClusterCoordinator.create_per_worker_dataset",
+    reason="A function whose dataset this process holds, as one of `xt.data`, is an error of gRPC "
+    "when the dataset is iterated: TensorFlow cannot send it to the workers.",
+    probe="per_worker_datasets",
+)
+def create_per_worker_dataset(self: Any, dataset_fn: Any, *, plain: Callable[..., Any]) -> Any:
+    """Calls TensorFlow's method; raises an error for a function whose dataset cannot be sent."""
+    made = plain(self, dataset_fn)
+    for tensor in made._dataset_fn.captured_inputs:
+        if tensor.dtype == tf.variant and _is_dataset(tensor):
+            expected = "a function whose dataset the workers make"
+            received = "a dataset that this process holds, as those of xt.data are"
+            fix = (
+                "Give the dataset itself, after apply(tf.data.experimental.service.distribute("
+                '"distributed_epoch", address)), or give batches to the steps: '
+                "coordinator.schedule(step, args=(batch,))."
+            )
+            raise UnsupportedTypeError("create_per_worker_dataset", expected, received, fix)
+    return made
+
+
+def _is_dataset(variant: tf.Tensor) -> bool:
+    try:
+        tf.raw_ops.DatasetCardinality(input_dataset=variant)
+    except tf.errors.InvalidArgumentError:
+        return False
+    return True

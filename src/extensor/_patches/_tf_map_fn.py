@@ -11,6 +11,7 @@ from extensor._patches.common_type import cast_to_declared
 from extensor._patches.patch import overrides
 from extensor._tf import BatchableTypeSpec, Extension, stacked
 from extensor._typing import Value
+from extensor.errors import StructureError
 
 
 @overrides(
@@ -43,11 +44,6 @@ _REJECTS = "rejects values that do not stack with an error about TensorFlow's pr
     reason=f"tf.map_fn {_REJECTS}",
     probe="map_fn_of_what_does_not_stack",
 )
-@overrides(
-    "tensorflow.python.ops.parallel_for.control_flow_ops._composite_to_tensors",
-    reason=f"tf.vectorized_map {_REJECTS}",
-    probe="vectorized_map_of_what_does_not_stack",
-)
 def expect_stack(
     found: Value | list[Value], *args: Any, plain: Callable[..., Any], **kwargs: Any
 ) -> Any:
@@ -58,3 +54,21 @@ def expect_stack(
         if is_lone and hasattr(spec, "_batch"):
             stacked(spec, None)
     return plain(found, *args, **kwargs)
+
+
+@overrides(
+    "tensorflow.python.ops.parallel_for.control_flow_ops._composite_to_tensors",
+    reason=f"tf.vectorized_map {_REJECTS}",
+    probe="vectorized_map_of_what_does_not_stack",
+)
+def expect_vectorized(
+    value: Value, is_batched: bool = False, *, plain: Callable[..., Any]
+) -> list[tf.Tensor]:
+    """Calls TensorFlow's function for a value that stacks, and as a result without lists."""
+    tensors = expect_stack(value, is_batched, plain=plain)
+    is_result = isinstance(value, Extension) and not is_batched
+    if is_result and any(tensor.dtype == tf.variant for tensor in tensors):
+        expected = "results of fixed sizes, which TensorFlow can vectorize"
+        received, fix = f"{tf.type_spec_from_value(value)}", "Use tf.map_fn for lists."
+        raise StructureError("tf.vectorized_map", expected, received, fix)
+    return tensors

@@ -16,6 +16,12 @@ _OTHER_SIZES = "Cannot batch tensors with different shapes"
 
 
 @overrides(
+    "tensorflow.python.data.ops.iterator_ops.OwnedIterator.get_next_as_optional",
+    reason="A loop over a dataset of a strategy asks for its batches by this function. Its errors "
+    "are those of the iteration of any dataset.",
+    probe="raised_errors",
+)
+@overrides(
     "tensorflow.python.data.ops.iterator_ops.OwnedIterator._next_internal",
     reason="An error during the iteration of a dataset of `xt.data` is the error that names the "
     "file, and no InvalidArgumentError with a traceback as its text. For extension values of "

@@ -45,7 +45,8 @@ class ParquetSource(Source):
         wanted: WantedTable,
         filters: Filters | None = None,
     ) -> None:
-        plan = ParquetPlan(paths, wanted, filters)
+        self._is_encoded = False
+        plan = ParquetPlan(paths, wanted, filters, keep_footers=True)
         files = {each.file.path: each.version for each in plan.files}
         super().__init__([each.file for each in plan.files], files)
         self._counts = (
@@ -71,6 +72,12 @@ class ParquetSource(Source):
         own, condition = super().identity(), self._plan.filter
         return own if condition is None else [own, str(condition)]
 
+    def encoded(self) -> Source:
+        """Returns the same records, whose strings may be in dictionaries; see `Source`."""
+        found = copy.copy(self)
+        found._is_encoded = True
+        return found
+
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with some of their fields; see `Source`."""
         found = copy.copy(self)
@@ -81,7 +88,11 @@ class ParquetSource(Source):
         """Yields the records of row groups of a file; see `Source`."""
         row_groups = [group.at[1] for group in groups]
         file = replace(groups[0].at[0], file=groups[0].file)
-        return batches_of(self._plan, file, row_groups, rows)
+        # Of smaller row groups, those of one table would have to be joined.
+        may_encode = self._is_encoded and (
+            len(self.groups) == 1 or min(each.num_rows for each in row_groups) >= 2 * rows
+        )
+        return batches_of(self._plan, file, row_groups, rows, may_encode)
 
     def ranges(self, groups: Sequence[Group]) -> Iterator[Sequence[Range]]:
         """Yields where the columns of each row group are; see `Source`."""

@@ -88,6 +88,10 @@ class Source(abc.ABC):
             rows: The number of records that are wanted at once. Record batches may have more.
         """
 
+    def encoded(self) -> Source:
+        """Returns the same records, whose strings may be in dictionaries."""
+        return self
+
     def pruned(self, schema: pa.Schema) -> Source:
         """Returns the same records with the fields of a schema, which are some of their fields."""
         found = copy.copy(self)

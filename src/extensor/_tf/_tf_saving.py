@@ -13,7 +13,7 @@ import contextvars
 from collections.abc import Generator
 
 import tensorflow as tf
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from tensorflow.python.saved_model import nested_structure_coder
 
@@ -24,6 +24,7 @@ __all__ = [
     "are_classes_needed",
     "classes_needed",
     "field_of",
+    "fits_deeper",
     "import_first",
     "nested_structure_coder",
     "resources_of",
@@ -32,6 +33,10 @@ __all__ = [
 # Field numbers that TensorFlow will not reach by counting. Readers keep and ignore unknown fields.
 MODULE_FIELD = 0x7865  # "xe"
 COMPONENTS_FIELD = 0x7866
+
+# Fields of StructuredValue and ListValue: a list is two levels of messages.
+_LIST_VALUE = 51
+_VALUES = 1
 
 _CLASSES_NEEDED = contextvars.ContextVar("_CLASSES_NEEDED", default=False)
 
@@ -78,7 +83,26 @@ def _varint(number: int) -> bytes:
 
 def add_field(proto: Message, number: int, content: bytes) -> None:
     """Adds a field to a message; readers keep unknown fields."""
-    proto.MergeFromString(_varint(number << 3 | 2) + _varint(len(content)) + content)
+    proto.MergeFromString(_field(number, content))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def fits_deeper(structure: Message) -> bool:
+    """Returns whether a StructuredValue has few levels of messages: 24 more can be read.
+
+    Protocol buffers read at most 100 levels. Files and the arguments of functions have some.
+    """
+    content = structure.SerializeToString()
+    for _ in range(12):
+        content = _field(_LIST_VALUE, _field(_VALUES, content))
+    try:
+        type(structure).FromString(content)
+    except DecodeError:
+        return False
+    return True
 
 
 def field_of(proto: Message, number: int) -> bytes | None:

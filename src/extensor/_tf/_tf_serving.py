@@ -17,7 +17,7 @@ from google.protobuf import json_format
 from tensorflow.python.saved_model import loader_impl
 
 from extensor._tf._tf_registry import registered_spec
-from extensor._tf._tf_saving import nested_structure_coder
+from extensor._tf._tf_saving import classes_needed, nested_structure_coder
 from extensor._typing import Nest
 from extensor.errors import ExtensorError, FormatError, UnsupportedTypeError
 
@@ -65,7 +65,8 @@ def structure_from_json(words: dict[str, Any], path: str) -> Nest:
     """
     try:
         message = json_format.ParseDict(words, _struct_pb2.StructuredValue())
-        return nested_structure_coder.decode_proto(message)
+        with classes_needed():
+            return nested_structure_coder.decode_proto(message)
     except ExtensorError:
         raise
     except (json_format.ParseError, nested_structure_coder.NotEncodableError) as error:

@@ -15,7 +15,7 @@ from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.csv.dialect import Dialect, dialect_of
 from extensor._formats.csv.lines import CsvBlock, blocks, blocks_of_file
-from extensor._formats.csv.table import final_types, joined_types, parsed_type, table_of, types_of
+from extensor._formats.csv.table import final_type, joined_types, parsed_type, table_of, types_of
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -125,6 +125,7 @@ class SchemaOfText:
         self._wanted, self._dialect = wanted, dialect
         self._first: tuple[str, tuple[str, ...]] | None = None
         self._types: dict[str, pa.DataType] = {}
+        self._refused: dict[str, DTypeError] = {}
 
     def add(self, path: str, block: CsvBlock) -> int:
         """Looks at a block of the file at a path, and returns the number of its records.
@@ -136,14 +137,14 @@ class SchemaOfText:
         """
         if self._wanted.schema is not None:
             return table_with(block, path, self._dialect, _NO_FIELDS).num_rows
-        types, count = types_of(block, path, self._dialect)
+        types, count = types_of(block, path, self._dialect, self._refused)
         if self._first is None:
             self._first, self._types = (path, block.names), types
         elif self._first[1] != block.names:
             expected = f"the columns of {self._first[0]}: {', '.join(self._first[1])[:200]}"
             fix = "Give schema= or names=."
             raise StructureError(path, expected, ", ".join(block.names)[:200], fix)
-        self._types = joined_types(self._types, types, path)
+        self._types = joined_types(self._types, types, path, self._refused)
         return count
 
     @property
@@ -151,7 +152,8 @@ class SchemaOfText:
         """The schema, after all blocks."""
         if self._wanted.schema is not None:
             return self._wanted.schema
-        return self._wanted.pruned(pa.schema(final_types(self._types)))
+        fields = self._wanted.pruned(pa.schema(self._types))
+        return pa.schema([final_type(field, self._refused) for field in fields])
 
 
 def table_with(block: CsvBlock, path: str, dialect: Dialect, schema: pa.Schema) -> pa.Table:

@@ -22,7 +22,9 @@ _BLOCK = 1 << 24  # bytes that pyarrow parses at once
 _ZERO_OR_ONE = pa.int8()
 """Stands for integers that are all 0 or 1: beside true and false, they are bools."""
 _WIDE = pa.uint64()
-"""Stands for integers of which float64 does not hold one: beside numbers with a point, an error."""
+"""Stands for integers of which float64 does not hold one."""
+_MIXED = pa.uint32()
+"""Stands for such integers beside numbers with a point: an error, unless there is text too."""
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _ROW = re.compile(r"Row #(\d+): ")
@@ -60,38 +62,56 @@ def table_of(
         raise _bad_text(block, path, str(error)) from error
 
 
-def types_of(block: CsvBlock, path: str, dialect: Dialect) -> tuple[dict[str, pa.DataType], int]:
+def types_of(
+    block: CsvBlock, path: str, dialect: Dialect, refused: dict[str, DTypeError]
+) -> tuple[dict[str, pa.DataType], int]:
     """Returns the types of the columns of a block, and the number of its records.
 
-    The types are null, int64, bool, float64, string and binary. Integers that are all 0 or 1 are
-    int8, and those that float64 does not hold uint64, for `joined_types`. Text stays text, also if
-    it looks like a time.
+    The types are null, int64, bool, float64, string and binary, and those that stand for others,
+    for `joined_types`. Text stays text, also if it looks like a time.
+
+    Args:
+        block: The block.
+        path: The path of the file, for errors.
+        dialect: How the file is written.
+        refused: Gets the error for each column of numbers that neither int64 nor float64 holds.
     """
     table = table_of(block, path, dialect, {})
     types = {name: _type_of(table.column(i)) for i, name in enumerate(block.names)}
     wide = [n for i, n in enumerate(block.names) if _may_be_wide(table.column(i))]
     if wide:
-        _expect_exact(table_of(block, path, dialect, dict.fromkeys(wide, pa.string())), path)
+        texts = table_of(block, path, dialect, dict.fromkeys(wide, pa.string()))
+        for name, column in zip(wide, texts.columns, strict=True):
+            if inexact := _inexact(column):
+                types[name] = _MIXED
+                refused.setdefault(name, _not_exact(path, name, inexact))
     return types, table.num_rows
 
 
 def joined_types(
-    one: Mapping[str, pa.DataType], other: Mapping[str, pa.DataType], path: str
+    one: Mapping[str, pa.DataType],
+    other: Mapping[str, pa.DataType],
+    path: str,
+    refused: dict[str, DTypeError],
 ) -> dict[str, pa.DataType]:
-    """Returns the types of columns that have values of `types_of` two texts.
+    """Returns the types of columns that have values of `types_of` two texts; see there."""
+    joined = {name: _join(arrow, other[name]) for name, arrow in one.items()}
+    for name, arrow in joined.items():
+        if arrow == _MIXED and name not in refused:
+            received = "integers of more than 53 bits beside other numbers"
+            refused[name] = _not_exact(path, name, received)
+    return joined
+
+
+def final_type(field: pa.Field, refused: Mapping[str, DTypeError]) -> pa.Field:
+    """Returns a field of a type of `types_of` with that of the column.
 
     Raises:
-        DTypeError: If neither int64 nor float64 holds the numbers of a column (also a TypeError).
+        DTypeError: If neither int64 nor float64 holds the numbers (also a TypeError).
     """
-    for name, arrow in one.items():
-        if {arrow, other[name]} == {_WIDE, pa.float64()}:
-            raise _not_exact(path, name, "integers of more than 53 bits beside other numbers")
-    return {name: _join(arrow, other[name]) for name, arrow in one.items()}
-
-
-def final_types(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
-    """Returns types of `types_of` as columns have them."""
-    return {name: pa.int64() if t in (_ZERO_OR_ONE, _WIDE) else t for name, t in types.items()}
+    if field.type == _MIXED:
+        raise refused[field.name]
+    return field.with_type(pa.int64()) if field.type in (_ZERO_OR_ONE, _WIDE) else field
 
 
 def parsed_type(field: pa.Field) -> pa.DataType:
@@ -172,11 +192,12 @@ def _may_be_wide(column: pa.ChunkedArray) -> bool:
     return bool(pc.any(is_large).as_py())
 
 
-def _expect_exact(texts: pa.Table, path: str) -> None:
-    for name, column in zip(texts.column_names, texts.columns, strict=True):
-        for text in pc.unique(column).to_pylist():
-            if text and _INTEGER.fullmatch(text) and int(text) != int(float(text)):
-                raise _not_exact(path, name, text.strip())
+def _inexact(column: pa.ChunkedArray) -> str | None:
+    """Returns the text of an integer that float64 does not hold."""
+    for text in pc.unique(column).to_pylist():
+        if text and _INTEGER.fullmatch(text) and int(text) != int(float(text)):
+            return text.strip()
+    return None
 
 
 def _not_exact(path: str, name: str, received: str) -> DTypeError:
@@ -197,6 +218,8 @@ def _join(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         return _WIDE if _WIDE in both else pa.int64()
     if both <= {_ZERO_OR_ONE, pa.int64(), pa.float64()}:
         return pa.float64()
+    if both <= {_ZERO_OR_ONE, pa.int64(), pa.float64(), _WIDE, _MIXED}:
+        return _MIXED
     return pa.binary() if pa.binary() in both else pa.string()
 
 

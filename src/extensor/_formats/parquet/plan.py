@@ -19,6 +19,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from extensor._arrow.batches import common_schema, schema_text
+from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, Version, file_at, files_at, look_up
 from extensor._files.store import CONNECTIONS
@@ -170,6 +171,10 @@ class ParquetPlan:
         """
         plan = copy.copy(self)
         plan.schema, plan.wanted = schema, WantedTable(schema=schema)
+        if self.wanted.schema is None:  # nothing is cast
+            whole = [f.name for f in schema if f.equals(self.schema.field(f.name))]
+            fields = leaf_paths(f for f in schema if f.name not in whole)
+            plan.wanted = WantedTable([*map(Path, whole), *(Path(*leaf) for leaf in fields)])
         plan.files = tuple(file.with_fields_of(schema) for file in self.files)
         return plan
 

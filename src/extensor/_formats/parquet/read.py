@@ -140,7 +140,8 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
-    names = _dictionaries(plan, file, groups)
+    is_one = len(plan.files) == len(groups) == 1  # Arrow cannot join the dictionaries of several
+    names = _dictionaries(plan, file, groups[0]) if is_one else []
     with _reopen(file, groups, names) as source, _readable_groups(file, source, groups):
         table = _read(file, source, groups)
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
@@ -160,7 +161,11 @@ def counts_of(plan: ParquetPlan, file: PlannedFile) -> list[int]:
 
 
 def batches_of(
-    plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup], rows: int
+    plan: ParquetPlan,
+    file: PlannedFile,
+    groups: Sequence[RowGroup],
+    rows: int,
+    may_encode: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the wanted records of row groups of a file in pieces, in order.
 
@@ -169,46 +174,65 @@ def batches_of(
         file: A file of the plan.
         groups: Some of the row groups to read.
         rows: The maximal number of records in a piece.
+        may_encode: Whether strings may be in dictionaries, others in each piece.
 
     Raises:
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
+    if not may_encode or file.footer is None or file.file.store is not None:
+        with _reopen(file, groups) as source:
+            yield from _batches(plan, file, source, groups, rows)
+        return
+    with _open(file) as stream:
+        for group in groups:
+            names = _dictionaries(plan, file, group)
+            with parquet_file(file.file, stream, file.footer, names) as source:
+                yield from _batches(plan, file, source, [group], rows, bool(names))
+
+
+def _batches(
+    plan: ParquetPlan,
+    file: PlannedFile,
+    source: pq.ParquetFile,
+    groups: Sequence[RowGroup],
+    rows: int,
+    is_encoded: bool = False,
+) -> Iterator[pa.RecordBatch]:
     mask = _mask(plan, file, groups) if plan.filter is not None else None
-    with _reopen(file, groups) as source:
-        pieces, count = _pieces(file, source, groups, rows), 0
-        while True:
-            with _readable_groups(file, source, groups):
-                piece = next(pieces, None)
-            if piece is None:
-                break
-            table = pa.Table.from_batches([piece])
-            if mask is not None:
-                table = filter_table(table, mask.slice(count, piece.num_rows))
-            count += piece.num_rows
-            table = _select(plan, file, table)
-            if table.schema != plan.schema:
-                table = table.cast(plan.schema)
-            yield from table.combine_chunks().to_batches()
-        check_count(file.file.path, sum(group.num_rows for group in groups), count)
+    pieces, count = _pieces(file, source, groups, rows), 0
+    while True:
+        with _readable_groups(file, source, groups):
+            piece = next(pieces, None)
+        if piece is None:
+            break
+        table = pa.Table.from_batches([piece])
+        if mask is not None:
+            table = filter_table(table, mask.slice(count, piece.num_rows))
+        count += piece.num_rows
+        table = _select(plan, file, table)
+        if table.schema != plan.schema and not is_encoded:
+            table = table.cast(plan.schema)
+        yield from table.combine_chunks().to_batches()
+    check_count(file.file.path, sum(group.num_rows for group in groups), count)
 
 
-def _dictionaries(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> list[str]:
-    """Returns the columns to read as dictionaries, which takes half of the time.
+def _dictionaries(plan: ParquetPlan, file: PlannedFile, group: RowGroup) -> list[str]:
+    """Returns the columns of a row group to read as dictionaries, which takes half of the time.
 
-    There are none where Arrow would have to join or to cast the dictionaries, and none of a store.
+    There are none where Arrow would have to cast the dictionaries, and none of a store.
     """
     columns, count = file.columns, len(file.layout.leaves)
     share = 1 if columns is None else len(columns) / count  # of many columns, few are wanted
-    is_one = len(plan.files) == len(groups) == 1 and groups[0].num_bytes * share > _LARGE
-    if not is_one or plan.filter is not None or plan.wanted.schema is not None:
+    is_large = group.num_bytes * share > _LARGE
+    if not is_large or plan.filter is not None or plan.wanted.schema is not None:
         return []
     strings = file.layout.strings
     if columns is not None:
         strings = {i: path for i, path in strings.items() if path in columns}
     if file.footer is None or file.file.store is not None or not strings:
         return []
-    return dictionary_columns(file.file, file.footer, groups[0].number, strings)
+    return dictionary_columns(file.file, file.footer, group.number, strings)
 
 
 @contextlib.contextmanager
@@ -225,10 +249,19 @@ def _reopen(
         with open_row_groups(file.file, file.footer, numbers, file.columns) as source:
             yield source
         return
+    with (
+        _open(file) as stream,
+        parquet_file(file.file, stream, file.footer, dictionaries) as source,
+    ):
+        yield source
+
+
+@contextlib.contextmanager
+def _open(file: PlannedFile) -> Generator[pa.NativeFile]:
+    """Yields a local file of a plan, open for reading; raises if it changed since then."""
     with file.file.open() as stream:
         file.file.expect_version(file.version)
-        with parquet_file(file.file, stream, file.footer, dictionaries) as source:
-            yield source
+        yield stream
 
 
 @contextlib.contextmanager

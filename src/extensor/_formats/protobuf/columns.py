@@ -66,18 +66,18 @@ def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa
         MissingDependencyError: If ptars is not installed (also an ImportError).
     """
     import_extra("ptars", "protobuf", function)
-    messages = _messages(record, serialized)
+    # Offsets of 32 bits count the values of all messages; a value has a byte or more.
+    is_large = sum(map(len, serialized)) > _LARGE
+    messages = _messages(record, serialized, is_large)
     packed = _with_packed(record)
     if packed.fields:
-        _expect_whole(packed, _messages(packed, serialized))
+        _expect_whole(packed, _messages(packed, serialized, is_large))
     columns = _columns(record, _children(messages), len(serialized))
     return pa.Table.from_arrays(columns, schema=pa.schema(_arrow_fields(record, columns)))
 
 
-def _messages(record: Record, serialized: Sequence[bytes]) -> pa.StructArray:
-    """Returns messages as ptars reads them."""
-    # Offsets of 32 bits count the values of all messages; a value has a byte or more.
-    is_large = sum(map(len, serialized)) > _LARGE
+def _messages(record: Record, serialized: Sequence[bytes], is_large: bool) -> pa.StructArray:
+    """Returns messages as ptars reads them, with offsets of 64 bits if they are large."""
     handler = _handler(file_of(record).SerializeToString(deterministic=True), is_large)
     try:
         return handler.list_to_record_batch(serialized).to_struct_array()

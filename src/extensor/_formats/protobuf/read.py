@@ -157,9 +157,11 @@ def _maybe_with_long_tags(messages: list[bytes]) -> list[bytes]:
     Such a tag has four bytes that say that another one follows, and more than 4 bits in the fifth.
     """
     data = np.frombuffer(b"\0".join(messages), np.uint8)
-    goes_on = data >= 0x80
-    four = goes_on[:-4] & goes_on[1:-3] & goes_on[2:-2] & goes_on[3:-1]
-    places = np.flatnonzero(four & (data[4:] >= 0x10))
+    two = data[:-1] & data[1:]
+    four = two[:-2] & two[2:]  # the highest bit says that another byte follows
+    if not four.size or four.max() < 0x80:
+        return []
+    places = np.flatnonzero((four[:-1] >= 0x80) & (data[4:] >= 0x10))
     ends = np.cumsum(np.fromiter(map(len, messages), np.int64, len(messages)) + 1)
     return [messages[i] for i in np.unique(np.searchsorted(ends, places, side="right"))]
 

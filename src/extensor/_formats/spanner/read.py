@@ -248,8 +248,25 @@ def _type_of(value: object) -> Type | None:
 
 
 def _plain(value: Any) -> Any:
-    """Returns the value of a parameter without NumPy's types, which the client does not take."""
-    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
+    """Returns the value of a parameter without types of NumPy and pandas.
+
+    The client does not take those of NumPy, and drops the nanoseconds of a pandas.Timestamp.
+    """
+    from google.api_core.datetime_helpers import DatetimeWithNanoseconds
+
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime.datetime) and hasattr(value, "to_datetime64"):
+        value = value.to_datetime64()  # pyright: ignore - of a pandas.Timestamp, in UTC
+    if not isinstance(value, (np.generic, np.ndarray)):
+        return value
+    # NumPy's own conversion makes ints of nanoseconds.
+    dtype: np.dtype[Any] = value.dtype
+    if isinstance(value, np.ndarray) and value.ndim and dtype.kind in "mM":
+        return [_plain(item) for item in value]
+    if dtype == np.dtype("M8[ns]") and not np.isnat(value):
+        return DatetimeWithNanoseconds.from_rfc3339(f"{value}Z")
+    return (value.astype("m8[us]") if dtype.kind == "m" else value).tolist()
 
 
 def _encode(value: Any) -> Any:

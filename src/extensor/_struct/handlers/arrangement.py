@@ -217,7 +217,7 @@ def unstack(
         expected = "axis 0 with a static size, because the records are ragged"
         fix = "Give num=, or index the rows one by one."
         raise StructureError("tf.unstack", expected, f"axis {place} of shape {value.shape}", fix)
-    return [value[i] for i in range(count)]
+    return [value[row] for row in tf.unstack(tf.range(_count(value)), count)]
 
 
 def _count(records: StructuredTensor) -> int | tf.Tensor:

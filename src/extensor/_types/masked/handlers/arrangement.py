@@ -18,6 +18,7 @@ from extensor.authoring import (
     concat_rows,
     cut_rows,
     lossless,
+    num_rows,
     stack_rows,
     take_rows,
 )
@@ -84,6 +85,11 @@ def split(
     if not isinstance(value, MaskedTensor):
         return NotImplemented
     axis, items = _axis_of_mask(value, axis)
+    if op is tf.unstack and not isinstance(value.values, tf.Tensor):
+        if axis != 0:
+            return NotImplemented
+        number = value.shape[0] if number is None else number
+        return [value[row] for row in tf.unstack(tf.range(num_rows(value)), number)]
     return _change_both(value, lambda part: op(part, number, axis, *args), items)
 
 
