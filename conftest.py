@@ -96,8 +96,12 @@ def _frozen_imports() -> None:
     The imports create about a million objects that live to the end of the process. The collector
     skips frozen objects; without this it takes a sixth of the time of the tests.
     """
+    import tensorflow as tf
+
     import extensor  # noqa: F401
 
+    # A GPU multiplies matrices with the digits of a CPU then.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
 

@@ -315,7 +315,7 @@ def test_tensorboard_reads_the_losses(tmp_path):
     assert losses == pytest.approx(history["loss"])
 
 
-def test_a_model_without_compile_predicts_without_xla_where_a_gpu_is(monkeypatch):
+def test_xla_is_not_used_by_itself_where_a_gpu_is(monkeypatch):
     devices = [*tf.config.list_physical_devices(), tf.config.PhysicalDevice("GPU:0", "GPU")]
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda *kind: devices)
     assert keras.Sequential([keras.layers.Dense(1)]).jit_compile  # as Keras alone does
@@ -325,6 +325,15 @@ def test_a_model_without_compile_predicts_without_xla_where_a_gpu_is(monkeypatch
     rows = tf.ragged.constant([[1.0, 2.0], []])
     np.testing.assert_array_equal(model.predict(rows, verbose=0), [3.0, 0.0])
     np.testing.assert_array_equal(model.predict_on_batch(rows), [3.0, 0.0])
+    assert not model.jit_compile
+
+    # A layer for lists in a model of Keras, which compiles it where a GPU is. XLA has not its ops.
+    items = keras.Input((3, 1))
+    total = xt.keras.layers.ListPooling("sum")(keras.layers.Masking()(items))
+    model = keras.Model(items, total)
+    rows = np.array([[[2.0], [0.0], [4.0]]], np.float32)
+    np.testing.assert_array_equal(model.predict(rows, verbose=0), [[6.0]])
+    model.compile("sgd", "mse")
     assert not model.jit_compile
 
 

@@ -252,9 +252,9 @@ def encode(frozen: Part) -> Code:
     if isinstance(frozen, tuple):
         return "named", *_address(frozen), *map(encode, frozen)
     if isinstance(frozen, FrozenDict):
-        return "dict", *((encode(k), encode(v)) for k, v in frozen.items())
+        return "dict", *((_encode_key(k), encode(v)) for k, v in frozen.items())
     if isinstance(frozen, frozenset):
-        return "set", *sorted(map(encode, frozen), key=repr)
+        return "set", *sorted(map(_encode_key, frozen), key=repr)
     if isinstance(frozen, Static):
         return "spec", frozen.spec
     if isinstance(frozen, Itself):
@@ -275,6 +275,11 @@ def encode(frozen: Part) -> Code:
     return frozen
 
 
+def _encode_key(static: Part) -> Code:
+    """Returns an encoded key or element of a set: a spec there is not that of a tensor."""
+    return ("spec", static) if isinstance(static, tf.TypeSpec) else encode(static)
+
+
 def decode(code: Code) -> Part:
     """Returns the frozen data that `encode` encoded.
 
@@ -293,9 +298,9 @@ def decode(code: Code) -> Part:
     if tag == "partial":
         return FrozenPartial(*map(decode, rest))
     if tag == "dict":
-        return FrozenDict((_without_specs(decode(k)), decode(v)) for k, v in rest)
+        return FrozenDict((_decode_key(k), decode(v)) for k, v in rest)
     if tag == "set":
-        return frozenset(_without_specs(decode(each)) for each in rest)
+        return frozenset(map(_decode_key, rest))
     if tag == "spec":
         return Static(rest[0])
     if tag == "array":
@@ -308,13 +313,14 @@ def decode(code: Code) -> Part:
     return _decode_named(tag, *rest)
 
 
-def _without_specs(static: Part) -> Part:
+def _decode_key(code: Code) -> Part:
     """Returns a key or an element of a set, in which a tensor would have no place."""
+    static = decode(code)
     if isinstance(static, tf.TypeSpec):
         expected = "keys and elements of sets that are no tensors"
         fix = "The file is damaged, or was edited: save the model again."
         raise FormatError("saved static data", expected, type(static).__name__, fix)
-    return static
+    return static.spec if isinstance(static, Static) else static
 
 
 _NAMED = {

@@ -81,6 +81,13 @@ def expect_no_lookup(model: keras.Model) -> None:
         raise UnsupportedTypeError(path, expected, type(layer).__name__, fix)
 
 
+def allow_static_lists(model: keras.Model) -> None:
+    """Lets Keras compile the layers for lists of a model, which take static lists in its steps."""
+    for layer in layers_in(model):
+        if getattr(layer, "_takes_static_lists", False):
+            layer.supports_jit = True
+
+
 def lookups_in(model: keras.Model, apart: bool | None = None) -> list[keras.Layer]:
     """Returns the layers of a model that look strings up.
 

@@ -20,6 +20,7 @@ from extensor._data.prunable import is_prunable
 from extensor._keras._keras_private import OwnBuild, inference_arguments, layers_in
 from extensor._keras.compiled_step import (
     PartsApart,
+    allow_static_lists,
     compiles_steps,
     expect_no_lookup,
     lookups_in,
@@ -147,6 +148,7 @@ class Trainer(OwnBuild, keras.Model):
             given["jit_compile"] = False
         elif given["jit_compile"]:
             expect_no_lookup(self)
+            allow_static_lists(self)
         given["loss"] = with_function_losses(given.get("loss"))
         forget_uses(self)
         self.parts_apart = None

@@ -27,9 +27,14 @@ from extensor.errors import UnsupportedTypeError
 class ListLayer(LayerWithConfig):
     """A layer for lists, which takes masks of Keras. Its results have no padding and no mask."""
 
+    _takes_static_lists = True
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        # In a model of Keras: on a GPU it compiles what does not refuse. `compile` of a model of
+        # extensor turns it on.
+        self.supports_jit = False
 
     def compute_mask(self, inputs: object, previous_mask: object | None = None) -> None:
         """Returns None, because the results have no padding."""
