@@ -170,6 +170,8 @@ def test_tables_are_created_appended_and_replaced(connection):
         (pa.array([5], pa.duration("ns")), "interval", None),
         (pa.array([1], pa.duration("s")), "interval", datetime.timedelta(seconds=1)),
         (pa.array(["7"]), "integer", 7),
+        (pa.array([2]), "boolean", None),
+        (pa.array([[0.5]]), "boolean[]", None),
     ],
 )
 def test_a_column_that_does_not_hold_a_number_is_an_error_of_append(

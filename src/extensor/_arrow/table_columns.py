@@ -18,6 +18,8 @@ from extensor._arrow.cast import cast_column
 from extensor._path import Path
 from extensor.errors import DTypeError, FieldError
 
+_FIX = "Give schema= with types that the table holds, or change the table."
+
 
 def folded(name: str) -> bytes:
     """Returns a name for comparison as DuckDB compares names: without the case of ASCII."""
@@ -40,16 +42,15 @@ def as_in_columns(
 
     Raises:
         FieldError: If the records of a column lack a field, which DuckDB would leave out.
-        DTypeError: Later, if a number or time does not convert without loss (also a TypeError).
+        DTypeError: Now or later, if a value does not convert without loss (also a TypeError).
     """
     fields = [f.with_type(_type_in(columns.get(f.name), f.type, Path(f.name))) for f in schema]
     made = pa.schema(fields)
-    fix = "Give schema= with types that the table holds, or change the table."
 
     def converted(batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [
             array if array.type == field.type
-            else cast_column(array, field.type, Path(field.name), fix)
+            else cast_column(array, field.type, Path(field.name), _FIX)
             for array, field in zip(batch.columns, fields, strict=True)
         ]  # fmt: skip
         return pa.RecordBatch.from_arrays(arrays, schema=made)
@@ -69,8 +70,7 @@ def expect_same_bytes(want: pa.DataType | None, have: pa.DataType, path: Path) -
     """
     if want is None or _has_same_bytes(want, have):
         return
-    fix = "Give schema= with types that the table holds, or change the table."
-    raise DTypeError(path, f"values of a column of {want}", f"Arrow type {have}", fix)
+    raise DTypeError(path, f"values of a column of {want}", f"Arrow type {have}", _FIX)
 
 
 def _has_same_bytes(want: pa.DataType, have: pa.DataType) -> bool:
@@ -96,6 +96,8 @@ def _type_in(want: pa.DataType | None, have: pa.DataType, path: Path) -> pa.Data
         return map_types(have, _kept_duration)
     if any(is_kind(want) and is_kind(have) for is_kind in (_is_number, _is_time)):
         return want
+    if pa.types.is_boolean(want) and _is_number(have):  # DuckDB writes true for 0.5
+        raise DTypeError(path, f"values of a column of {want}", f"Arrow type {have}", _FIX)
     if pa.types.is_struct(want) and pa.types.is_struct(have):
         wanted = {folded(field.name): field.type for field in want}
         fields: list[pa.Field] = []
