@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._tf._tf_protocol import with_own_components
 from extensor._typing import Value
 from extensor.errors import StructureError
 
@@ -25,6 +26,8 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     >>> len(xt.nest.flatten({"x": ragged})), len(xt.nest.flatten({"x": ragged}, True))
     (1, 2)
     """
+    if expand_composites:
+        structure = with_own_components(structure)
     return tf.nest.flatten(structure, expand_composites)
 
 

@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `_pywrap_utils.IsCompositeTensor` | TensorFlow's C++ caches `isinstance(value, CompositeTensor)` for each class forever. Only this function shows whether it cached the answer before a class got its spec. |
+| `_pywrap_utils.IsCompositeTensor` | TensorFlow's C++ caches `isinstance(value, CompositeTensor)` for each class forever. Only this function shows whether it cached the answer before a class got its spec; it also answers `xt.nest.flatten` sooner than `isinstance`. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -79,6 +79,17 @@ MEMBERS: dict[str, Any] = {
 def own_spec(value: Value) -> tf.TypeSpec:
     """Returns the spec of any composite tensor, of TensorFlow or extensor."""
     return value._type_spec
+
+
+def with_own_components(structure: object) -> Any:
+    """Returns the components of any composite tensor, and anything else as it is.
+
+    `tf.nest` does so too, in more time.
+    """
+    if _pywrap_utils.IsCompositeTensor(structure):
+        value: Value = structure
+        return value._type_spec._to_components(value)
+    return structure
 
 
 def variables_read(value: Value) -> Value:
