@@ -1,5 +1,7 @@
 """MaskedTensors whose items are rows, lists or records."""
 
+import itertools
+
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -45,6 +47,25 @@ def test_operations_on_lists_equal_those_of_python(rows, data):
     if any(rows):
         assert tf.reduce_max(x).to_py() == max(n for row in rows for n in row or [])
         assert tf.reduce_sum(x).to_py() == sum(n for row in rows for n in row or [])
+
+
+@given(rows=lists())
+def test_operations_that_move_lists_keep_null_lists(rows):
+    x = of_lists(rows)
+    assert tf.tile(x, [2, 1]).to_py() == rows * 2
+    assert tf.tile(x, tf.constant([1, 2])).to_py() == [row and row * 2 for row in rows]
+    assert tf.reverse(x, [1]).to_py() == [row and row[::-1] for row in rows]
+    assert tf.reverse(x, [-1, 0]).to_py() == [row and row[::-1] for row in rows[::-1]]
+    assert tf.expand_dims(x, -1).to_py() == [row and [[n] for n in row] for row in rows]
+    for one in (tf.expand_dims(x, 0), x[None]):
+        assert one.to_py() == [rows]
+        assert tf.squeeze(one, 0).to_py() == tf.squeeze(one, [-3]).to_py() == rows
+    assert x[...].to_py() == x[..., :].to_py() == x[:, ...].to_py() == rows
+    assert x[:, None].to_py() == tf.expand_dims(x, 1).to_py() == [[row] for row in rows]
+    assert x[..., None].to_py() == tf.expand_dims(x, 2).to_py()
+    sums = [row and list(itertools.accumulate(row)) for row in rows]
+    assert tf.cumsum(x, 1).to_py() == sums
+    assert tf.add_n([x, x]).to_py() == (x + x).to_py()
 
 
 def test_operations_on_items_of_lists():

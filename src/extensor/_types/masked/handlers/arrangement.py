@@ -49,32 +49,42 @@ def _change_both(x: MaskedTensor, change: Callable[[Any], Any], items: bool = Fa
 
 
 @implements(
-    *(tf.reshape, tf.transpose, tf.tile, tf.squeeze, tf.broadcast_to, tf.roll, tf.slice),
+    *(tf.reshape, tf.transpose, tf.tile, tf.broadcast_to, tf.roll, tf.slice),
     *(tf.strided_slice, tf.gather_nd, tf.reverse_sequence, tf.repeat, tf.linalg.matrix_transpose),
     *(tf.image.flip_left_right, tf.image.flip_up_down, tf.image.rot90, tf.image.transpose),
     on=MaskedTensor,
 )
-def rearrange(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor | list[MaskedTensor]:
+def rearrange(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     """Returns rearranged values with a mask that is rearranged in the same way."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
+    outer = x.mask.shape.rank
+    if op is tf.tile and isinstance(x.values, tf.RaggedTensor) and outer is not None:
+        multiples: Any = args[0]
+        return MaskedTensor._of_parts(
+            tf.tile(x.values, multiples), tf.tile(x.mask, multiples[:outer])
+        )
     return _change_both(x, lambda part: op(part, *args))
 
 
-@implements(tf.reverse, tf.expand_dims, on=MaskedTensor)
-def rearrange_along(
-    op: Op, x: MaskedTensor, axis: Axes, *args: object
-) -> MaskedTensor | list[MaskedTensor]:
-    """Returns reversed values, or values with one more dimension."""
+@implements(tf.reverse, tf.expand_dims, tf.squeeze, on=MaskedTensor)
+def rearrange_along(op: Op, x: MaskedTensor, axis: Axes = None, *args: object) -> MaskedTensor:
+    """Returns reversed values, or values with one more dimension, or fewer."""
     place = item.static_value(axis)
     if place is None or x.shape.rank is None:
         return rearrange(op, x, axis, *args)
     rank = x.shape.rank + (op is tf.expand_dims)
     places: list[int] = [p + rank if p < 0 else p for p in np.reshape(place, [-1]).tolist()]
     outer = x.mask.shape.rank
-    items = outer is not None and all(p < outer + (op is tf.expand_dims) for p in places)
+    of_mask = [outer is not None and p < outer + (op is tf.expand_dims) for p in places]
     axis = places[0] if op is tf.expand_dims else places
-    return _change_both(x, lambda part: op(part, axis), items)
+    if isinstance(x.values, tf.RaggedTensor) and outer is not None and not all(of_mask):
+        # An element mask would lose null lists.
+        if not any(of_mask):
+            return MaskedTensor._of_parts(op(x.values, axis), x.mask)
+        inner = rearrange_along(op, x, [p for p in places if p >= outer])
+        return rearrange_along(op, inner, [p for p in places if p < outer])
+    return _change_both(x, lambda part: op(part, axis), all(of_mask))
 
 
 @implements(tf.unstack, tf.split, on=MaskedTensor)
@@ -182,11 +192,25 @@ def getitem(tensor: MaskedTensor, slice_spec: Any, var: object = None) -> Masked
     if any(key is None or key is Ellipsis for key in places):
         if not item.is_tensor(values):
             return NotImplemented
+        if isinstance(values, tf.RaggedTensor):
+            return MaskedTensor.combined(
+                values[keys], mask[_keys_of_mask(keys, values.shape.rank, outer)]
+            )
         return MaskedTensor._of_parts(values[keys], item.element_mask(values, mask)[keys])
     key = keys[0] if len(keys) == 1 else keys
     part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
     return MaskedTensor.combined(part, mask[places] if places else mask)
+
+
+def _keys_of_mask(keys: Sequence[Any], rank: int, outer: int) -> tuple[Any, ...]:
+    """Returns the keys of the outer dimensions; those of new ones behind these are among them."""
+    missing = rank - sum(key is not None and key is not Ellipsis for key in keys)
+    found: list[Any] = []
+    for key in keys:
+        found += [slice(None)] * missing if key is Ellipsis else [key]
+    ends = [i for i, key in enumerate(found) if key is not None][outer:]
+    return tuple(found[: ends[0]] if ends else found)
 
 
 def _holds_records(values: Values) -> bool:

@@ -235,6 +235,9 @@ def add_n(inputs: Sequence[Operand], name: str | None = None) -> MaskedTensor:
     """Returns the sum of tensors of the same shape, valid where all are valid."""
     parts = [_values_and_mask(one) for one in inputs]
     masks = [mask for _, mask in parts if mask is not True]
+    own = [one.mask for one in inputs if isinstance(one, MaskedTensor)]
+    if len({mask.shape.rank for mask in own}) == 1:
+        masks = own  # an element mask would lose null lists
     values = tf.add_n([part[0] for part in parts], name)
     return MaskedTensor._of_parts(values, tf.reduce_all(tf.stack(masks), 0))
 

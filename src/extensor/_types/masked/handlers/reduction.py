@@ -348,4 +348,6 @@ def cumulative(op: Op, x: MaskedTensor, *args: object) -> MaskedTensor:
     if not _can(op, x):
         return NotImplemented
     mask = item.element_mask(x.values, x.mask)
-    return MaskedTensor._of_parts(op(_fill(op, x, mask), *args), mask)
+    # An element mask would lose null lists.
+    kept = x.mask if isinstance(x.values, tf.RaggedTensor) else mask
+    return MaskedTensor._of_parts(op(_fill(op, x, mask), *args), kept)
