@@ -353,9 +353,13 @@ def test_a_schema_reads_what_objects_do_not_show():
 @pytest.mark.parametrize("zone", ["dateutil/Europe/Paris", "+01:00"])
 def test_a_zone_of_any_package_is_that_of_arrow(zone):
     times = pd.date_range("2020-10-25", periods=4, freq="h", tz="UTC").tz_convert(zone)
+    try:
+        hours = times.hour.tolist()
+    except AttributeError as error:  # pandas 2 with dateutil 3
+        pytest.skip(f"this pandas fails with the zones of this package: {error}")
     found = xt.from_pandas(pd.DataFrame({"a": times})).to_pandas()["a"]
     assert found.dt.tz_convert("UTC").tolist() == times.tz_convert("UTC").tolist()
-    assert found.dt.hour.tolist() == times.hour.tolist()
+    assert found.dt.hour.tolist() == hours
 
 
 def test_labels_that_are_times_keep_their_zone():

@@ -46,7 +46,8 @@ def encoded_label(label: object, what: str) -> Any:
     if isinstance(label, tuple):
         return {"tuple": [encoded_label(part, what) for part in label]}
     if isinstance(label, datetime.datetime):  # a Timestamp, among others
-        return {"time": str(label), "zone": getattr(label.tzinfo, "key", None)}
+        zone = getattr(label.tzinfo, "key", getattr(label.tzinfo, "zone", None))  # that of pytz
+        return {"time": str(label), "zone": zone}
     expected = f"{what} that is a string, a number or a time"
     received = f"{type(label).__name__} {str(label)[:40]}"
     fix = "Rename it: df.rename(columns=str)."
