@@ -11,7 +11,7 @@ import pyarrow.json
 import pytest
 
 import extensor as xt
-from extensor._formats.json import fast, read
+from extensor._formats.json import fast, read, source
 
 
 def lines(*values):
@@ -68,6 +68,36 @@ def fast_only(monkeypatch):
 )
 def test_each_form_of_text_has_the_same_records(reader, text):
     assert reader(text).to_py() == READ
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (lines(*TWO) + b" \n", None),
+        (b"\xef\xbb\xbf" + lines(*TWO), None),
+        (json.dumps(TWO).encode(), None),
+        (json.dumps({"all": TWO}).encode(), "all"),
+        (gzip.compress(lines(*TWO)), None),
+        (b"", None),
+    ],
+    ids=lambda text: repr(text)[:12],
+)
+@pytest.mark.parametrize("block", [1, 30])
+def test_a_large_file_is_read_in_parts(reader, monkeypatch, tmp_path, text, path, block):
+    monkeypatch.setattr(source, "_LARGE", -1)
+    monkeypatch.setattr(fast, "_BLOCK", block)
+    (tmp_path / "large.json").write_bytes(text)
+    assert reader(tmp_path / "large.json", records=path).to_py() == (READ if text else [])
+
+
+def test_a_large_file_that_is_cut_while_it_is_read_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(source, "_LARGE", -1)
+    path = tmp_path / "large.json"
+    path.write_bytes(lines(*TWO))
+    (text,) = source.texts_of(path)
+    path.write_bytes(lines(TWO[0]))
+    with pytest.raises(xt.errors.FormatError, match=r"large\.json: expected the file to stay"):
+        fast.fast_table([text], None, None)
 
 
 @pytest.mark.parametrize("make", [bytearray, memoryview, pa.py_buffer, io.BytesIO])

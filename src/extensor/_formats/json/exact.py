@@ -228,7 +228,7 @@ def _float(text: str) -> float:
 
 
 def _decode(text: Text) -> str:
-    content = bytes(text.buffer)
+    content = bytes(text.buffer.slice(0, text.buffer.size))
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.buffers import as_text
 from extensor._arrow.struct_fields import batch_of, inner_arrays
 from extensor._formats.json.keys import wide_objects
-from extensor._formats.json.source import Text
+from extensor._formats.json.source import OpenFile, Text
 from extensor._formats.json.types import (
     InexactError,
     convert_array,
@@ -82,23 +82,24 @@ def _table(
 ) -> pa.Table:
     wanted = None if schema is None else pa.struct(list(schema))
     asked = None if wanted is None else parsed_type(wanted)
-    blocks = [block for text in texts for block in _blocks(text.buffer, path)]
+    spans = [span for text in texts for span in _spans(text.buffer, path)]
     order: list[pa.DataType] = []
     hints: pa.DataType | None = None
-    if asked is None and blocks and blocks[0].path is None:
-        sample = _Block(_cut(blocks[0].buffer, _SAMPLE), None)
+    if asked is None and spans and spans[0].path is None:
+        first = spans[0]
+        sample = first._replace(size=_size_of_lines(first.source, first.start, _SAMPLE)).block()
         sample.expect_shallow()
         found = sample.parse(None, None).type
         order, hints = [with_text(found)], only_timestamps(found)
-    if len(blocks) > 1:
+    if len(spans) > 1:
         # One thread more than cores, because each waits for the others' Python code.
         with ThreadPoolExecutor(pa.cpu_count() + 1) as pool:
             arrays: list[pa.StructArray] = []
-            for array in pool.map(lambda block: block.read(hints, asked), blocks):
-                advance(blocks[len(arrays)].buffer.size)
+            for array in pool.map(lambda span: span.block().read(hints, asked), spans):
+                advance(spans[len(arrays)].size)
                 arrays.append(array)
     else:
-        arrays = [block.read(hints, asked) for block in blocks]
+        arrays = [span.block().read(hints, asked) for span in spans]
     if wanted is None:
         wanted = pa.struct([])
         for found in [*order, *(array.type for array in arrays)]:
@@ -109,49 +110,61 @@ def _table(
     return pa.Table.from_batches(batches, schema or pa.schema(wanted.fields))
 
 
-def _blocks(buffer: pa.Buffer, path: tuple[str, ...] | None) -> Iterator[_Block]:
-    data = memoryview(buffer)
-    first = _first_byte(buffer)
+class _Span(NamedTuple):
+    """The place of a `_Block`, whose text may not be read yet."""
+
+    source: pa.Buffer | OpenFile
+    start: int
+    size: int
+    path: tuple[str, ...] | None
+
+    def block(self) -> _Block:
+        """Returns the block, with its text."""
+        return _Block(self.source.slice(self.start, self.size), self.path)
+
+
+def _spans(source: pa.Buffer | OpenFile, path: tuple[str, ...] | None) -> Iterator[_Span]:
+    start, end = 0, source.size
+    first = _first_byte(source, start, end)
     if not first:
         return
     if path is None and first == b"{":
-        start = 0
-        while start < len(data):
-            block = _cut(buffer.slice(start), _BLOCK)
-            start += block.size
-            first = _first_byte(block)
+        while start < end:
+            span = _Span(source, start, _size_of_lines(source, start, _BLOCK), None)
+            start += span.size
+            first = _first_byte(source, span.start, start)
             if first == b"{":
-                yield _Block(block, None)
+                yield span
             elif first:  # Arrow's parser aborts the process where the first record is null
                 raise InexactError
         return
     if first == b"[" and not path:
         # The parser reads objects only.
-        yield _Block(pa.py_buffer(b'{"records":' + bytes(data) + b"}"), (_RECORDS,))
+        text = pa.py_buffer(b'{"records":' + bytes(source.slice(0, end)) + b"}")
+        yield _Span(text, 0, text.size, (_RECORDS,))
         return
     if first == b"{" and path:
-        yield _Block(buffer, path)
+        yield _Span(source, 0, end, path)
         return
     raise InexactError
 
 
-def _cut(buffer: pa.Buffer, size: int) -> pa.Buffer:
-    """Returns the beginning of a buffer: the lines of at least so many bytes."""
-    data = memoryview(buffer)
-    if len(data) <= size:
-        return buffer
-    while size < len(data):
-        end = bytes(data[size : size + _STEP]).find(b"\n")
+def _size_of_lines(source: pa.Buffer | OpenFile, start: int, size: int) -> int:
+    """Returns the size of the lines from a place on that have at least so many bytes."""
+    left = source.size - start
+    while size < left:
+        step = source.slice(start + size, min(_STEP, left - size))
+        end = bytes(step).find(b"\n")
         if end >= 0:
-            return buffer.slice(0, size + end + 1)
+            return size + end + 1
         size += _STEP
-    return buffer
+    return left
 
 
-def _first_byte(buffer: pa.Buffer) -> bytes:
-    data = memoryview(buffer)
-    for start in range(0, len(data), 256):
-        part = bytes(data[start : start + 256]).lstrip(_SPACE)
+def _first_byte(source: pa.Buffer | OpenFile, start: int, end: int) -> bytes:
+    """Returns the first byte between two places that is no white space."""
+    for at in range(start, end, 256):
+        part = bytes(source.slice(at, min(256, end - at))).lstrip(_SPACE)
         if part:
             return part[:1]
     return b""
@@ -208,6 +221,7 @@ class _Block:
                 unexpected_field_behavior="infer" if asked is None else "ignore",
             ),
         )
+        table.validate()  # nulls in lists of an asked type may make arrays that do not fit
         array = _struct_of(table)
         self._check(array, asked is not None)
         if self.path is None:

@@ -11,19 +11,47 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from extensor._files.compression import decompressed, with_compressed
+from extensor._files.compression import compression_of, decompressed, with_compressed
 from extensor._files.file_path import FilePath
 from extensor._files.files import File, fetched_ahead, files_at
+from extensor._files.store import replaced_error
 from extensor.errors import DTypeError, FormatError
 
 SUFFIXES = with_compressed((".json", ".jsonl", ".ndjson", ".geojson"))
 """The files of a folder that are read."""
+
+_LARGE = 1 << 22  # bytes
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"[\x00", b"\x00{", b"\x00[", b"\x00\x00")
 
 
 Source = FilePath | bytes | bytearray | memoryview | pa.Buffer | IO[Any]
 """A path, the bytes of JSON text, or a file object."""
+
+
+class OpenFile:
+    """The bytes of a large local file, which are read where they are parsed, by several threads.
+
+    Args:
+        path: Its path, for errors.
+        stream: The file.
+        size: Its size.
+    """
+
+    def __init__(self, path: str, stream: pa.NativeFile, size: int) -> None:
+        self.size = size
+        self._path, self._stream = path, stream
+
+    def slice(self, start: int, size: int) -> pa.Buffer:
+        """Returns some of the bytes, as a buffer does.
+
+        Raises:
+            FormatError: If the file is shorter than it was (also a ValueError).
+        """
+        part = self._stream.read_at(size, start)
+        if len(part) < size:
+            raise replaced_error(self._path)
+        return pa.py_buffer(part)
 
 
 @dataclass(frozen=True)
@@ -38,7 +66,7 @@ class Text:
     """
 
     name: str
-    buffer: pa.Buffer
+    buffer: pa.Buffer | OpenFile
     line: int = 0
     start: int | None = None
 
@@ -90,11 +118,15 @@ def _texts_of_files(paths: list[Any]) -> list[Text]:
             fix = "Give the text as bytes: text.encode()."
             raise FormatError("read_json", "a path", f"JSON text ({path[:20]!r}...)", fix)
     with fetched_ahead(files_at(paths, SUFFIXES)) as opened:
-        return [_text(file.path, _content(file)) for file in opened]
+        return [_text(file.path, _content(file, len(opened) == 1)) for file in opened]
 
 
-def _content(file: File) -> pa.Buffer:
-    with file.open() as stream:
+def _content(file: File, is_only: bool) -> pa.Buffer | OpenFile:
+    """Returns the bytes of a file, which is not kept open if there are others."""
+    stream = file.open()
+    if is_only and file.is_local and (size := stream.size()) > _LARGE:
+        return OpenFile(file.path, stream, size)
+    with stream:
         return stream.read_buffer()
 
 
@@ -109,12 +141,17 @@ def _text_in_memory(name: str, source: Any) -> Text:
     return _text(given if isinstance(given, str) else name, pa.py_buffer(content))
 
 
-def _text(name: str, buffer: pa.Buffer) -> Text:
-    buffer = decompressed(name, buffer)
-    start = bytes(memoryview(buffer)[:4])
+def _text(name: str, buffer: pa.Buffer | OpenFile) -> Text:
+    if compression_of(_start_of(buffer)) is not None:
+        buffer = decompressed(name, buffer.slice(0, buffer.size))
+    start, mark = _start_of(buffer), len(codecs.BOM_UTF8)
     if start.startswith(codecs.BOM_UTF8):
-        buffer = buffer.slice(len(codecs.BOM_UTF8))
+        buffer = buffer.slice(mark, buffer.size - mark)
     elif start.startswith(_UTF16):
         received = f"bytes that begin with {start!r}, such as UTF-16 has"
         raise FormatError(name, "UTF-8 text", received, "Write the text as UTF-8.")
     return Text(name, buffer)
+
+
+def _start_of(buffer: pa.Buffer | OpenFile) -> bytes:
+    return bytes(buffer.slice(0, min(4, buffer.size)))
