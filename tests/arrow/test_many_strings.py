@@ -3,6 +3,7 @@
 import itertools
 import random
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +49,21 @@ def test_large_columns_are_written_by_several_threads(nested, with_schema, monke
     assert sorted(threads) == ["x.a", "x.b", "y.c", "z"]
     assert other.is_set()
     assert threading.current_thread().name in threads.values()
+
+
+def test_few_strings_of_a_large_table_are_read_by_one_thread(nested, monkeypatch):
+    threads, read = set(), buffers.strings_in
+
+    def observed(array, path):
+        threads.add(threading.current_thread().name)
+        time.sleep(0.02)  # the other one begins meanwhile, if there is work for it
+        return read(array, path)
+
+    monkeypatch.setattr(buffers, "strings_in", observed)
+    monkeypatch.setattr("extensor._arrow.nested_types.LARGE", 1 << 16)
+    few = nested.slice(5, 10)
+    assert xt.from_arrow(few).to_py() == few.to_pylist()
+    assert threads == {threading.current_thread().name}
 
 
 def test_an_error_of_a_thread_names_the_field(nested):

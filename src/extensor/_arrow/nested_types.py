@@ -134,12 +134,12 @@ class StructType(ColumnType):
         """
         types = list(self.fields.values())
         locations = [location.field(name) for name in self.fields]
-        sizes = {
+        sizes: dict[int, int] = {}
+        for i, column in enumerate(columns):
             # Strings that are read from a dictionary have few bytes in Arrow.
-            i: column.get_total_buffer_size() * (1 if column.type == types[i].arrow else 4)
-            for i, column in enumerate(columns)
-            if types[i].copies_strings
-        }
+            factor = 1 if column.type == types[i].arrow else 4
+            if types[i].copies_strings and column.get_total_buffer_size() * factor > LARGE:
+                sizes[i] = column.nbytes * factor  # takes longer; a slice has the buffers of all
         values = convert_columns(
             lambda i: types[i].read(columns[i], locations[i]),
             len(columns),
