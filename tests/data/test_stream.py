@@ -2,8 +2,10 @@
 
 import ctypes
 import gc
+import itertools
 import json
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -145,6 +147,19 @@ def test_a_stream_is_iterated_untuned_and_what_is_made_of_it_is_tuned(tmp_path):
     assert mapped.options().autotune.enabled is None
     assert [x.numpy().tolist() for x in mapped] == [[1, 2], [3, 4], [5]]
     assert [records["x"].numpy().tolist() for records in dataset] == [[1, 2], [3, 4], [5]]
+
+
+def test_threads_that_share_an_iterator_get_each_batch_once(tmp_path):
+    pq.write_table(pa.table({"n": range(60)}), tmp_path / "it.parquet")
+    dataset = xt.data.parquet(tmp_path / "it.parquet", 1)
+
+    def read(iterator):
+        return [int(batch["n"][0]) for batch in iterator]
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(30):
+            seen = pool.map(read, [iter(dataset)] * 4)
+            assert sorted(itertools.chain(*seen)) == list(range(60))
 
 
 def test_reduce_gives_all_batches_eagerly_and_in_a_function(tmp_path):
