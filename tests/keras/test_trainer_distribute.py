@@ -234,6 +234,9 @@ run = tf.function(lambda data: strategy.run(step, args=(data,)))
 for data in dataset:
     run(data)
 predicted = model.predict(inputs, verbose=0)
+# As the values of lists that are empty in all processes.
+nothing = tf.function(lambda: strategy.gather(strategy.run(tf.zeros, ([0, 2],)), 0))
+assert alone or nothing().shape == [0, 2]
 model.compile(loss="mse")
 for call in (model.fit, model.evaluate, model.train_on_batch, model.test_on_batch) * (not alone):
     try:

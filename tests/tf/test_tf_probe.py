@@ -13,7 +13,7 @@ import tensorflow as tf
 from google.protobuf.unknown_fields import UnknownFieldSet
 from tensorflow.python.autograph.impl import api, conversion
 from tensorflow.python.data.util import nest as data_nest
-from tensorflow.python.distribute import input_lib
+from tensorflow.python.distribute import cross_device_utils, input_lib
 from tensorflow.python.eager import imperative_grad
 from tensorflow.python.framework import ops, type_spec_registry
 from tensorflow.python.framework.composite_tensor import CompositeTensor
@@ -388,6 +388,11 @@ def error_of(function, *args):
     except Exception as error:
         return error
     raise AssertionError(f"{function.__name__} raised nothing")
+
+
+def padded_to_gather():
+    for size, padded in ((0, [1, 3]), (2, [2, 3])):
+        assert cross_device_utils._pad_util(tf.zeros([0, 3]), size).shape == padded
 
 
 def per_worker_datasets():
@@ -954,6 +959,7 @@ PROBES = {
             padded_batches,
             python_functions,
             ragged_batches,
+            padded_to_gather,
             per_worker_datasets,
             reduced_values,
             restored_functions,

@@ -91,6 +91,19 @@ def combine_tensors(self: Any, *args: Any, plain: Callable[..., Nest], **kwargs:
 
 
 @overrides(
+    "tensorflow.python.distribute.cross_device_utils._pad_util",
+    reason="Processes that all gather no elements crash or wait forever. `predict` gathers the "
+    "values of lists, which may all be empty.",
+    probe="padded_to_gather",
+)
+def pad_to_gather(
+    input_tensor: tf.Tensor, full_axis_dim: tf.Tensor, *, plain: Callable[..., tf.Tensor]
+) -> tf.Tensor:
+    """Pads a tensor to the size that all processes send, which is at least 1."""
+    return plain(input_tensor, tf.maximum(full_axis_dim, 1))
+
+
+@overrides(
     "tf.distribute.coordinator.ClusterCoordinator.create_per_worker_dataset",
     reason="A function whose dataset this process holds, as one of `xt.data`, is an error of gRPC "
     "when the dataset is iterated: TensorFlow cannot send it to the workers.",
