@@ -70,7 +70,8 @@ def from_proto(
             tensor of strings, whose shape the records have. Also messages of protobuf themselves.
         message: The class of the messages, or its descriptor.
         columns: The paths of the fields to read, such as `["title", "steps.minutes"]`. Other fields
-            are not decoded. The name of one field of a oneof reads this field alone, and
+            are not decoded. The name of one field of a oneof reads this field alone, also where the
+            bytes set another one later, as those of two joined messages may, and
             `attributes["color"]` one key of a map: then `attributes` is a record with the optional
             field `color`. Default: all.
         schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
