@@ -493,7 +493,11 @@ def test_times_of_any_unit_are_written_as_the_times_that_they_are(times, unit):
         }
     )
     records = xt.from_arrow(table, nulls={"at": "mask"})
-    both, one = times(took=took), times(at=at, all=[at, at], took=took)
+    both, one = times(), times()
+    both.took.FromTimedelta(took)
+    one.took.FromTimedelta(took)
+    for place in (one.at, one.all.add(), one.all.add()):
+        place.FromDatetime(at)
     for write in (xt.to_proto, tf.function(xt.to_proto, autograph=False)):
         assert [times.FromString(m) for m in write(records, times).numpy()] == [one, both]
 
@@ -760,7 +764,10 @@ def shelves(shelf):
     full = shelf(name="a", colors={"red": "r", "": "none", "x.y": "z"}, counts={-5: "five"})
     full.flags[True] = "yes"
     full.books["b"].pages = 7
-    return [full, shelf(name="b"), shelf(colors={"blue": "b"}, books={"b": {}, "c": {}}), full]
+    empty = shelf(colors={"blue": "b"})
+    for title in ("b", "c"):
+        empty.books.get_or_create(title)
+    return [full, shelf(name="b"), empty, full]
 
 
 KEYS = {
