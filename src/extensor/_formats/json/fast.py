@@ -36,7 +36,7 @@ from extensor._progress import no_bar
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
-_BLOCK = 1 << 21  # bytes
+_BLOCK = 1 << 22  # bytes
 _SAMPLE = 1 << 14
 _STEP = 1 << 14
 _DEPTH = 1000
@@ -129,8 +129,12 @@ def _spans(source: pa.Buffer | OpenFile, path: tuple[str, ...] | None) -> Iterat
     if not first:
         return
     if path is None and first == b"{":
+        # Blocks of one size, as many for each core.
+        cores = pa.cpu_count()
+        count = cores * math.ceil(end / (cores * _BLOCK))
+        size = max(math.ceil(end / count), _BLOCK // 4)
         while start < end:
-            span = _Span(source, start, _size_of_lines(source, start, _BLOCK), None)
+            span = _Span(source, start, _size_of_lines(source, start, size), None)
             start += span.size
             first = _first_byte(source, span.start, start)
             if first == b"{":
