@@ -165,7 +165,7 @@ def to_huggingface(
     {'title': 'bread', 'steps': [{'minutes': 60}]}
     """
     datasets = import_extra("datasets", "huggingface", "to_huggingface")
-    data = to_plain_arrow(records, schema, only_encoded=True)
+    data = to_plain_arrow(records, schema)
     if not isinstance(data, pa.RecordBatch):
         fix = "Give a vector of records; a record may have lists of records."
         raise DTypeError("to_huggingface", "records of rank 1", f"shape {records.shape}", fix)
