@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv as pacsv
 
+from extensor._arrow.arrow_type import decoded_type, is_encoded
 from extensor._formats.csv.dialect import Dialect
 from extensor._formats.csv.lines import CsvBlock
 from extensor._path import Path
@@ -130,7 +131,7 @@ def parsed_type(field: pa.Field) -> pa.DataType:
         return pa.decimal128(arrow.precision, arrow.scale)
     if isinstance(arrow, pa.Bool8Type):
         return pa.bool_()
-    is_text = t.is_dictionary(arrow) or t.is_string_view(arrow) or t.is_decimal256(arrow)
+    is_text = is_encoded(arrow) or t.is_string_view(arrow) or t.is_decimal256(arrow)
     if is_text or isinstance(arrow, pa.BaseExtensionType):
         return pa.string()
     return pa.binary() if t.is_binary_view(arrow) else arrow
@@ -138,9 +139,8 @@ def parsed_type(field: pa.Field) -> pa.DataType:
 
 def expect_scalars(path: Path, arrow: pa.DataType) -> None:
     """Raises UnsupportedTypeError for lists, records, maps and unions."""
-    while isinstance(arrow, pa.BaseExtensionType):
-        arrow = arrow.storage_type
-    if pa.types.is_nested(arrow) or pa.types.is_list_view(arrow):
+    stored = decoded_type(arrow)
+    if pa.types.is_nested(stored) or pa.types.is_list_view(stored):
         fix = "Use JSON or Parquet: xt.write_json, xt.write_parquet."
         expected = "one value a field, as CSV has"
         raise UnsupportedTypeError(path, expected, f"Arrow type {arrow}", fix)
