@@ -40,35 +40,45 @@ class Conversion:
         self.nulls: NullsLike = nulls
 
     def batches(
-        self, table: pa.Table, size: int, first: int, place: Callable[[int], str] | None = None
-    ) -> tf.data.Dataset:
-        """Returns the batches of a table.
+        self,
+        table: pa.Table,
+        size: int,
+        first: int,
+        place: Callable[[int], str] | None = None,
+        count: int | None = None,
+    ) -> list[tf.data.Dataset]:
+        """Returns a dataset of the batches of a table, and one of the batch after them.
 
-        Where records cannot be converted, the dataset raises the error after the batches before it.
+        Where records cannot be converted, the last dataset raises the error after the batches
+        before it.
 
         Args:
-            table: The records; a multiple of `size`. Strings may be in dictionaries.
+            table: The records. Strings may be in dictionaries.
             size: The number of records in a batch.
             first: The number of the table's first record, for errors.
             place: Returns where a record is, by its number, for errors.
+            count: The number of batches in the first dataset. Default: all that are full.
         """
+        count = table.num_rows // size if count is None else count
+        if not count:  # one smaller batch
+            size, count = table.num_rows, 1
         with contextlib.suppress(ExtensorError):
-            return self._convert(table, size)
+            return self._convert(table, size, count)
         made: list[tf.data.Dataset] = []
         for at in range(0, table.num_rows, size):
             batch = table.slice(at, size)
             try:
-                made.append(self._convert(batch, size))
+                made += self._convert(batch, batch.num_rows, 1)
             except ExtensorError as error:
                 where = f"of the batch that begins with record {first + at}"
                 if place is not None:
                     where += f" ({place(first + at + self._first_wrong(batch))})"
                 made.append(failing_dataset(_error_at(error, where), self.spec))
                 break
-        return concatenate(made)
+        return [concatenate(made[:count]), *made[count:]]
 
-    def _convert(self, table: pa.Table, size: int) -> tf.data.Dataset:
-        return batches_of(self._read(table), size, self.spec)
+    def _convert(self, table: pa.Table, size: int, count: int) -> list[tf.data.Dataset]:
+        return batches_of(self._read(table), size, count, self.spec)
 
     def _read(self, table: pa.Table) -> StructuredTensor:
         return read_records(table, self.splits, self.nulls, self._schema, is_part=True)

@@ -9,57 +9,86 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs
 from extensor._struct.masked import is_union
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.reshape import reshape
+from extensor._struct.row_splits import cut
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import stacked
 
 
-def batches_of(records: StructuredTensor, size: int, spec: tf.TypeSpec) -> tf.data.Dataset:
-    """Returns a dataset of the batches of records. Copies no numbers and no strings.
+def batches_of(
+    records: StructuredTensor, size: int, count: int, spec: tf.TypeSpec
+) -> list[tf.data.Dataset]:
+    """Returns datasets of the batches of records. Copies no numbers and no strings.
 
     Args:
-        records: A multiple of `size` records, from `from_arrow`.
+        records: Records from `from_arrow`.
         size: The number of records in a batch.
+        count: The number of batches of this size in the first dataset, at least one. The records
+            after them, if there are any, are the only batch of a second dataset.
         spec: The spec of a batch.
 
     >>> from extensor._data.cut_batches import batches_of
     >>> import tensorflow as tf
     >>> import extensor as xt
-    >>> records = xt.DenseStructuredTensor([4], {"x": [1, 2, 3, 4]})
+    >>> records = xt.DenseStructuredTensor([5], {"x": [1, 2, 3, 4, 5]})
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None], tf.int32)})
-    >>> [batch["x"].numpy().tolist() for batch in batches_of(records, 2, spec)]
-    [[1, 2], [3, 4]]
+    >>> datasets = batches_of(records, 2, 2, spec)
+    >>> [[batch["x"].numpy().tolist() for batch in dataset] for dataset in datasets]
+    [[[1, 2], [3, 4]], [[5]]]
     """
     nrows = records.shape[0]
     assert nrows is not None
-    boxes = _Cut(nrows // size, size).boxes(records, spec)
+    has_rest = count * size < nrows
+    ends = np.arange(count + 1 + has_rest) * size
+    ends[-1] = nrows
+    boxes = _Cut(ends).boxes(records, spec)
     with tf.device("CPU:0"):
-        [variant] = tf.raw_ops.PartitionedCall(args=boxes, Tout=[tf.variant], f=_slices(spec))
-    return tf.data.experimental.from_variant(variant, spec)
+        variants = tf.raw_ops.PartitionedCall(
+            args=[tf.constant([count, size]), *boxes],
+            Tout=[tf.variant] * (1 + has_rest),
+            f=_slices(spec, has_rest),
+        )
+    return [tf.data.experimental.from_variant(variant, spec) for variant in variants]
 
 
 @functools.lru_cache(maxsize=128)
-def _slices(spec: tf.TypeSpec) -> Callable[..., tf.Tensor]:
-    """Returns a function of the boxes of a stack of batches: the dataset of these, as a variant.
+def _slices(spec: tf.TypeSpec, has_rest: bool) -> Callable[..., list[tf.Tensor]]:
+    """Returns a function of boxes that makes the datasets of `batches_of`, as variants.
 
     The op alone takes half a millisecond more for each call, because TensorFlow then makes a
-    function for it each time.
+    function for it each time. The arguments are the number and the size of batches, and the boxes:
+    a vector with a variant for each batch, or a tensor of all records.
 
     Args:
         spec: The spec of a batch.
+        has_rest: Whether there are records after these batches.
     """
     specs = boxed_specs(spec)
 
-    def slices(*boxes: tf.Tensor) -> tf.Tensor:
+    def slices(numbers: tf.Tensor, *boxes: tf.Tensor) -> list[tf.Tensor]:
+        count, size = tf.unstack(numbers)
+        full, rest = list[tf.Tensor](), list[tf.Tensor]()
+        for tensor in boxes:
+            if tensor.dtype == tf.variant:
+                full.append(tensor[:count])
+                rest.append(tensor[count:])
+                continue
+            shape = tf.concat([numbers, tf.shape(tensor)[1:]], 0)
+            full.append(tf.reshape(tensor[: count * size], shape))
+            rest.append(tensor[count * size :][tf.newaxis])
         shapes = [row.shape for row in specs]
-        return tf.raw_ops.TensorSliceDataset(components=boxes, output_shapes=shapes)
+        return [
+            tf.raw_ops.TensorSliceDataset(components=stack, output_shapes=shapes)
+            for stack in ([full, rest] if has_rest else [full])
+        ]
 
     with tf.init_scope():
         function = tf.function(slices, autograph=False)
-        return function.get_concrete_function(*(tf.TensorSpec(None, row.dtype) for row in specs))
+        arguments = (tf.TensorSpec(None, row.dtype) for row in specs)
+        return function.get_concrete_function(tf.TensorSpec([2], tf.int32), *arguments)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -69,45 +98,40 @@ def _stack_of(spec: tf.TypeSpec) -> tf.TypeSpec:
 
 
 class _Cut:
-    """Cuts values into batches, as the boxes of stacked values that datasets hold."""
+    """Cuts values into batches, as boxes.
 
-    def __init__(self, count: int, size: int) -> None:
-        self._count = count
-        self._size = size
+    Args:
+        ends: The number of the first record of each batch, and the number of records.
+    """
+
+    def __init__(self, ends: np.ndarray[Any, Any]) -> None:
+        self._ends = ends
         self._splits: dict[tf.DType, tf.Tensor] = {}
 
     def boxes(self, value: Any, spec: Any) -> list[tf.Tensor]:
-        """Returns the boxes of a value with its first dimension split in two.
+        """Returns the boxes of a value: tensors as they are, and variants for each batch.
 
         Args:
             value: The value.
             spec: The spec of a batch of it.
         """
         if isinstance(value, tf.Tensor):
-            return [self._cut(value)]
-        if isinstance(value, tf.RaggedTensor):
-            cut: Any = self._cut(value)
-        elif isinstance(value, RaggedStructuredTensor):
-            cut = RaggedStructuredTensor._of_parts(value, self._row_splits(value.row_splits.dtype))
-        elif not isinstance(value, StructuredTensor) and is_union(value):
+            return [value]
+        if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
+            return box(_stack_of(spec), self._cut(value, value.row_splits.dtype), 1)
+        if not isinstance(value, StructuredTensor) and is_union(value):
             # Its variants have rows of their own, which its boxes cut by the codes.
-            cut = value._of_parts(self._cut(value.codes), value.variants, value.names)
-        else:
-            # Dense records or masked values: the boxes of all components.
-            parts = tf.nest.flatten(spec.to_components(value))
-            pairs = zip(parts, tf.nest.flatten(spec.component_specs), strict=True)
-            return [tensor for part, each in pairs for tensor in self.boxes(part, each)]
-        return box(_stack_of(spec), cut, 1)
+            if isinstance(value.codes, tf.RaggedTensor):
+                return box(_stack_of(spec), self._cut(value, value.codes.row_splits.dtype), 1)
+            cut_spec = spec.__tf_cut_rows__(None, tf.int64)
+            return [value.codes, *box(cut_spec, self._cut(value, tf.int64), 1)[1:]]
+        # Dense records or masked values: the boxes of all components.
+        parts = tf.nest.flatten(spec.to_components(value))
+        pairs = zip(parts, tf.nest.flatten(spec.component_specs), strict=True)
+        return [tensor for part, each in pairs for tensor in self.boxes(part, each)]
 
-    def _cut(self, value: tf.Tensor | tf.RaggedTensor) -> Any:
-        """Returns a tensor or RaggedTensor with its first dimension split in two."""
-        if isinstance(value, tf.RaggedTensor):
-            splits = self._row_splits(value.row_splits.dtype)
-            return tf.RaggedTensor.from_row_splits(value, splits, validate=False)
-        return reshape(value, [self._count, self._size, *value.shape.as_list()[1:]])
-
-    def _row_splits(self, dtype: tf.DType) -> tf.Tensor:
+    def _cut(self, value: Any, dtype: tf.DType) -> Any:
+        """Returns a value with its rows in lists, which are the batches."""
         if dtype not in self._splits:
-            numbers = np.arange(self._count + 1) * self._size
-            self._splits[dtype] = tf.constant(numbers, dtype)
-        return self._splits[dtype]
+            self._splits[dtype] = tf.constant(self._ends, dtype)
+        return cut(value, self._splits[dtype], Path())

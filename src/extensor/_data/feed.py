@@ -127,9 +127,10 @@ class Pass(ReadAhead):
         self._epoch = epoch
         self._step = step
         self._records: _Records | None = None
+        self._last: list[tf.data.Dataset] = []  # the last batch, if it is converted already
 
     def _close_source(self) -> None:
-        records, self._records = self._records, None
+        records, self._records, self._last = self._records, None, []
         if records is not None:
             records.close()
 
@@ -140,35 +141,36 @@ class Pass(ReadAhead):
         # A part of its own, so that it is known when it is asked for.
         last = plan.epochs - 1
         end, steps = plan.end_of(self._epoch + last), plan.steps_of(self._epoch + last)
-        return self._between(last, (steps - 1) * plan.batch_size, end)
+        begin, found = (steps - 1) * plan.batch_size, self._last
+        return found[0] if found else concatenate(self._between(last, begin, end))
 
     def _batches(self, epoch: int, part: int) -> tf.data.Dataset:
         plan, size = self._plan, self._plan.batch_size
         number = self._epoch + epoch
         bounds, end = plan.bounds(number), plan.end_of(number)
+        begin = int(bounds[part]) // size * size
         if part < plan.parts - 1:
             end = int(bounds[part + 1]) // size * size
-        if epoch == plan.epochs - 1:
-            end = min(end, (plan.steps_of(number) - 1) * size)
-        return self._between(epoch, int(bounds[part]) // size * size, end)
+        if epoch < plan.epochs - 1:
+            return concatenate(self._between(epoch, begin, end))
+        last = min(end, (plan.steps_of(number) - 1) * size)
+        # The part that ends with the last batch converts it too: alone, it takes a third as long.
+        found = self._between(epoch, begin, end if self.reads_ahead else last, last)
+        self._last = found[1:] or self._last  # empty parts may follow
+        return found[0]
 
-    def _between(self, epoch: int, begin: int, end: int) -> tf.data.Dataset:
-        """Returns the batches of an epoch from one record to another."""
+    def _between(
+        self, epoch: int, begin: int, end: int, last: int | None = None
+    ) -> list[tf.data.Dataset]:
+        """Returns the batches between two records of an epoch, and that which begins at `last`."""
         plan, size = self._plan, self._plan.batch_size
         begin = max(begin, (self._step - plan.steps_before(self._epoch, epoch)) * size)
-        if begin >= end:
-            return empty_dataset()
+        if begin >= (end if last is None else last):
+            return [empty_dataset()]
+        count = None if last is None else (last - begin) // size
         epoch += self._epoch
-        table = self._taken(epoch, begin, end)
-        full = (end - begin) // size * size
-        place = functools.partial(plan.place, epoch)
-        made: list[tf.data.Dataset] = []
-        if full:
-            made.append(self._feed.conversion.batches(table.slice(0, full), size, begin, place))
-        if begin + full < end:
-            rest, count = rows_after(table, full), end - begin - full
-            made.append(self._feed.conversion.batches(rest, count, begin + full, place))
-        return concatenate(made)
+        table, place = self._taken(epoch, begin, end), functools.partial(plan.place, epoch)
+        return self._feed.conversion.batches(table, size, begin, place, count)
 
     def _taken(self, epoch: int, begin: int, end: int) -> pa.Table:
         """Returns the records of an epoch from one to another."""

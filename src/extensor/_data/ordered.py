@@ -17,7 +17,7 @@ from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.ahead import ReadAhead
-from extensor._data.conversion import Conversion
+from extensor._data.conversion import Conversion, concatenate
 from extensor._data.dataset import Wanted, dataset_of_feed
 from extensor._data.feed import RecordFeed
 from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, take_rows
@@ -181,8 +181,7 @@ class OrderedPass(ReadAhead):
         if found is None:
             return None
         first, table = found
-        size = min(self._plan.batch_size, table.num_rows)
-        return self._feed.conversion.batches(table, size, first)
+        return concatenate(self._feed.conversion.batches(table, self._plan.batch_size, first))
 
     def _all(self, epoch: int, step: int) -> Generator[tuple[int, pa.Table]]:
         """Yields tables of a multiple of the batch size, and the remainder of each epoch.
