@@ -26,7 +26,8 @@ def batches(records, size, spec):
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("is_static", [False, True])
-def test_records_of_every_kind_are_cut_as_tensorflow_batches_them(size, is_static):
+def test_records_of_every_kind_are_cut_as_tensorflow_batches_them(size, is_static, monkeypatch):
+    monkeypatch.setattr(cut_batches, "_MANY", 2)  # columns are cut in parallel
     records = arrow_records.records()
     records = records[: 6 // size * size] if is_static else records
     dataset = tf.data.Dataset.from_tensor_slices(records).batch(size, drop_remainder=is_static)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._arrow.parallel_columns import convert_columns
 from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs
 from extensor._struct.masked import is_union
@@ -16,6 +17,9 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import stacked
+
+# Records in lists: from here on, columns are cut in parallel.
+_MANY = 1 << 14
 
 
 def batches_of(
@@ -127,8 +131,16 @@ class _Cut:
             return [value.codes, *box(cut_spec, self._cut(value, tf.int64), 1)[1:]]
         # Dense records or masked values: the boxes of all components.
         parts = tf.nest.flatten(spec.to_components(value))
-        pairs = zip(parts, tf.nest.flatten(spec.component_specs), strict=True)
-        return [tensor for part, each in pairs for tensor in self.boxes(part, each)]
+        specs = tf.nest.flatten(spec.component_specs)
+        # The op copies the values of lists.
+        lists = {i: p.values for i, p in enumerate(parts) if isinstance(p, RaggedStructuredTensor)}
+        sizes = {i: int(values.shape[0] or 0) for i, values in lists.items()}
+        found = convert_columns(
+            lambda i: self.boxes(parts[i], specs[i]),
+            len(parts),
+            {i: size for i, size in sizes.items() if size > _MANY},
+        )
+        return [tensor for boxes in found for tensor in boxes]
 
     def _cut(self, value: Any, dtype: tf.DType) -> Any:
         """Returns a value with its rows in lists, which are the batches."""
