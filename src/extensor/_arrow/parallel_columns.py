@@ -22,8 +22,8 @@ _thread = threading.local()
 def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, int]) -> list[Any]:
     """Returns `[convert(i) for i in range(count)]`, with large columns converted in parallel.
 
-    The calling thread starts with the largest column: records in it share their own columns with
-    the pool. Then it takes what the pool has not begun, so it works instead of waiting.
+    The pool starts with the largest column. The calling thread starts with the smallest, so it
+    works too instead of waiting.
 
     Args:
         convert: Takes the number of a column.
@@ -32,12 +32,11 @@ def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, 
     """
     done: dict[int, Any] = {}
     if len(sizes) > 1 and not hasattr(_thread, "works_for_pool"):
-        largest, *others = sorted(sizes, key=lambda i: -sizes[i])
+        large = sorted(sizes, key=lambda i: -sizes[i])
         begun: dict[int, Future[Any]] = {}
         with contextlib.suppress(RuntimeError):  # Python is exiting: this thread converts all
-            begun |= ((i, _pool().submit(convert, i)) for i in others)
-        done[largest] = convert(largest)
-        done |= {i: convert(i) for i in reversed(begun) if begun[i].cancel()}
+            begun |= ((i, _pool().submit(convert, i)) for i in large)
+        done = {i: convert(i) for i in reversed(begun) if begun[i].cancel()}
         done |= {i: begun[i].result() for i in begun if i not in done}
     return [done[i] if i in done else convert(i) for i in range(count)]
 
