@@ -167,6 +167,12 @@ def test_frequent_strings_among_many_are_found_within_the_error():
     assert found.unique == pytest.approx(len(counter), rel=0.08)
 
 
+def test_no_more_strings_are_different_than_there_are():
+    uniques = [of(map(str, range(n)), pa.string(), Words).unique for n in range(4_000, 4_400, 50)]
+    assert all(found <= n for found, n in zip(uniques, range(4_000, 4_400, 50), strict=True))
+    assert any(found < n for found, n in zip(uniques, range(4_000, 4_400, 50), strict=True))
+
+
 def test_long_strings_and_bytes_that_are_no_text_are_counted():
     found = of([b"\xff\x00", b"x" * 5_000_000, b"x" * 6_000_000], pa.binary(), Words)
     assert found.lengths.max == 6_000_000

@@ -32,6 +32,9 @@ def test_unions_come_back_everywhere(path):
     assert again.to_py() == ROWS
     assert xt.spec_of(again) == xt.spec_of(records())
     assert xt.to_arrow(again).schema == xt.to_arrow(records()).schema
+    by_spec = xt.read_parquet(path, schema=xt.spec_of(records()))
+    assert by_spec.to_py() == ROWS
+    assert xt.spec_of(by_spec) == xt.spec_of(records())
 
 
 def test_other_readers_see_records_with_the_variant_and_its_value(path):

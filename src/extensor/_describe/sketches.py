@@ -252,7 +252,9 @@ class Words:
     def unique(self) -> int:
         """The number of distinct strings: exact if it is small, else with an error of 1.6%."""
         found = self._sketch.num_active_items
-        return found if self.error == 0 else max(found, round(self._distinct.get_estimate()))
+        if self.error == 0:
+            return found
+        return min(self.count, max(found, round(self._distinct.get_estimate())))
 
     @property
     def error(self) -> int:

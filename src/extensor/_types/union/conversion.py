@@ -74,11 +74,12 @@ def is_null_rows(rows: Rows) -> bool:
     """Returns whether rows are all null, and of the type that the variant of None has.
 
     A variant with the name of that variant may have values of another type, which may be empty.
+    Rows of a spec have no values.
     """
     if not isinstance(rows, MaskedTensor) or not is_null_spec(tf.type_spec_from_value(rows)):
         return False
     known = tf.get_static_value(rows.mask)
-    return known is not None and not known.any()
+    return known is None or not known.any()
 
 
 def is_null_spec(spec: tf.TypeSpec) -> bool:
