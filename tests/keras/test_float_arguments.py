@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from extensor._keras.rematerialized import of_floats
+from extensor._keras.layer_call import of_floats
 
 
 def test_the_function_takes_and_returns_the_float_tensors_only():

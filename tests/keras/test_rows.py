@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from extensor._keras.rows import Rows
+from extensor._keras.fit_data import Rows
 from tests.keras import kinds
 from tests.keras.kinds import BATCH, COUNT, KINDS, RATINGS
 

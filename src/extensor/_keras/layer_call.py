@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import has_mask, set_call_arguments
 from extensor._keras.component_tensors import float_dtypes, to_tensors
-from extensor._keras.field_shapes import with_field_shapes
 from extensor._keras.graph_node import (
     is_symbolic,
     to_value_tensors,
@@ -36,12 +35,15 @@ from extensor._keras.lowering import (
     is_extension,
     is_lowered,
     map_leaves,
+    map_lowered,
     one_mask,
     own_spec,
+    spec_of_lowered,
     to_lowered,
 )
-from extensor._keras.rematerialized import of_floats
 from extensor._keras.serialization import with_deserialized_values, with_serialized_values
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._tf import component_specs
 from extensor._typing import Nest, Value
 
 if TYPE_CHECKING:
@@ -232,7 +234,7 @@ def _compute_mask(
 def _with_shapes(
     method: Callable[..., Any], layer: object, /, *args: object, **kwargs: object
 ) -> Nest:
-    return method(layer, *with_field_shapes(list(args)), **with_field_shapes(kwargs))
+    return method(layer, *_with_field_shapes(list(args)), **_with_field_shapes(kwargs))
 
 
 def _get_config(method: Callable[..., Any], layer: object) -> dict[str, Any]:
@@ -276,3 +278,78 @@ _WRAPPERS = {
     "get_config": wrapper(_get_config),
 }
 """What wraps each method of a layer, so that the method gets and returns values."""
+
+
+def of_floats(
+    call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], list[tf.Tensor], Callable[[Any], Any]]:
+    """Returns a function of the float tensors in the arguments of a call.
+
+    Args:
+        call: The function.
+        args: The positional arguments: nests of tensors.
+        kwargs: The keyword arguments: nests of tensors.
+
+    Returns:
+        The function, which returns the float tensors of the result; its arguments; and a function
+        that returns the whole result of the last run from the float tensors of the result.
+    """
+    leaves = tf.nest.flatten((args, kwargs))
+    places = [at for at, leaf in enumerate(leaves) if _is_float(leaf)]
+    result: Any = None
+
+    def of_tensors(*tensors: tf.Tensor) -> tuple[Any, ...]:
+        nonlocal result
+        own = list(leaves)
+        for at, tensor in zip(places, tensors, strict=True):
+            own[at] = tensor
+        own_args, own_kwargs = tf.nest.pack_sequence_as((args, kwargs), own)
+        result = call(*own_args, **own_kwargs)
+        return tuple(leaf for leaf in tf.nest.flatten(result) if _is_float(leaf))
+
+    def with_floats(floats: Iterable[tf.Tensor]) -> Nest:
+        remaining = iter(floats)
+        return tf.nest.map_structure(
+            lambda leaf: next(remaining) if _is_float(leaf) else leaf, result
+        )
+
+    return of_tensors, [leaves[at] for at in places], with_floats
+
+
+def _is_float(leaf: Value) -> bool:
+    return isinstance(leaf, tf.Tensor) and (leaf.dtype.is_floating or leaf.dtype.is_complex)
+
+
+def _with_field_shapes(shapes: Nest) -> Nest:
+    """Returns the shapes of arguments, with those of lowered values as shapes of the values.
+
+    Args:
+        shapes: The shapes that Keras found: tuples of ints and None, in nests.
+    """
+    return map_lowered(lambda form: _shape_of(spec_of_lowered(form)), shapes)
+
+
+def _shape_of(spec: tf.TypeSpec, outer: tuple[int | None, ...] = (), rank: int = 0) -> Nest:
+    """Returns the shape of a value, or a dict of the shapes of its fields.
+
+    Args:
+        spec: The spec of the value, of which the first dimensions are those of the records in it.
+        outer: The shape of these records.
+        rank: The rank of these records, without ragged dimensions.
+    """
+    shape: Any = getattr(spec, "shape", None)
+    if isinstance(shape, tf.TensorShape):
+        if shape.rank is None:
+            return None
+        outer = (*outer, *shape.as_list()[rank:])
+        if not isinstance(spec, StructuredTensorSpec):
+            return outer
+        record = spec._record
+        rank = record.shape.rank
+        return {name: _shape_of(one, outer, rank) for name, one in record.field_specs.items()}
+    parts = component_specs(spec)
+    if not isinstance(parts, Mapping):
+        # The fields of a declared type are attributes of its spec.
+        attributes = {name: one for name, one in vars(spec).items() if not name.startswith("_")}
+        parts = {name: one for name, one in attributes.items() if isinstance(one, tf.TypeSpec)}
+    return {str(name): _shape_of(part, outer, rank) for name, part in parts.items()}

@@ -13,23 +13,31 @@ A value is lowered before Keras gets it, and made again before a user's code get
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import row_splits_of
 from extensor._data.prunable import unpack_used
-from extensor._keras import component_tensors, concat_tensors
+from extensor._keras import component_tensors
 from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remembered_spec
 from extensor._keras.spec_key import SpecKey, is_key, key_of_spec, spec_of_key
 from extensor._keras.value_tensor import form_of_value_tensor, is_value_tensor
-from extensor._protocol.box import boxed_specs, is_stackable, unbox
+from extensor._path import Path
+from extensor._protocol.box import box, boxed_specs, is_stackable, unbox
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._pruning.components import with_blanks
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.field import spec_of_field
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._tf import BaseResourceVariable, CompositeTensor, describes
 from extensor._typing import Nest, Value
+from extensor.errors import StructureError
 
 # Keras accepts these itself.
 _ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
@@ -262,7 +270,7 @@ def _from_lowered(lowered: dict[str, Any]) -> Value:
     if form.tensors == BOXES:
         return unbox(spec, list(tensors))
     if form.tensors == _CONCAT:
-        return concat_tensors.to_value(spec, tensors)
+        return _from_concat_tensors(spec, tensors)
     if uses:
         return unpack_used(spec, uses, tensors)
     return component_tensors.to_value(spec, list(tensors))
@@ -301,4 +309,99 @@ def _concat(value: Value) -> Nest:
     if not is_extension(value):
         return value
     spec = any_sizes(tf.type_spec_from_value(value))
-    return {key_of_form(spec, _CONCAT): tuple(concat_tensors.to_tensors(spec, value))}
+    return {key_of_form(spec, _CONCAT): tuple(_to_concat_tensors(spec, value))}
+
+
+def _to_concat_tensors(spec: tf.TypeSpec, value: Value) -> list[Any]:
+    """Returns tensors of a value that concatenate with those of other values.
+
+    Args:
+        spec: The spec of the value, with all sizes unknown.
+        value: The value, a batch.
+    """
+    return list(_split(spec, value))
+
+
+def _from_concat_tensors(spec: tf.TypeSpec, arrays: Iterable[Any]) -> Value:
+    """Returns the value of concatenated tensors. Keras returns these as arrays.
+
+    Raises:
+        StructureError: If a field has different sizes in different batches (also a ValueError).
+    """
+    return _join(spec, iter(arrays), Path())
+
+
+def _has_parts(spec: tf.TypeSpec) -> bool:
+    """Returns whether values are concatenated by concatenating their components."""
+    if isinstance(spec, DenseStructuredTensorSpec):
+        return True
+    by_default = getattr(type(spec), "to_boxed_tensor", None) is StackableTypeSpec.to_boxed_tensor
+    return isinstance(spec, StackableTypeSpec) and by_default
+
+
+def _split(spec: tf.TypeSpec, value: Value) -> Iterator[Any]:
+    if isinstance(value, tf.RaggedTensor):
+        yield value.flat_values
+        yield from value.nested_row_lengths()
+    elif isinstance(value, tf.Tensor):
+        yield value
+    elif isinstance(spec, RaggedStructuredTensorSpec):
+        yield from _split(spec.values_spec, value.values)
+        yield value.row_lengths()
+    elif _has_parts(spec):
+        parts = spec.to_components(value)
+        tf.nest.assert_same_structure(spec.component_specs, parts)
+        flat = zip(tf.nest.flatten(spec.component_specs), tf.nest.flatten(parts), strict=True)
+        for inner, part in flat:
+            yield from _split(inner, part)
+    else:
+        for tensor in box(spec, value, 1):
+            # Keras converts tensors to NumPy arrays, which fails for variants.
+            is_variant = tensor.dtype == tf.variant
+            yield tf.io.serialize_tensor(tensor)[tf.newaxis] if is_variant else tensor
+
+
+def _join(spec: tf.TypeSpec, tensors: Iterator[Any], path: Path) -> Value:
+    if isinstance(spec, tf.TensorSpec):
+        return _tensor(next(tensors), path)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        flat_values = _tensor(next(tensors), path)
+        lengths = [_tensor(next(tensors), path) for _ in range(spec.ragged_rank)]
+        if not lengths:
+            return flat_values
+        return tf.RaggedTensor.from_nested_row_lengths(flat_values, lengths, validate=False)
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        values = _join(spec.values_spec, tensors, path)
+        row_splits = row_splits_of(_tensor(next(tensors), path))
+        return spec.from_components((values, row_splits))
+    if _has_parts(spec):
+        is_record = isinstance(spec, DenseStructuredTensorSpec)
+        names = sorted(spec.field_names()) if is_record else []
+        inner = tf.nest.flatten(spec.component_specs)
+        paths = [path / name for name in names] or [path] * len(inner)
+        parts = [_join(s, tensors, at) for s, at in zip(inner, paths, strict=True)]
+        return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, parts))
+    boxes = [
+        _variants(next(tensors)) if box.dtype == tf.variant else _tensor(next(tensors), path)
+        for box in boxed_specs(spec, 1)
+    ]
+    return unbox(spec, boxes)
+
+
+def _variants(batches: Iterable[tf.Tensor]) -> tf.Tensor:
+    """Returns the concatenated variants of serialized batches."""
+    tensors = [tf.io.parse_tensor(batch, tf.variant) for batch in batches]
+    # tf.concat does not support variants; TensorFlow itself uses dynamic_stitch for them.
+    ends = np.cumsum([0, *(len(tensor) for tensor in tensors)])
+    rows = [tf.range(a, b) for a, b in itertools.pairwise(ends.tolist())]
+    return tf.dynamic_stitch(rows, tensors)
+
+
+def _tensor(array: np.ndarray[Any, Any] | Value, path: Path) -> tf.Tensor:
+    if isinstance(array, tf.RaggedTensor):
+        expected, received = "one size in all batches", "batches of different sizes"
+        fix = "Return a ragged field, or call the model on each batch."
+        raise StructureError(
+            f"predict: {path}" if path.names else "predict", expected, received, fix
+        )
+    return tf.convert_to_tensor(array)
