@@ -42,7 +42,7 @@ OTHER_ERRORS = {
     ),
     ("_formats/tfrecord/files.py", "_decompress", "error"): _CAUGHT,
     ("_data/position.py", "_checked_shard", "TypeError"): _CAUGHT,
-    ("_cli/nulls_option.py", "fill_of", "BadParameter"): "click shows it with the usage.",
+    ("_cli/records.py", "_fill_of", "BadParameter"): "click shows it with the usage.",
     ("_cli/records.py", "convert_files", "BadParameter"): "click shows it with the usage.",
 }
 # Classes of extensor that are not public: each is caught inside of extensor.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._data import cut_batches
+from extensor._data import conversion
 from tests.samples import arrow_records
 from tests.samples.tables import tables
 
@@ -20,14 +20,14 @@ def batches(records, size, spec):
         return []
     size = min(size, len(records))
     count = max(1, (len(records) - 1) // size)
-    return list(itertools.chain(*cut_batches.batches_of(records, size, count, spec)))
+    return list(itertools.chain(*conversion.batches_of(records, size, count, spec)))
 
 
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("is_static", [False, True])
 def test_records_of_every_kind_are_cut_as_tensorflow_batches_them(size, is_static, monkeypatch):
-    monkeypatch.setattr(cut_batches, "_MANY", 2)  # columns are cut in parallel
+    monkeypatch.setattr(conversion, "_MANY", 2)  # columns are cut in parallel
     records = arrow_records.records()
     records = records[: 6 // size * size] if is_static else records
     dataset = tf.data.Dataset.from_tensor_slices(records).batch(size, drop_remainder=is_static)

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from extensor import errors
-from extensor._data.failing import failing_dataset
+from extensor._data.conversion import failing_dataset
 
 
 def test_the_error_comes_as_it_is_and_once():

@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import extensor as xt
-from extensor._formats.parquet import layout, opened
+from extensor._formats.parquet import opened
+from extensor._formats.parquet import plan as plans
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.read import table_of
 from extensor.errors import FormatError
@@ -24,9 +25,9 @@ def read(monkeypatch):
                 found.append("footer")
             super().__init__(*args, metadata=metadata, **kwargs)
 
-    plain = layout.leaf_paths
+    plain = plans.leaf_paths
     monkeypatch.setattr(opened.pq, "ParquetFile", File)
-    monkeypatch.setattr(layout, "leaf_paths", lambda of: (found.append("schema"), plain(of))[1])
+    monkeypatch.setattr(plans, "leaf_paths", lambda of: (found.append("schema"), plain(of))[1])
     return found
 
 

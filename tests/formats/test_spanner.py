@@ -339,7 +339,7 @@ def test_uuid_and_interval():
     from google.protobuf.struct_pb2 import Value
 
     from extensor._formats.spanner import types
-    from extensor._formats.spanner.values import table_of
+    from extensor._formats.spanner.read import table_of
 
     kinds = {"u": types.UUID, "i": types.INTERVAL, "e": types.ENUM, "p": types.PROTO}
     fields = [StructType.Field(name=n, type_=Type(code=code)) for n, code in kinds.items()]

@@ -17,7 +17,7 @@ from extensor._formats.firestore.types import POINT, kind_of
 from extensor._formats.firestore.values import Plain
 from extensor._formats.python.documents import records_of_documents
 from extensor._formats.spanner import types
-from extensor._formats.spanner.values import table_of
+from extensor._formats.spanner.read import table_of
 
 
 def field(name, code, **more):

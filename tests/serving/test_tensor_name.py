@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor._path import Path
-from extensor._serving.tensor_name import _forms, names_of
+from extensor._serving.layout import _forms, names_of
 
 PARTS = ["", "row_splits", "row_splits_1", "rows", "mask", "mask_1__row_splits", "codes"]
 WORDS = [

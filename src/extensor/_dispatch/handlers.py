@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.batch import expect_row, item_of_boxes
+from extensor._authoring.rows import concat_rows, stack_rows, take_rows
 from extensor._declare.fields import is_declared
 from extensor._dispatch import kind
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._dispatch.known_types import overrides_now
 from extensor._dispatch.operation import operation_of
-from extensor._dispatch.rows import OPERATIONS, by_rows
 from extensor._lookup import class_attribute
-from extensor._typing import Value
-from extensor.errors import ProtocolError
+from extensor._protocol.box import box, unbox, unstacked_spec
+from extensor._tf._tf_dispatch import registered_result
+from extensor._typing import TensorLike, Value
+from extensor.errors import ProtocolError, StructureError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 Function = Callable[..., Any]
@@ -204,7 +208,7 @@ def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
     Call it with the class, the operation, its positional and its keyword arguments.
     """
     found = _in_table(cls, op)
-    return by_rows if found is None and op in OPERATIONS and is_declared(cls) else found
+    return _by_rows if found is None and op in _OPERATIONS and is_declared(cls) else found
 
 
 def handles(cls: type, op: Function) -> bool:
@@ -239,3 +243,108 @@ def _in_table(cls: type, op: Function) -> Callable[..., Any] | None:
 
 FROM_TABLE: Any = classmethod(handle)
 """The `__tf_dispatch__` that a class gets with its first registered handler."""
+
+
+def _by_rows(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
+    """Returns the result of an operation on the rows of declared values.
+
+    Functions that are registered by `tf.experimental.dispatch_for_api` have priority.
+
+    Args:
+        cls: The declared class.
+        op: One of `_OPERATIONS`.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+
+    Returns:
+        The result, or `NotImplemented` for arguments that do not select or join rows.
+    """
+    result = registered_result(op, args, kwargs)
+    return _OPERATIONS[op](cls, *args) if result is NotImplemented else result
+
+
+def _stack(cls: type, values: Sequence[Value], axis: TensorLike = 0, *_: object) -> Value:
+    return stack_rows(list(values)) if _can_join(cls, values, axis) else NotImplemented
+
+
+def _concat(cls: type, values: Sequence[Value], axis: TensorLike, *_: object) -> Value:
+    return concat_rows(list(values)) if _can_join(cls, values, axis) else NotImplemented
+
+
+def _can_join(cls: type, values: object, axis: TensorLike) -> bool:
+    return (
+        isinstance(values, (list, tuple))
+        and all(isinstance(value, cls) for value in values)
+        and _is_first(axis)
+    )
+
+
+def _is_first(axis: TensorLike) -> bool:
+    known = tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
+    return known is not None and known == 0
+
+
+def _unstack(
+    cls: type, value: Value, num: int | None = None, axis: TensorLike = 0, *_: object
+) -> list[Value] | object:
+    spec, boxes = _boxes(value)
+    if not boxes or not _is_first(axis):
+        return NotImplemented
+    if num is None and boxes[0].shape[0] is None:
+        expected = "a number of rows that is known while tracing, or num="
+        fix = "Give num=, or set the shape of the tensors first with tf.ensure_shape."
+        raise StructureError(f"tf.unstack of {cls.__qualname__}", expected, f"{spec}", fix)
+    row = unstacked_spec(spec, cls.__qualname__)
+    columns = [tf.unstack(part, num) for part in boxes]
+    return [unbox(row, list(parts)) for parts in zip(*columns, strict=True)]
+
+
+def _gather(
+    cls: type,
+    params: Value,
+    indices: TensorLike,
+    validate_indices: object = None,
+    axis: TensorLike | None = None,
+    batch_dims: TensorLike = 0,
+    *_: object,
+) -> Value:
+    if (
+        not isinstance(params, cls)
+        or isinstance(indices, tf.RaggedTensor)
+        or not _is_first(0 if axis is None else axis)
+        or not _is_first(batch_dims)
+    ):
+        return NotImplemented
+    positions: tf.Tensor = (
+        indices if isinstance(indices, tf.Tensor) else tf.convert_to_tensor(indices)
+    )
+    return NotImplemented if positions.shape.rank is None else take_rows(params, positions)
+
+
+def _item(cls: type, tensor: Value, slice_spec: Value, *_: object) -> Value:
+    spec, boxes = _boxes(tensor)
+    if not boxes or not (isinstance(slice_spec, slice) or _is_number(slice_spec)):
+        return NotImplemented
+    expect_row(f"{cls.__qualname__}[...]", slice_spec, boxes[0].shape[0])
+    return item_of_boxes(spec, boxes, slice_spec)
+
+
+def _is_number(key: Value) -> bool:
+    if isinstance(key, tf.Tensor):
+        return key.dtype.is_integer and key.shape.rank == 0
+    return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+
+
+def _boxes(value: Value) -> tuple[tf.TypeSpec, list[tf.Tensor]]:
+    spec = tf.type_spec_from_value(value)
+    return spec, box(spec, value, 1)
+
+
+_OPERATIONS: dict[Function, Function] = {
+    tf.stack: _stack,
+    tf.unstack: _unstack,
+    tf.concat: _concat,
+    tf.gather: _gather,
+    tf.__operators__.getitem: _item,
+}
+"""The operations on rows, which get the class before the arguments."""

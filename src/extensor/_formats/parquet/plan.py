@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from extensor._arrow.arrow_type import inner_fields, is_string, is_string_view
 from extensor._arrow.batches import common_schema, schema_text
-from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.chosen_columns import leaf_paths, prefixes
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, Version, file_at, files_at, look_up
 from extensor._files.store import CONNECTIONS
 from extensor._formats.parquet.filters import filter_expression
-from extensor._formats.parquet.layout import FileLayout
-from extensor._formats.parquet.opened import check_count, open_parquet, readable
+from extensor._formats.parquet.opened import check_count, open_parquet, readable, unit_of_int96
 from extensor._formats.parquet.partitions import partition_fields, partition_of
-from extensor._formats.parquet.unions import without_unions
+from extensor._formats.parquet.unions import with_unions, without_unions
 from extensor._path import Path
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -75,7 +75,7 @@ class PlannedFile:
 
     file: File
     partition: dict[str, str | None]
-    layout: FileLayout
+    layout: _FileLayout
     row_groups: tuple[RowGroup, ...]
     version: Version
     footer: pq.FileMetaData | None = None
@@ -283,7 +283,7 @@ class _Footers:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._layout: FileLayout | None = None
+        self._layout: _FileLayout | None = None
 
     def read_all(self, found: Sequence[_Found]) -> list[PlannedFile]:
         """Returns files with all of their row groups; those of stores, many at a time."""
@@ -318,7 +318,7 @@ class _Footers:
                 groups.append(RowGroup(i, group.num_rows, group.total_byte_size))
             check_count(file.path, metadata.num_rows, sum(group.num_rows for group in groups))
             if self._layout is None or not self._layout.is_of(source):
-                self._layout = FileLayout(source)
+                self._layout = _FileLayout(source)
             self._room -= metadata.serialized_size
             kept = metadata if self._room >= 0 or file.store is not None else None
             return PlannedFile(file, partition, self._layout, tuple(groups), version, kept)
@@ -407,3 +407,79 @@ def _row_group_numbers(row_groups: Iterable[int] | None, count: int) -> set[int]
         fix = "Row groups are counted through all files, in the order of the files."
         raise StructureError("row_groups", expected, str(wrong or numbers)[:80], fix)
     return set(numbers)
+
+
+class _FileLayout:
+    """The columns that a file stores. Files that store the same columns share one layout.
+
+    Args:
+        source: A file that is open for reading.
+
+    Attributes:
+        schema: The Arrow schema of all columns.
+        names: The names of the columns of the schema.
+        leaves: The path of each leaf column, as `leaf_paths` returns them.
+        unit_of_int96: See the function.
+    """
+
+    def __init__(self, source: pq.ParquetFile) -> None:
+        self._arrow: pa.Schema = source.schema_arrow
+        self.schema: pa.Schema = with_unions(self._arrow)
+        self.leaves = leaf_paths(self._arrow)  # raises for a name that is not UTF-8
+        self.names = frozenset(self.schema.names)
+        self.unit_of_int96 = unit_of_int96(source.metadata)
+        # Parquet stores leaf columns only, in the order in which Arrow nests them.
+        self._parquet = source.schema
+        self._last: tuple[pa.Schema | None, tuple[str, ...] | None] = None, None
+
+    def is_of(self, source: pq.ParquetFile) -> bool:
+        """Returns whether an open file has this layout."""
+        return source.schema.equals(self._parquet) and source.schema_arrow.equals(self._arrow)
+
+    def stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
+        """Returns the stored columns that hold the fields of a schema; None for all.
+
+        The columns are by Parquet's paths.
+        """
+        if self._last[0] is not schema:
+            self._last = schema, self._stored_columns(schema)
+        return self._last[1]
+
+    def _stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
+        if schema is self.schema:
+            return None
+        wanted = leaf_paths(without_unions(schema))
+        ends, inner = set(wanted), prefixes(wanted)
+
+        def is_wanted(leaf: tuple[str, ...]) -> bool:
+            return leaf in inner or any(leaf[:n] in ends for n in range(1, len(leaf)))
+
+        heads = {path[0] for path in wanted}  # of many columns, most are not wanted
+        chosen = {i for i, leaf in enumerate(self.leaves) if leaf[0] in heads and is_wanted(leaf)}
+        # A field that is cast to a type of other inner fields is read as a whole.
+        found, names = {self.leaves[i][0] for i in chosen}, set(schema.names)
+        chosen |= {
+            i for i, leaf in enumerate(self.leaves) if leaf[0] in names and leaf[0] not in found
+        }
+        if len(chosen) == len(self.leaves):
+            return None
+        return tuple(self._parquet.column(i).path for i in sorted(chosen))
+
+    @functools.cached_property
+    def strings(self) -> dict[int, str]:
+        """The number and Parquet's path of each leaf column that Arrow reads as a dictionary too.
+
+        It does so for strings with offsets; there are none here where it may not be certain.
+        """
+        are_strings = [is_leaf for field in self._arrow for is_leaf in _are_strings(field.type)]
+        if self.schema is not self._arrow or len(are_strings) != len(self.leaves):
+            return {}  # unions are read from plain strings
+        return {i: self._parquet.column(i).path for i, found in enumerate(are_strings) if found}
+
+
+def _are_strings(arrow: pa.DataType) -> list[bool]:
+    """Returns whether the leaf columns of a type are strings with offsets."""
+    inner = inner_fields(arrow)
+    if inner:
+        return [is_leaf for field in inner for is_leaf in _are_strings(field.type)]
+    return [is_string(arrow) and not is_string_view(arrow)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 from collections.abc import Callable, Mapping
@@ -11,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.location import splits_dtype
+from extensor._arrow.found_nulls import FoundNulls, found_nulls, not_in_spec, with_list
+from extensor._arrow.location import Location, splits_dtype
+from extensor._arrow.null_argument import by_path
+from extensor._arrow.null_policy import REST, Nulls, is_error, text_of
 from extensor._arrow.read import read_records
+from extensor._arrow.reader import rows_reader
 from extensor._choice import expect_one_of
-from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
 from extensor._formats.python.columns import ColumnConverter, ExpectFew, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.fast import array_of_type, infer_array
@@ -22,6 +26,7 @@ from extensor._formats.python.kinds import Kind, kind_of, kind_of_value
 from extensor._formats.python.objects import names_of
 from extensor._formats.python.place import Offsets, Place, show
 from extensor._formats.python.unfit import fields_error
+from extensor._formats.python.variants import NULL
 from extensor._formats.python.wanted import Wanted, WantedLists, wanted_records
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
@@ -38,7 +43,7 @@ from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
 from extensor._tf._tf_eager import eagerly
 from extensor._typing import DTypeLike, NullsLike
-from extensor.errors import DTypeError, NullError, StructureError
+from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
 _ROOT = Path()
 
@@ -171,7 +176,7 @@ def _array(
         def read(other: NullsLike) -> pa.Array:
             return columns.with_nulls(other).array(records, None, place)
 
-        raise with_all_nulls(error, nulls, read) from None
+        raise _with_all_nulls(error, nulls, read) from None
 
 
 def is_data(value: object) -> bool:
@@ -222,7 +227,7 @@ def of_spec(
             if name_of is not None:  # a format has an error of its own
                 raise
             lenient = columns.with_nulls("empty")
-            raise with_all_nulls_of_spec(
+            raise _with_all_nulls_of_spec(
                 error, nulls, lenient, lambda each: each.array(flat, wanted, place)
             ) from None
     else:
@@ -408,3 +413,66 @@ def _in_lists_of(value: Any, column: Any, splits: tf.DType) -> Any:
     for axis in reversed(range(1, len(sizes))):
         column = split_outer(column, [int(np.prod(sizes[:axis])), sizes[axis]])
     return column
+
+
+def _with_all_nulls(
+    error: NullError, nulls: NullsLike | None, read: Callable[[NullsLike], pa.Array]
+) -> NullError:
+    """Returns the error for a null in Python values, which lists all fields whose nulls are errors.
+
+    Args:
+        error: The error for the first null.
+        nulls: The argument `nulls`.
+        read: Returns the records as an Arrow array, for another argument `nulls`.
+    """
+    given = by_path(nulls)
+    masks = {path: "mask" if is_error(each) else each for path, each in given.items()}
+    try:
+        array = read({REST: "mask", **masks})
+        described = rows_reader(array.type, given)
+    except ExtensorError:
+        return error  # the values have other faults too
+    policies = Nulls(given)
+    counts: dict[Any, int] = collections.Counter()
+    for each in found_nulls(described, array, Location(Path(), tf.int64)):
+        path = each.path if each.is_refused else _union_of(each)
+        is_refused = each.is_refused or (path is not None and is_error(policies.chosen(path)))
+        if is_refused and each.number:
+            counts[path] += each.number
+    return with_list(error, nulls, counts)
+
+
+def _union_of(found: FoundNulls) -> str | None:
+    """Returns the path of the union whose nulls these are: under "mask" they are a variant."""
+    names = found.location.place[0]
+    union = found.location.parent
+    if found.described.arrow != pa.null() or names[-1:] != (NULL,) or union is None:
+        return None
+    return text_of(union.place)
+
+
+def _with_all_nulls_of_spec(
+    error: NullError,
+    nulls: NullsLike | None,
+    lenient: ColumnConverter,
+    read: Callable[[ColumnConverter], pa.Array],
+) -> NullError:
+    """Returns the error for a null in values of a spec, which lists all fields with such nulls.
+
+    Args:
+        error: The error for the first null.
+        nulls: The argument `nulls`.
+        lenient: A conversion that takes all nulls.
+        read: Returns the records as an Arrow array, by a conversion.
+    """
+    given = {path: each for path, each in by_path(nulls).items() if not is_error(each)}
+    replaced = {
+        path: each for path, each in given.items() if each == "empty" or not isinstance(each, str)
+    }
+    try:
+        array = read(lenient)
+        described = rows_reader(array.type, {**lenient.policies, **replaced})
+    except ExtensorError:
+        return error  # the values have other faults too
+    found = found_nulls(described, array, Location(Path(), tf.int64))
+    return not_in_spec(error, given, found, "xt.struct.constant")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +12,6 @@ import tensorflow as tf
 from extensor._types.masked import item
 from extensor._types.masked.check import Values, expect_fit, static_shape, with_row_check
 from extensor._types.masked.spec import MaskedSpec
-from extensor._types.masked.text import is_eager, to_text
 from extensor.authoring import (
     as_tensor,
     cut_rows,
@@ -412,7 +411,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows the masked number
         elif is_eager(self):
             with contextlib.suppress(Exception):  # the code of other types; a repr never fails
-                text += f" {to_text(self)}"
+                text += f" {_to_text(self)}"
         return f"{text}>"
 
 
@@ -463,3 +462,43 @@ def _missing(masked: MaskedTensor, name: str) -> AttributeError:
 
 def _zero(dtype: tf.DType) -> str | np.ndarray[Any, Any]:
     return "" if dtype == tf.string else np.zeros([], dtype.as_numpy_dtype)
+
+
+_SHOWN = 3  # items at the beginning and at the end of a list
+
+
+def is_eager(value: MaskedTensor) -> bool:
+    """Returns whether all tensors of a value are known, and its rows can be listed."""
+    parts = tf.nest.flatten(value, expand_composites=True)
+    return value.shape.rank is not None and all(hasattr(part, "numpy") for part in parts)
+
+
+def _to_text(value: MaskedTensor) -> str:
+    """Returns the first and last rows of an eager MaskedTensor as text."""
+    dtype: Any = getattr(value, "dtype", None)
+    kind = dtype.as_numpy_dtype if isinstance(dtype, tf.DType) and dtype.is_floating else None
+    if not value.shape.rank:
+        return _text(value.to_py(), kind)
+    count = int(tf.shape(value.mask, tf.int64)[0]) if value.mask.shape.rank else 1
+    if count <= 2 * _SHOWN:
+        return _text(value.to_py(), kind)
+    ends = [_text(rows.to_py(), kind)[1:-1] for rows in (value[:_SHOWN], value[-_SHOWN:])]
+    return f"[{ends[0]}, ..., {ends[1]}]"
+
+
+def _text(plain: object, kind: Callable[[float], Any] | None) -> str:
+    """Returns numbers, lists and dicts as text; floats as their dtype writes them."""
+    if plain is None:
+        return "--"
+    if isinstance(plain, (list, tuple)):
+        items = cast("list[Any]", plain)
+        texts = [_text(item, kind) for item in items[:_SHOWN]]
+        texts += ["..."] if len(items) > 2 * _SHOWN else []
+        last = items[-_SHOWN:] if len(items) > 2 * _SHOWN else items[_SHOWN:]
+        return "[" + ", ".join([*texts, *(_text(item, kind) for item in last)]) + "]"
+    if isinstance(plain, Mapping):
+        fields = cast("Mapping[str, Any]", plain)
+        return "{" + ", ".join(f"{name}: {_text(v, kind)}" for name, v in fields.items()) + "}"
+    if isinstance(plain, float) and kind is not None:
+        return str(kind(plain))
+    return repr(plain)

@@ -1,8 +1,5 @@
 """UnionTensor: values of several variants, each row of one of them."""
 
-# Type checkers do not know that __init__ may assign the fields.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,8 +10,7 @@ import tensorflow as tf
 
 from extensor._types.union import check, conversion
 from extensor._types.union.check import Rows
-from extensor._types.union.match import match
-from extensor._types.union.rows import flat_codes, row_numbers, take
+from extensor._types.union.rows import flat_codes, merge_variants, row_numbers, take, with_shape_of
 from extensor._types.union.spec import UnionSpec
 from extensor.authoring import (
     FrozenDict,
@@ -25,10 +21,17 @@ from extensor.authoring import (
     extension_type,
     integers,
     is_tensor_like,
+    lossless,
+    num_rows,
+    static_num_rows,
 )
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import FieldError, RowError, StructureError
 from extensor.typing import TensorLike
+
+# Type checkers do not know that __init__ may assign the fields.
+# pyright: reportAttributeAccessIssue=false
+
 
 _SHOWN = 6
 
@@ -174,7 +177,24 @@ class UnionTensor(OperatorsMixin):
         >>> union.match({"int": lambda n: n / 2}, default=tf.strings.upper)
         <UnionTensor shape=(3,) {int: float64, string: string} [0.5, b'ABC', 1.0]>
         """
-        return match(self, functions, default)
+        for name in functions:
+            if name not in self.variants:
+                raise _wrong(self, f"a function for {name!r}", "Check the spelling.")
+        missing = [name for name in self.names if name not in functions]
+        if missing and default is None:
+            raise _wrong(
+                self, f"no function for {', '.join(missing)}", "Add one, or pass default=."
+            )
+        results = [functions.get(name, default)(self.variants[name]) for name in self.names]  # pyright: ignore[reportOptionalCall]
+        dtypes = {result.dtype for result in results if isinstance(result, tf.Tensor)}
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+        rows = [
+            _rows_of_result(name, result, dtype, self.variants[name])
+            for name, result in zip(self.names, results, strict=True)
+        ]
+        if _is_one_type(rows):
+            return with_shape_of(merge_variants(rows, flat_codes(self.codes)), self.codes)
+        return self._of_parts(self.codes, dict(zip(self.names, rows, strict=True)), self.names)
 
     # Conversion.
 
@@ -310,3 +330,36 @@ def _rows(rows: object, name: str) -> Rows:
     if is_tensor_like(rows) and not isinstance(rows, tf.Variable):
         return rows
     return as_tensor(cast("Any", rows), f"UnionTensor.variants[{name!r}]")
+
+
+def _rows_of_result(name: str, result: Any, dtype: tf.DType | None, argument: Rows) -> Rows:
+    """Returns the result of a function with one row for each row of its argument."""
+    if not is_tensor_like(result):
+        result = tf.convert_to_tensor(lossless(result, dtype, f"UnionTensor.match: {name}"), dtype)
+    if isinstance(result, tf.Tensor) and result.shape.rank == 0:
+        return tf.fill(tf.reshape(num_rows(argument), [1]), result)
+    given, expected = static_num_rows(result), static_num_rows(argument)
+    if None not in (given, expected) and given != expected:
+        fix = "The function gets all rows of the variant, and returns one row for each."
+        text = f"a result of {expected} rows, as the argument has"
+        raise StructureError(f"UnionTensor.match: {name}", text, f"{given} rows", fix)
+    return result
+
+
+def _is_one_type(rows: list[Any]) -> bool:
+    """Returns whether results are parts of one value."""
+    specs: list[Any] = [tf.type_spec_from_value(row) for row in rows]
+    first = specs[0]
+    if all(isinstance(row, tf.Tensor) for row in rows):
+        return all(
+            s.dtype == first.dtype and s.shape[1:].is_compatible_with(first.shape[1:])
+            for s in specs
+        )
+    if len({type(spec) for spec in specs}) > 1:
+        return False
+    return all(first.most_specific_common_supertype([s]) is not None for s in specs[1:])
+
+
+def _wrong(union: UnionTensor, received: str, fix: str) -> FieldError:
+    expected = f"a function for each of the variants {', '.join(union.names)}"
+    return FieldError("UnionTensor.match", expected, received, fix)
