@@ -1,5 +1,7 @@
 """What reading many or wide Parquet files costs, counted: footers, layouts and Python calls."""
 
+import gc
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +10,7 @@ import pytest
 import extensor as xt
 from extensor._formats.parquet import opened
 from extensor._formats.parquet import plan as plans
+from extensor._formats.parquet import read as reading
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.read import table_of
 from extensor.errors import FormatError
@@ -42,6 +45,21 @@ def test_read_parquet_reads_each_footer_once_and_the_schema_once(tmp_path, read)
     records = xt.read_parquet(files(tmp_path, 5))
     assert records["x"].numpy().tolist() == [i + half for i in range(5) for half in (0, 0.5)]
     assert read == ["footer", "schema", *["footer"] * 4]
+
+
+def test_a_file_is_freed_when_its_records_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_LARGE", 0)  # its metadata is checked, which begins a read
+    path = files(tmp_path, 1, text=["a", "a"]) / "0000.parquet"
+
+    def alive():
+        gc.collect()
+        return {id(each) for each in gc.get_objects() if isinstance(each, pq.ParquetFile)}
+
+    before = alive()
+    xt.read_parquet(path)
+    for _ in xt.data.parquet(path, 1):
+        pass
+    assert alive() <= before
 
 
 def test_a_dataset_reads_each_footer_once_when_it_is_made(tmp_path, read):

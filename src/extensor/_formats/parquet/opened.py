@@ -120,8 +120,12 @@ def checked_row_group(
     """
     unread = pa.PythonFile(_Unread(size), mode="r")
     source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
-    with contextlib.suppress(_NoReadError):
+    try:
         next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    except _NoReadError as error:
+        # Arrow keeps the error as long as the file, and the traceback would keep the file and the
+        # records that callers read, in a cycle that Python does not see.
+        error.__traceback__ = None
     return metadata.row_group(number)
 
 
