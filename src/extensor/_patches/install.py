@@ -13,7 +13,7 @@ from extensor._patches import (  # noqa: F401 - each import registers patches
     _tf_classes,
     _tf_codec,
     _tf_conversion,
-    _tf_data_elements,
+    _tf_data,
     _tf_data_sizes,
     _tf_data_states,
     _tf_data_types,
