@@ -1,7 +1,7 @@
 """Errors of Python functions that TensorFlow calls, as the exceptions that they were.
 
 TensorFlow passes an exception on as the text of an error of its own. So the text gets a mark, with
-which an iterator (`_patches/_tf_raised.py`), `reduce` and a model find the exception again.
+which an iterator (`_patches/_tf_data.py`), `reduce` and a model find the exception again.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._patches.patch import REPLACED, changes, overrides, plain_of
-from extensor._protocol.stand_in import StandIn
+from extensor._protocol.stand_in import StandIn, plain_spec
 from extensor._tf._tf_composite import CompositeTensor, Container, refusal
 from extensor._tf._tf_protocol import Extension, admitting, forget_answers, own_spec
 from extensor._tf._tf_spec import from_components
@@ -85,3 +85,29 @@ def sequence_like(instance: Nest, args: Iterable[Value], *, plain: Callable[...,
         (components,) = args
         return from_components(own_spec(instance), components)
     return plain(instance, args)
+
+
+@overrides(
+    "tf.TypeSpec.is_compatible_with",
+    reason="Datasets call it on the spec of a value with the declared spec, which may be a "
+    "stand-in; it compares the classes.",
+    probe="stand_in_compatibility",
+)
+def is_compatible_with(
+    self: tf.TypeSpec, spec_or_value: object, *, plain: Callable[..., bool]
+) -> bool:
+    """Calls TensorFlow's method with the spec that a stand-in replaces."""
+    return plain(self, plain_spec(spec_or_value))
+
+
+@overrides(
+    "tf.TypeSpec.most_specific_common_supertype",
+    reason="tf.nest calls it to compare the spec of a value with another spec, which may be a "
+    "stand-in; it compares the classes.",
+    probe="stand_in_supertype",
+)
+def most_specific_common_supertype(
+    self: tf.TypeSpec, others: Sequence[tf.TypeSpec], *, plain: Callable[..., tf.TypeSpec | None]
+) -> tf.TypeSpec | None:
+    """Calls TensorFlow's method with the specs that stand-ins replace."""
+    return plain(self, list(map(plain_spec, others)))

@@ -1,24 +1,27 @@
-"""Datasets of extension values where tf.data supports only tensors."""
+"""Datasets of tf.data, where it supports only tensors, or elements of one type."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from extensor._patches.common_type import cast_to_common_type, cast_to_declared, takes_casts
 from extensor._patches.patch import overrides
+from extensor._protocol import dataset_batch
 from extensor._protocol.casting import cast_value, castable_type, difference_of_records
-from extensor._tf import Extension, describes_extension
+from extensor._raised import raise_marked
+from extensor._tf import Extension, describes_extension, map_elements
 from extensor._tf._tf_data import (
     as_numpy,
     data_nest,
     has_extension,
-    map_elements,
     structure,
     with_element_spec,
 )
-from extensor._typing import Nest
+from extensor._typing import Nest, Value
 from extensor.errors import DTypeError
 
 
@@ -144,3 +147,240 @@ def as_numpy_iterator(
     if not all(isinstance(spec, known) for spec in others):
         plain(with_element_spec(self, tuple(others)))  # raises TensorFlow's error
     return _NumpyIterator(self)
+
+
+@overrides(
+    "tensorflow.python.data.ops.ragged_batch_op._ragged_batch",
+    reason="Dataset.ragged_batch makes only tensors ragged, not components.",
+    probe="ragged_batches",
+)
+def ragged_batch(
+    input_dataset: tf.data.Dataset, *args: Any, plain: Callable[..., tf.data.Dataset]
+) -> tf.data.Dataset:
+    """Like TensorFlow's function, also for components of extension values."""
+    batch = dataset_batch.ragged_batch if has_extension(input_dataset) else plain
+    return batch(input_dataset, *args)
+
+
+@overrides(
+    "tensorflow.python.data.ops.padded_batch_op._padded_batch",
+    reason="Dataset.padded_batch pads only tensors.",
+    probe="padded_batches",
+)
+def padded_batch(
+    input_dataset: tf.data.Dataset, *args: Any, plain: Callable[..., tf.data.Dataset]
+) -> tf.data.Dataset:
+    """Like TensorFlow's function, also for components of extension values."""
+    batch = dataset_batch.padded_batch if has_extension(input_dataset) else plain
+    return batch(input_dataset, *args)
+
+
+@overrides(
+    "tf.data.Dataset.bucket_by_sequence_length",
+    reason="It treats the shapes of extension values as shapes of tensors.",
+    probe="buckets",
+)
+def bucket_by_sequence_length(
+    self: tf.data.Dataset, *args: Any, plain: Callable[..., tf.data.Dataset], **kwargs: Any
+) -> tf.data.Dataset:
+    """Like TensorFlow's function, also for components of extension values."""
+    if not has_extension(self):
+        return plain(self, *args, **kwargs)
+    call = inspect.signature(plain).bind(self, *args, **kwargs)
+    given = call.arguments
+    if not given.get("no_padding"):
+        shapes = given.get("padded_shapes")
+        given["padded_shapes"] = dataset_batch.bucket_shapes(self.element_spec, shapes)
+    return plain(*call.args, **call.kwargs)
+
+
+class _LegacySpec:
+    """A spec of an extension type in the place of a legacy dtype or shape of tf.data.
+
+    It implements the operations that tf.data uses on either, by the rules of the spec.
+    """
+
+    ndims = 1
+
+    def __init__(self, spec: tf.TypeSpec) -> None:
+        self.spec = spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _LegacySpec) and self._merge(other) is not None
+
+    def __hash__(self) -> int:
+        return hash(type(self.spec))
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+    def _merge(self, other: _LegacySpec) -> tf.TypeSpec | None:
+        return self.spec.most_specific_common_supertype([other.spec])
+
+    def as_list(self) -> list[tf.TypeSpec]:
+        return [self.spec]
+
+    def most_specific_compatible_shape(self, other: _LegacySpec) -> _LegacySpec:
+        return _LegacySpec(self._merge(other))
+
+
+_LEGACY = "Dataset.scan and reduce decompose the spec of a state into dtype, shape and class, but "
+
+
+@overrides(
+    "tf.TypeSpec._to_legacy_output_types",
+    reason=_LEGACY + "an extension type has several dtypes.",
+    probe="structure",
+)
+@overrides(
+    "tf.TypeSpec._to_legacy_output_shapes",
+    reason=_LEGACY + "an extension type has several shapes.",
+    probe="structure",
+)
+def to_legacy(self: tf.TypeSpec, *, plain: Callable[[tf.TypeSpec], Any]) -> Any:
+    """Calls TensorFlow's method, but for specs of extension types."""
+    return _LegacySpec(self) if describes_extension(self) else plain(self)
+
+
+@overrides(
+    "tensorflow.python.data.util.structure.convert_legacy_structure",
+    reason="tf.data rebuilds only specs of its own types from dtype, shape and class.",
+    probe="structure",
+)
+def convert_legacy_structure(
+    output_types: Nest, output_shapes: Nest, output_classes: Nest, *, plain: Callable[..., Nest]
+) -> Nest:
+    """Calls TensorFlow's function with the specs that `_LegacySpec` contains."""
+    shapes = data_nest.flatten(output_shapes)
+    if any(isinstance(shape, _LegacySpec) for shape in shapes):
+        # TensorFlow's function keeps a spec in the place of a class unchanged.
+        classes = zip(shapes, data_nest.flatten(output_classes), strict=True)
+        output_classes = data_nest.pack_sequence_as(
+            output_classes, [s.spec if isinstance(s, _LegacySpec) else c for s, c in classes]
+        )
+    return plain(output_types, output_shapes, output_classes)
+
+
+@overrides(
+    "tensorflow.python.data.ops.window_op._window",
+    reason="Dataset.window creates a dataset for each tensor of an element, but expects one for "
+    "each value.",
+    probe="windows",
+)
+def window(
+    input_dataset: tf.data.Dataset, *args: Any, plain: Callable[..., tf.data.Dataset], **kwargs: Any
+) -> tf.data.Dataset:
+    """Calls TensorFlow's function with each extension value in an Optional."""
+    is_ours = tf.nest.map_structure(describes_extension, input_dataset.element_spec)
+    if not any(tf.nest.flatten(is_ours)):
+        return plain(input_dataset, *args, **kwargs)
+
+    def map_ours(dataset: tf.data.Dataset, function: Callable[[Value], Value]) -> tf.data.Dataset:
+        return map_elements(
+            dataset,
+            lambda element: tf.nest.map_structure(
+                lambda ours, value: function(value) if ours else value, is_ours, element
+            ),
+        )
+
+    windows = plain(map_ours(input_dataset, tf.experimental.Optional.from_value), *args, **kwargs)
+    return map_ours(windows, lambda window: window.map(lambda optional: optional.get_value()))
+
+
+_OTHER_SIZES = "Cannot batch tensors with different shapes"
+
+
+@overrides(
+    "tensorflow.python.data.ops.iterator_ops.OwnedIterator.get_next_as_optional",
+    reason="A loop over a dataset of a strategy asks for its batches by this function. Its errors "
+    "are those of the iteration of any dataset.",
+    probe="raised_errors",
+)
+@overrides(
+    "tensorflow.python.data.ops.iterator_ops.OwnedIterator._next_internal",
+    reason="An error during the iteration of a dataset of `xt.data` is the error that names the "
+    "file, and no InvalidArgumentError with a traceback as its text. For extension values of "
+    "different sizes, the error of `batch` names `ragged_batch`.",
+    probe="raised_errors",
+)
+def next_element(self: Any, *, plain: Callable[..., Nest]) -> Nest:
+    """Calls TensorFlow's function; raises an exception of `mark` as it was."""
+    try:
+        return plain(self)
+    except tf.errors.OpError as error:
+        raise_marked(error.message)
+        if _OTHER_SIZES in error.message and has_extension(self):
+            fix = "Use Dataset.ragged_batch for values of different sizes, or padded_batch."
+            message = f"{error.message.rstrip()} {fix}"
+            raise type(error)(error.node_def, error.op, message) from None
+        raise
+
+
+@overrides(
+    "tensorflow.python.data.ops.concatenate_op._concatenate",
+    reason="Dataset.concatenate rejects elements of different types.",
+    probe="concatenation",
+)
+def concatenate(
+    input_dataset: tf.data.Dataset,
+    dataset_to_concatenate: tf.data.Dataset,
+    name: str | None = None,
+    *,
+    plain: Callable[..., tf.data.Dataset],
+) -> tf.data.Dataset:
+    """Calls TensorFlow's function after casting the elements to their common type."""
+    datasets = [input_dataset, dataset_to_concatenate]
+    return plain(*cast_to_common_type(datasets, "Dataset.concatenate"), name)
+
+
+@overrides(
+    "tensorflow.python.data.ops.directed_interleave_op._directed_interleave",
+    reason="Dataset.choose_from_datasets and sample_from_datasets reject datasets whose elements "
+    "have different types.",
+    probe="chosen_datasets",
+)
+def directed_interleave(
+    selector_input: tf.data.Dataset,
+    data_inputs: Iterable[tf.data.Dataset],
+    stop_on_empty_dataset: bool = False,
+    *,
+    plain: Callable[..., tf.data.Dataset],
+) -> tf.data.Dataset:
+    """Calls TensorFlow's function after casting the elements to their common type."""
+    datasets = cast_to_common_type(list(data_inputs), "Dataset.choose_from_datasets")
+    return plain(selector_input, datasets, stop_on_empty_dataset)
+
+
+@overrides(
+    "tensorflow.python.data.ops.from_generator_op._from_generator",
+    reason="Dataset.from_generator rejects an element that does not match output_signature.",
+    probe="generated_elements",
+)
+def from_generator(
+    generator: Callable[..., Iterable[Nest]],
+    output_types: Nest,
+    output_shapes: Nest,
+    args: Nest,
+    output_signature: Nest,
+    name: str | None,
+    *,
+    plain: Callable[..., tf.data.Dataset],
+) -> tf.data.Dataset:
+    """Calls TensorFlow's function after casting the elements to the declared types."""
+    declared = data_nest.flatten(output_signature)
+
+    def cast(element: Nest) -> Nest:
+        try:
+            values = data_nest.flatten_up_to(output_signature, element)
+        except (TypeError, ValueError):
+            return element  # TensorFlow raises its own error
+        return data_nest.pack_sequence_as(
+            output_signature, list(map(cast_to_declared, declared, values))
+        )
+
+    def cast_generator(*args: Any) -> Iterator[Nest]:
+        return map(cast, generator(*args))
+
+    makes_casts = callable(generator) and any(map(takes_casts, declared))
+    elements = cast_generator if makes_casts else generator
+    return plain(elements, output_types, output_shapes, args, output_signature, name)

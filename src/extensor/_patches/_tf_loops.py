@@ -1,4 +1,4 @@
-"""Loops whose body returns a value of another type than its argument."""
+"""Loops, and tf.map_fn and tf.vectorized_map, of values of other types than those declared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._patches.common_type import (
     are_tensors,
+    cast_to_declared,
     common_spec,
     has_casts,
     have_one_structure,
@@ -17,9 +18,10 @@ from extensor._patches.common_type import (
 from extensor._patches.patch import overrides
 from extensor._protocol.casting import cast_value, castable_type, difference_of_records
 from extensor._protocol.lossless import is_tensor_like
+from extensor._tf import BatchableTypeSpec, Extension, stacked
 from extensor._tf._tf_casting import convert_variables_to_tensors
 from extensor._typing import Nest, Value
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 
 
 class _WiderError(Exception):
@@ -192,3 +194,63 @@ def _cast_or_leave(spec: tf.TypeSpec, value: Value) -> Value:
         if has_casts(spec) or has_casts(tf.type_spec_from_value(value)):
             raise
         return value
+
+
+@overrides(
+    "tensorflow.python.ops.map_fn._result_value_flat_to_batchable",
+    reason="tf.map_fn rejects a result that does not match fn_output_signature; this function "
+    "compares them.",
+    probe="mapped_results",
+)
+def result_to_batchable(
+    result_value_flat: list[Value],
+    result_flat_signature: list[tf.TypeSpec],
+    *,
+    plain: Callable[..., Any],
+) -> Any:
+    """Calls TensorFlow's function after casting the results of `fn` to the declared types."""
+    pairs = zip(result_flat_signature, result_value_flat, strict=True)
+    return plain([cast_to_declared(spec, value) for spec, value in pairs], result_flat_signature)
+
+
+_REJECTS = "rejects values that do not stack with an error about TensorFlow's private classes."
+
+
+@overrides(
+    "tensorflow.python.ops.map_fn._result_flat_signature_to_batchable_tensor_spec",
+    reason=f"tf.map_fn {_REJECTS}",
+    probe="map_fn_of_what_does_not_stack",
+)
+@overrides(
+    "tensorflow.python.ops.map_fn._elems_flat_to_batchable",
+    reason=f"tf.map_fn {_REJECTS}",
+    probe="map_fn_of_what_does_not_stack",
+)
+def expect_stack(
+    found: Value | list[Value], *args: Any, plain: Callable[..., Any], **kwargs: Any
+) -> Any:
+    """Calls TensorFlow's function for values, or specs, that stack; else the error names them."""
+    for each in found if isinstance(found, list) else [found]:
+        spec = tf.type_spec_from_value(each) if isinstance(each, Extension) else each
+        is_lone = isinstance(spec, tf.TypeSpec) and not isinstance(spec, BatchableTypeSpec)
+        if is_lone and hasattr(spec, "_batch"):
+            stacked(spec, None)
+    return plain(found, *args, **kwargs)
+
+
+@overrides(
+    "tensorflow.python.ops.parallel_for.control_flow_ops._composite_to_tensors",
+    reason=f"tf.vectorized_map {_REJECTS}",
+    probe="vectorized_map_of_what_does_not_stack",
+)
+def expect_vectorized(
+    value: Value, is_batched: bool = False, *, plain: Callable[..., Any]
+) -> list[tf.Tensor]:
+    """Calls TensorFlow's function for a value that stacks, and as a result without lists."""
+    tensors = expect_stack(value, is_batched, plain=plain)
+    is_result = isinstance(value, Extension) and not is_batched
+    if is_result and any(tensor.dtype == tf.variant for tensor in tensors):
+        expected = "results of fixed sizes, which TensorFlow can vectorize"
+        received, fix = f"{tf.type_spec_from_value(value)}", "Use tf.map_fn for lists."
+        raise StructureError("tf.vectorized_map", expected, received, fix)
+    return tensors

@@ -14,19 +14,13 @@ from extensor._patches import (  # noqa: F401 - each import registers patches
     _tf_codec,
     _tf_conversion,
     _tf_data,
-    _tf_data_sizes,
-    _tf_data_states,
-    _tf_data_types,
     _tf_distribute,
     _tf_gradients,
     _tf_loops,
-    _tf_map_fn,
     _tf_modules,
     _tf_py_function,
-    _tf_raised,
     _tf_restored,
     _tf_session,
-    _tf_specs,
 )
 from extensor._patches.functions import functions, operators
 from extensor._patches.patch import TABLE, Patch
