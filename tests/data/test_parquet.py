@@ -109,6 +109,10 @@ def test_strings_of_large_row_groups_are_read_as_dictionaries(tmp_path, monkeypa
     slices = [table.slice(i, 20).to_pylist() for i in range(0, len(table), 20)]
     assert [batch.to_py() for batch in dataset] == slices
     assert found == [stored, stored]
+    with monkeypatch.context() as later:  # the footer is not asked again
+        later.setattr(READ, "dictionary_columns", lambda *_: [])
+        assert [batch.to_py() for batch in dataset] == slices
+    assert found == [stored] * 4
     state = xt.data.state(dataset, 14)  # within the second row group
     rest = xt.data.parquet(tmp_path / "x", 20, nulls="mask", state=state)
     assert [batch.to_py() for batch in rest] == slices[14:]

@@ -117,6 +117,8 @@ class ParquetPlan:
         whole_schema: The Arrow schema of all columns of the files and their folders' names. Where
             files differ, the wider of two types of numbers, or that of the first file that has it.
         filter: The condition for the records of the row groups, or None.
+        dictionaries: The columns that are read as dictionaries, by the path of a file, the number
+            of a row group, and the columns to read. Readers keep here what they found.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class ParquetPlan:
         keep_footers: bool = False,
     ) -> None:
         self.wanted = wanted = WantedTable() if wanted is None else wanted
+        self.dictionaries: dict[tuple[str, int, tuple[str, ...] | None], list[str]] = {}
         self.filter: pc.Expression | None = None
         found = _found(paths)
         footers = _Footers(FOOTER_BYTES if keep_footers else 0)

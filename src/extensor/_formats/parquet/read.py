@@ -232,7 +232,10 @@ def _dictionaries(plan: ParquetPlan, file: PlannedFile, group: RowGroup) -> list
         strings = {i: path for i, path in strings.items() if path in columns}
     if file.footer is None or file.file.store is not None or not strings:
         return []
-    return dictionary_columns(file.file, file.footer, group.number, strings)
+    known, place = plan.dictionaries, (file.file.path, group.number, columns)
+    if place not in known:
+        known[place] = dictionary_columns(file.file, file.footer, group.number, strings)
+    return known[place]
 
 
 @contextlib.contextmanager
