@@ -11,7 +11,7 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._data.fields_used import uses_by
 from extensor._data.prunable import unpack_used
 from extensor._pruning.components import blank, checked_uses, components
-from extensor._pruning.consumption import NOTHING, VALUE
+from extensor._pruning.consumption import NOTHING, VALUE, Consumption
 from tests.pruning.programs import EXPRESSIONS, table, value
 
 VECTOR = tf.TensorSpec([None], tf.float32)
@@ -102,6 +102,19 @@ FUNCTIONS = {
 def test_uses(name):
     function, expected = FUNCTIONS[name]
     assert uses(function) == expected
+
+
+def test_the_calls_of_functions_are_followed_once(monkeypatch):
+    followed = []
+    call_uses = Consumption.call_uses
+    monkeypatch.setattr(
+        Consumption,
+        "call_uses",
+        lambda self, node, uses: followed.append(node.name) or call_uses(self, node, uses),
+    )
+    inner = tf.function(lambda *args: [arg + 1.0 for arg in args])
+    assert uses(tf.function(lambda *args: inner(*args)), 20) == "v" * 20
+    assert len(followed) < 7 * 20
 
 
 def test_a_recursion_in_the_library_ends():

@@ -1,6 +1,7 @@
 """Functions and clients reject tensors that do not match each other."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -228,6 +229,20 @@ def test_a_server_rejects_tensors_of_other_shapes(tmp_path, case):
 def test_tensors_for_specs_of_unknown_shape_are_accepted_if_they_match(tmp_path, case):
     spec, request = ANY_SHAPE[case]
     sent(on_a_server(tmp_path, spec), request)
+
+
+def test_masks_inside_of_masks_are_checked():
+    lists = pa.array([[[1, None], None, []], None, []], pa.list_(pa.list_(pa.int32())))
+    records = xt.from_arrow(pa.table({"x": lists}), nulls="mask")
+    spec = xt.spec_of(records).unstacked().stacked(None)
+    signature = flat_signature(lambda records: records, spec, validate=True)
+    request = signature.encode(records)
+    assert signature.decode(signature.function(**request)).to_py() == records.to_py()
+    request["x__mask_1__row_splits"] = tf.constant([0, 1, 3, 3], tf.int64)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"mask: expected the rows of the"):
+        signature.function(**request)
+    with pytest.raises(errors.StructureError, match=r"mask: expected the rows of the values"):
+        signature.decode(request)
 
 
 def test_nothing_is_checked_by_default():

@@ -14,6 +14,7 @@ What is not known counts as a use of all values.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -179,6 +180,7 @@ class _Body:
         self, nodes: Iterable[Any], inputs: list[str], results: list[str], effects: list[str]
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
+        self.places = {name: place for place, name in enumerate(self.nodes)}
         self.inputs = {name: number for number, name in enumerate(inputs)}
         self.results = results
         known = (node.name for node in self.nodes.values() if _EFFECT.fullmatch(node.op))
@@ -191,7 +193,7 @@ class _Walk:
     def __init__(self, consumption: Consumption, body: _Body) -> None:
         self._consumption = consumption
         self._body = body
-        self._todo: dict[str, None] = {}
+        self._todo: list[tuple[int, str]] = []
         self.done: dict[str, dict[int, int]] = {}
         """The operations that run, with how their results are used."""
         self.found: dict[int, int] = {}
@@ -213,18 +215,22 @@ class _Walk:
         number = int(place[-1]) if place else 0
         if results.get(number, NOTHING) < use:
             results[number] = use
-            self._todo[name] = None
+            heapq.heappush(self._todo, (-self._body.places[name], name))
 
     def run(self, name: str) -> None:
         """Follows an operation that must run, whether or not its results are used."""
         if name not in self.done and name not in self._body.inputs:
             self.done[name] = {}
-            self._todo[name] = None
+            heapq.heappush(self._todo, (-self._body.places[name], name))
 
     def finish(self) -> None:
         """Follows all operations to the inputs of the body."""
         while self._todo:
-            name, _ = self._todo.popitem()
+            # The last one first: what uses it comes after it, so that it is followed only once.
+            last = heapq.heappop(self._todo)
+            if last in self._todo[:1]:
+                continue
+            _, name = last
             node = self._body.nodes[name]
             uses = self._consumption.call_uses(node, self.done[name])
             for number, ref in enumerate(node.input):

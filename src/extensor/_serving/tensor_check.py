@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.row_splits import RULES
@@ -172,11 +173,14 @@ class _Checks:
         found = {name: self.sizes(s, v, path / name, rank or 0) for name, (s, v) in parts.items()}
         values, mask = value.values, value.mask
         for _ in range(getattr(spec.mask, "ragged_rank", 0)):
-            ours, theirs = self._numbers(values.row_splits), self._numbers(mask.row_splits)
+            rows, masks = uncut_rows(values), uncut_rows(mask)
+            assert rows is not None  # the spec of the mask is ragged
+            assert masks is not None
+            ours, theirs = self._numbers(rows[1]), self._numbers(masks[1])
+            values, mask = rows[0], masks[0]
             self._require(self._shape(ours) == self._shape(theirs), path / "mask", _SAME_ROWS)
             with tf.control_dependencies(self.assertions[-1:]):
                 self._require(ours == theirs, path / "mask", _SAME_ROWS)
-            values, mask = values.values, mask.values
         known = [(path / name, size) for name, size in found.items() if size is not None]
         return self._common(known, rank) if rank and known else None
 
