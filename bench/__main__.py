@@ -42,6 +42,7 @@ from bench import (
     masked_rows,
     pandas_rows,
     path_rows,
+    peak_rows,
     plain_rows,
     proto_rows,
     pruning_rows,
@@ -55,6 +56,7 @@ from bench import (
     type_rows,
     types_rows,
 )
+from bench.peak_rows import PeakRow
 from bench.row import ProcessRow, Row
 
 _HEADER = ("row", "ours", "peer", "ratio", "limit", "verdict")
@@ -63,7 +65,7 @@ _VERDICTS = {True: "ok", False: "SHORT", None: "-"}
 
 @dataclass(frozen=True)
 class _Result:
-    """A measured row; times in seconds, None if the row could not run."""
+    """A measured row; times in seconds, memory in MB, None if the row could not run."""
 
     row: str
     ours: float | None
@@ -71,12 +73,13 @@ class _Result:
     ratio: float | None
     limit: str
     verdict: str
+    unit: str
 
     def cells(self) -> tuple[str, ...]:
         return (
             self.row,
-            _duration(self.ours),
-            _duration(self.peer),
+            _quantity(self.ours, self.unit),
+            _quantity(self.peer, self.unit),
             "-" if self.ratio is None else f"{self.ratio:.3g}",
             self.limit,
             self.verdict,
@@ -96,7 +99,7 @@ def main() -> int:
     # TensorFlow warns about repeated tracing, which one row measures.
     tf.get_logger().setLevel("ERROR")
 
-    rows: list[Row | ProcessRow] = [
+    rows: list[Row | ProcessRow | PeakRow] = [
         row
         for row in (
             *arrow_rows.rows(),
@@ -118,6 +121,7 @@ def main() -> int:
             *auto_rows.rows(),
             *data_rows.rows(),
             *file_rows.rows(),
+            *peak_rows.rows(),
             *store_rows.rows(),
             *database_rows.rows(),
             *table_rows.rows(),
@@ -188,7 +192,7 @@ def _growth_tables(
     return list(tables.values())
 
 
-def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
+def _measure(row: Row | ProcessRow | PeakRow, folder: Path, seconds: float) -> _Result:
     try:
         ours, peer = row.measure(folder, seconds)
     except Exception as error:
@@ -197,7 +201,7 @@ def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
         print(f"[bench] {verdict}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         if verdict == "error":
             traceback.print_exception(error)
-        return _Result(row.name, None, None, None, str(row.limit), verdict)
+        return _Result(row.name, None, None, None, str(row.limit), verdict, row.unit)
     return _Result(
         row.name,
         ours,
@@ -205,6 +209,7 @@ def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
         row.limit.ratio(ours, peer),
         str(row.limit),
         _VERDICTS[row.limit.holds(ours, peer)],
+        row.unit,
     )
 
 
@@ -218,6 +223,10 @@ def _table(lines: list[tuple[str, ...]], markdown: bool) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
         for cells in lines
     )
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    return f"{value:,.0f} {unit}" if value is not None and unit != "s" else _duration(value)
 
 
 def _duration(seconds: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from bench.measure import Call, medians
 
@@ -99,6 +99,7 @@ class Row:
     prepare: Callable[[Path], tuple[Call, Call]]
     peer_scale: float = 1
     statistic: Callable[..., list[float]] = medians
+    unit: ClassVar[str] = "s"
 
     def measure(self, folder: Path, seconds: float) -> tuple[float, float]:
         """Returns our time and the peer's, in seconds."""
@@ -120,6 +121,7 @@ class ProcessRow:
     name: str
     limit: Limit
     times: Callable[[], tuple[float, float]]
+    unit: ClassVar[str] = "s"
 
     def measure(self, folder: Path, seconds: float) -> tuple[float, float]:
         """Returns our time and the peer's, in seconds."""

@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor._arrow import parallel_columns
+from extensor._arrow import read as arrow_read
 from extensor._formats.parquet import read
+from extensor.errors import NullError
 from tests.samples.tables import tables
 
 RECIPES = pa.table(
@@ -77,10 +80,50 @@ def test_every_file_reads_as_pyarrow_reads_it(table, data):
         for start, stop in zip([0, *cuts], [*cuts, len(table)], strict=True):
             paths.append(f"{name}/{len(paths)}.parquet")
             pq.write_table(table.slice(start, stop - start), paths[-1], row_group_size=group)
-        records = xt.read_parquet(paths)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(arrow_read, "_MUCH", data.draw(st.sampled_from([arrow_read._MUCH, -1])))
+            records = xt.read_parquet(paths)
     assert records.field_names() == tuple(table.column_names)
     assert records.shape == [len(table)]
     assert records.to_py() == table.to_pylist()
+
+
+@pytest.fixture
+def frees_columns(monkeypatch):
+    """Reads any table as a large one; returns the bytes of Arrow after each column."""
+    left, free = [], parallel_columns.free_unused
+    for module in (arrow_read, parallel_columns):
+        monkeypatch.setattr(
+            module, "free_unused", lambda: (free(), left.append(pa.total_allocated_bytes()))
+        )
+    monkeypatch.setattr(arrow_read, "_MUCH", 0)
+    return left
+
+
+def test_the_columns_of_a_large_table_are_freed_one_by_one(tmp_path, frees_columns):
+    path, words = tmp_path / "x", pa.array([f"{i:07}" for i in range(1 << 18)])
+    table = pa.table({f"text{i}": words for i in range(6)})
+    pq.write_table(table, path, row_group_size=1 << 14)
+    before = pa.total_allocated_bytes()
+    assert xt.read_parquet(path).to_py() == table.to_pylist()
+    columns = [(each - before) / words.nbytes for each in frees_columns]
+    joined, converted = columns[:6], columns[6:]
+    assert max(joined) < 6.5  # the chunks of a column are freed when it is joined
+    assert len(converted) == 6
+    assert converted == sorted(converted, reverse=True)
+    assert converted[-1] < 0.5
+
+
+def test_the_error_for_nulls_of_a_large_table_lists_all_of_its_columns(tmp_path, monkeypatch):
+    columns = {"x": [1, 2], "text": ["a", None], "parts": [[{"n": None}], []]}
+    pq.write_table(pa.table(columns), tmp_path / "x")
+    texts = []
+    for much in (arrow_read._MUCH, 0):
+        monkeypatch.setattr(arrow_read, "_MUCH", much)
+        with pytest.raises(NullError, match=r"text \(1\), parts.n \(1\)") as caught:
+            xt.read_parquet(tmp_path / "x")
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
 
 
 @given(tables())

@@ -22,7 +22,7 @@ from extensor._arrow.kept_strings import is_kept, keep_column, kept_lists
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
 from extensor._arrow.nulls import with_hidden_lists_empty
-from extensor._arrow.parallel_columns import LARGE, convert_columns
+from extensor._arrow.parallel_columns import LARGE, convert_and_free, convert_columns
 from extensor._authoring.rows import uncut_rows
 from extensor._count_text import count_text
 from extensor._memory import array_over, tensor_over
@@ -123,7 +123,7 @@ class StructType(ColumnType):
         return self.read_columns(columns, len(array), location)
 
     def read_columns(
-        self, columns: Sequence[pa.Array], count: int, location: Location
+        self, columns: list[pa.Array], count: int, location: Location, frees: bool = False
     ) -> DenseStructuredTensor:
         """Returns the records of validated columns.
 
@@ -131,20 +131,26 @@ class StructType(ColumnType):
             columns: One column for each field.
             count: The number of records.
             location: The location of the records.
+            frees: Whether to take each column out of the list once it is converted.
         """
         types = list(self.fields.values())
         locations = [location.field(name) for name in self.fields]
         sizes: dict[int, int] = {}
-        for i, column in enumerate(columns):
+        for i, each in enumerate(types):
             # Strings that are read from a dictionary have few bytes in Arrow.
-            factor = 1 if column.type == types[i].arrow else 4
-            if types[i].copies_strings and column.get_total_buffer_size() * factor > LARGE:
-                sizes[i] = column.nbytes * factor  # takes longer; a slice has the buffers of all
-        values = convert_columns(
-            lambda i: types[i].read(columns[i], locations[i]),
-            len(columns),
-            {i: size for i, size in sizes.items() if size > LARGE},
-        )
+            factor = 1 if columns[i].type == each.arrow else 4
+            if each.copies_strings and columns[i].get_total_buffer_size() * factor > LARGE:
+                size = columns[i].nbytes * factor  # takes longer; a slice has the buffers of all
+                if size > LARGE:
+                    sizes[i] = size
+
+        def convert(number: int) -> Any:
+            return types[number].read(columns[number], locations[number])
+
+        if frees and not self._encode:
+            values = convert_and_free(convert, columns, sizes)
+        else:
+            values = convert_columns(convert, len(columns), sizes)
         fields = dict(zip(self.fields, values, strict=True))
         rows = None if fields else tf.zeros([count], tf.bool)
         extra = Metadata(self._types(fields, columns), self._dims)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import pyarrow as pa
+
 from extensor._memory import keep_freed_memory
 
 # Columns of strings with more bytes than this are converted in parallel. Copying strings takes
@@ -39,6 +41,37 @@ def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, 
         done = {i: convert(i) for i in reversed(begun) if begun[i].cancel()}
         done |= {i: begun[i].result() for i in begun if i not in done}
     return [done[i] if i in done else convert(i) for i in range(count)]
+
+
+def convert_and_free(
+    convert: Callable[[int], Any], columns: list[Any], sizes: dict[int, int]
+) -> list[Any]:
+    """Returns `convert_columns(convert, len(columns), sizes)`, and frees each converted column.
+
+    Largest first, because there is most memory at the end. Columns that are a large part of all are
+    converted one after the other: more memory at once takes time that a second thread cannot save.
+
+    Args:
+        convert: Takes the number of a column.
+        columns: The columns; nothing else has them. Afterwards, each is None.
+        sizes: The size in bytes of each large column.
+    """
+
+    def convert_one(number: int) -> Any:
+        made = convert(number)
+        columns[number] = None
+        free_unused()
+        return made
+
+    large = [i for i in sizes if sizes[i] * 4 > sum(sizes.values())]
+    done = {i: convert_one(i) for i in sorted(large, key=lambda i: -sizes[i])}
+    small = {i: size for i, size in sizes.items() if i not in done}
+    return convert_columns(lambda i: done[i] if i in done else convert_one(i), len(columns), small)
+
+
+def free_unused() -> None:
+    """Gives the memory that Arrow's allocator keeps for later back to the system."""
+    pa.default_memory_pool().release_unused()
 
 
 @functools.cache

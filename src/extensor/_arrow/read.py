@@ -19,6 +19,7 @@ from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.nullable_type import array_of_one
 from extensor._arrow.nulls import nulls_of
+from extensor._arrow.parallel_columns import free_unused
 from extensor._arrow.reader import records_reader, rows_reader
 from extensor._arrow.struct_fields import batch_of
 from extensor._count_text import count_text
@@ -28,6 +29,22 @@ from extensor._struct.tensor import StructuredTensor
 from extensor._tf._tf_eager import read_eagerly
 from extensor._typing import DTypeLike, NullsLike
 from extensor.errors import DTypeError, FormatError, NullError, StructureError, UnsupportedTypeError
+
+_MUCH = 1 << 27  # bytes of a table: for less, to give memory back to the system takes longer
+
+
+class OwnedTable:
+    """A table whose columns nothing else has, so that each can be freed once it is converted.
+
+    Args:
+        table: The table. The caller drops it.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.schema: pa.Schema = table.schema
+        self.num_rows: int = table.num_rows
+        self.columns: list[Any] = table.columns
+        self.is_large = table.nbytes > _MUCH
 
 
 @refuse_deep_nesting("from_arrow")
@@ -42,7 +59,7 @@ def read_records(
     """Returns Arrow records as a StructuredTensor.
 
     Args:
-        data: As in `from_arrow`.
+        data: As in `from_arrow`, or an OwnedTable.
         row_splits_dtype: As in `from_arrow`.
         nulls: As in `from_arrow`, but not None.
         schema: The schema of a table in which columns of strings may be dictionaries. Default: that
@@ -142,7 +159,8 @@ def _convert(
             rows = rows_reader(data.type, with_masks_for_auto(nulls, found()))
         with _refusing(nulls, found, is_part):
             return rows.read(column, Location(Path(), splits))
-    if not isinstance(data, (pa.Table, pa.RecordBatch)):
+    is_owned = isinstance(data, OwnedTable)
+    if not is_owned and not isinstance(data, (pa.Table, pa.RecordBatch)):
         return _convert(_import(data, type(data).__name__), splits, nulls)
     schema = data.schema if schema is None else schema
     records = records_reader(schema, nulls)
@@ -151,8 +169,10 @@ def _convert(
     if has_auto(nulls):
         records = records_reader(schema, with_masks_for_auto(nulls, found()))
     with _refusing(nulls, found, is_part):
-        location = Location(Path(), splits, owner=None if is_part else data)
-        return records.read_columns(columns, data.num_rows, location)
+        location = Location(Path(), splits, owner=None if is_part or is_owned else data)
+        # The error for nulls lists those of all columns.
+        frees = is_owned and data.is_large and not any(e.is_refused and e.number for e in found())
+        return records.read_columns(columns, data.num_rows, location, frees)
 
 
 @contextlib.contextmanager
@@ -166,14 +186,15 @@ def _refusing(
         raise refused_nulls(error, nulls, found(), is_part) from None
 
 
-def _columns(data: pa.Table | pa.RecordBatch, records: StructType) -> list[pa.Array]:
-    """Returns the columns of a table, each as one validated array."""
-    columns: list[pa.Array] = []
-    for array, path, field in zip(
-        data.columns, records.paths, records.fields.values(), strict=True
+def _columns(data: pa.Table | pa.RecordBatch | OwnedTable, records: StructType) -> list[pa.Array]:
+    """Returns the columns of a table, each as one validated array; an OwnedTable gets them too."""
+    columns: list[Any] = data.columns
+    for number, (path, field) in enumerate(
+        zip(records.paths, records.fields.values(), strict=True)
     ):
-        column = _one_chunk(array, field, path)
-        columns.append(column)
+        column = columns[number] = _one_chunk(columns[number], field, path)
+        if isinstance(data, OwnedTable) and data.is_large:
+            free_unused()  # of the chunks
         if len(column) != data.num_rows:
             expected = count_text(data.num_rows, "values, one for each record")
             fix = "The Arrow data is corrupt; validate() gives details."
@@ -190,7 +211,7 @@ def _found_in(
         yield from found_nulls(field, column, location.field(name))
 
 
-def nulls_in_table(table: pa.Table, nulls: NullsLike | None) -> list[FoundNulls]:
+def nulls_in_table(table: pa.Table | OwnedTable, nulls: NullsLike | None) -> list[FoundNulls]:
     """Returns the nulls of the fields of a table; see `found_nulls`.
 
     Args:

@@ -17,7 +17,7 @@ from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.nulls import nulls_of
-from extensor._arrow.read import nulls_in_table, read_records, table_of
+from extensor._arrow.read import OwnedTable, nulls_in_table, read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._arrow.times_of_text import table_with_times
 from extensor._arrow.write import to_arrow
@@ -205,7 +205,27 @@ class WantedTable:
             FieldError, DTypeError: As `table`.
             NullError, UnsupportedTypeError, StructureError: As `from_arrow`.
         """
-        table = self.table(table)
+        return self._records(self.table(table), schema)
+
+    def records_of_parts(
+        self, parts: list[pa.Table], schema: pa.Schema | None = None
+    ) -> StructuredTensor:
+        """Returns the wanted records of a list of tables, with less memory than `records`.
+
+        Args:
+            parts: The tables. The list is empty afterwards, so that their memory can be freed.
+            schema: As in `records`.
+
+        Raises:
+            As `records`.
+        """
+        table = self.table(pa.concat_tables(parts))
+        parts.clear()
+        owned = OwnedTable(table)
+        del table
+        return self._records(owned, schema)
+
+    def _records(self, table: pa.Table | OwnedTable, schema: pa.Schema | None) -> StructuredTensor:
         try:
             records = read_records(table, self.row_splits_dtype, self.nulls, schema or table.schema)
         except NullError as error:

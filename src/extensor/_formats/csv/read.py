@@ -108,7 +108,7 @@ def read_csv(
         for path, block in parts:
             tables.append(table_with(block, path, dialect, found.schema))
             advance(len(block.data))
-    return wanted.records(pa.concat_tables(tables))
+    return wanted.records_of_parts(tables)
 
 
 class SchemaOfText:

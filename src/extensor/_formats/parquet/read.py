@@ -118,7 +118,7 @@ def read_parquet(
     tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
-    return wanted.records(pa.concat_tables(tables), plan.schema)
+    return wanted.records_of_parts(tables, plan.schema)
 
 
 def _ranges(file: PlannedFile) -> Iterator[Sequence[Range]]:
