@@ -118,29 +118,31 @@ def checked_row_group(
         columns: The columns, by Parquet's paths; None for all.
         size: The size of the file in bytes.
     """
-    unread = pa.PythonFile(_Unread(size), mode="r")
-    source = pq.ParquetFile(unread, metadata=metadata, pre_buffer=True)
+    unread = _Unread(size)
+    stream = pa.PythonFile(unread, mode="r")
+    source = pq.ParquetFile(stream, metadata=metadata, pre_buffer=True)
     try:
         next(source.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
-    except _NoReadError as error:
-        # Arrow keeps the error as long as the file, and the traceback would keep the file and the
-        # records that callers read, in a cycle that Python does not see.
-        error.__traceback__ = None
+    except (pa.ArrowException, OSError):
+        if not unread.is_asked:
+            raise
     return metadata.row_group(number)
 
 
-class _NoReadError(Exception):
-    """A file is read of which only the footer is known."""
-
-
 class _Unread(RangesFile):
-    """A file of which nothing can be read."""
+    """A file of which only the footer is known.
+
+    Reading it gives nothing. It raises no error of Python: Arrow would write its traceback, and
+    keep it, with the records that callers read, in a cycle that Python does not see.
+    """
 
     def __init__(self, size: int) -> None:
-        super().__init__(size, self._refuse, ())
+        super().__init__(size, self._nothing, ())
+        self.is_asked = False
 
-    def _refuse(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
-        raise _NoReadError
+    def _nothing(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
+        self.is_asked = True
+        return [memoryview(b"")]
 
 
 @contextlib.contextmanager
