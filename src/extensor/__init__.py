@@ -19,11 +19,10 @@ from extensor._auto.decorator import (
 from extensor._converter import register_converters
 from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
-from extensor._functions.fold import foldl, foldr
 from extensor._functions.gradient import ForwardAccumulator, recompute_grad
 from extensor._functions.numpy_function import numpy_function
 from extensor._functions.print import print_
-from extensor._functions.scan import scan
+from extensor._functions.sequence import foldl, foldr, scan
 from extensor._functions.tuple import tuple_
 from extensor._keras import _keras_values
 from extensor._patches.install import install, patches

@@ -18,7 +18,7 @@ from extensor._struct.paths.move import broadcast, promote, promote_and_broadcas
 from extensor._struct.paths.nulls import drop_null, fill_null, firsts, has, is_null, pad, singletons
 from extensor._struct.paths.order import argmax, argmin, argsort, sort, unique
 from extensor._struct.paths.to_static import num_cut
-from extensor._struct.zipped import zip_ as _zip
+from extensor._struct.value import zip_ as _zip
 
 __all__ = [
     "apply",

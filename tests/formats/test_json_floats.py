@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 import extensor as xt
-from extensor._formats.json import floats
-from extensor._formats.json.floats import float_texts
+from extensor._formats.json import text
+from extensor._formats.json.text import float_texts
 
 FLOATS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -22,7 +22,7 @@ def _installed():
 def by_arrow(call):
     """Returns what a call returns where orjson is not installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(floats, "_orjson", lambda: None)
+        patch.setattr(text, "_orjson", lambda: None)
         return call()
 
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor._keras import placeholder_spec
+from extensor._keras import placeholder
 
 
 class Range:
@@ -57,14 +57,14 @@ def test_placeholders_of_a_class_without_weak_references_go_with_their_tensors()
         return taken, xt.keras.Model(taken, Width()(taken))
 
     gc.collect()
-    before = len(placeholder_spec._specs)
+    before = len(placeholder._specs)
     taken, model = build()
     gc.collect()
-    assert len(placeholder_spec._specs) > before
+    assert len(placeholder._specs) > before
     value = Range(tf.zeros([3, 2]), tf.ones([3, 2]))
     assert model(value).numpy().tolist() == [[1.0, 1.0]] * 3
     assert copy.deepcopy(taken.low).shape == (None, 2)
     del taken, model
     keras.backend.clear_session()
     gc.collect()
-    assert len(placeholder_spec._specs) == before
+    assert len(placeholder._specs) == before

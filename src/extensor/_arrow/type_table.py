@@ -24,9 +24,14 @@ from extensor._arrow.flat_types import (
     UnreadType,
 )
 from extensor._arrow.integer_types import IntervalType, LargeDecimalType, SmallDecimalType, TimeType
-from extensor._arrow.list_types import ListViewType, MapType
 from extensor._arrow.natural_type import NUMBERS
-from extensor._arrow.nested_types import FixedSizeListType, ListType, StructType
+from extensor._arrow.nested_types import (
+    FixedSizeListType,
+    ListType,
+    ListViewType,
+    MapType,
+    StructType,
+)
 from extensor._arrow.null_policy import Nulls, PlacedNulls
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.union_types import UnionType

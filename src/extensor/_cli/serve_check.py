@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._serving.client import Client
+from extensor._serving.client import Client, columns_of
 from extensor._serving.client_file import load_client
-from extensor._serving.rest import columns_of
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import ExtensorError, FormatError, MissingFileError, UnsupportedTypeError
 

@@ -15,15 +15,12 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._declare import static_data
 from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, Part, freeze, key, thaw
-from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import not_overridden
 from extensor._protocol.stackable_spec import (
     ChangeShape,
     ChangeSpec,
     StackableTypeSpec,
-    any_length,
-    any_length_shape,
     as_row,
 )
 from extensor._protocol.stand_in import plain_spec
@@ -324,25 +321,6 @@ class DerivedSpec(StackableTypeSpec):
             return super()._unbox(boxes)
         # The box of a tensor is the tensor. This fast path runs for each element of a dataset.
         return self.from_components(dict(zip(names, boxes, strict=True)))
-
-    def stacked(self, num: int | None) -> Self:
-        """Returns the spec of `num` stacked values; static shapes get a dimension too."""
-        return self._change_shapes(
-            lambda shape: tf.TensorShape([num]).concatenate(shape),
-            lambda spec: stacked_spec(spec, num, type(self).__qualname__),
-        )
-
-    def unstacked(self) -> Self:
-        """Returns the spec of one row of a value of this spec: the inverse of `stacked`."""
-        return self._change_shapes(
-            lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
-        )
-
-    def _any_length(self) -> Self:
-        cls = type(self)
-        if (cls.stacked, cls.unstacked) != (DerivedSpec.stacked, DerivedSpec.unstacked):
-            return self.unstacked().stacked(None)
-        return self._change_shapes(any_length_shape, any_length)
 
     def _change_shapes(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
         return self.from_parts(

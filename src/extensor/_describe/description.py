@@ -8,9 +8,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from extensor._describe.drift import Drift, drifts_between, no_path
-from extensor._describe.page import comparison_page, description_page, write_page
+from extensor._describe.page import (
+    comparison_page,
+    comparison_table,
+    description_page,
+    description_table,
+    write_page,
+)
 from extensor._describe.paths import PathStatistics, Statistics
-from extensor._describe.table import comparison_table, description_table
 from extensor._files.files import FilePath
 from extensor._path import Path
 from extensor.errors import DTypeError

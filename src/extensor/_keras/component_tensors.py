@@ -16,8 +16,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
-from extensor._keras.placeholder_spec import remember_spec, remembered_spec
+from extensor._keras.placeholder import (
+    SymbolicRagged,
+    SymbolicValue,
+    remember_spec,
+    remembered_spec,
+)
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import component_specs, from_components

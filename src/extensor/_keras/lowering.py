@@ -24,8 +24,7 @@ from extensor._authoring.rows import row_splits_of
 from extensor._data.prunable import unpack_used
 from extensor._keras import component_tensors
 from extensor._keras.open_spec import any_batch_size, any_sizes
-from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
-from extensor._keras.placeholder_spec import remembered_spec
+from extensor._keras.placeholder import SymbolicRagged, SymbolicValue, remembered_spec
 from extensor._keras.spec_key import SpecKey, is_key, key_of_spec, spec_of_key
 from extensor._keras.value_tensor import form_of_value_tensor, is_value_tensor
 from extensor._path import Path

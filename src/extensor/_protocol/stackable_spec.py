@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -27,6 +28,9 @@ from extensor._protocol.tree import map_shapes
 from extensor._tf import BatchableTypeSpec
 from extensor._typing import Nest, Value
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 ChangeShape = Callable[[tf.TensorShape], tf.TensorShape]
 ChangeSpec = Callable[[tf.TypeSpec], tf.TypeSpec]
@@ -183,24 +187,24 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             ]
         )
 
-    def stacked(self, num: int | None) -> StackableTypeSpec:
+    def stacked(self, num: int | None) -> Self:
         """Returns the spec of `num` stacked values of this spec (None: an unknown number)."""
-        return self._restack(
+        return self._change_shapes(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
             lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
-    def unstacked(self) -> StackableTypeSpec:
+    def unstacked(self) -> Self:
         """Returns the spec of one row of a value of this spec: the inverse of `stacked`.
 
         Raises:
             StructureError: If a component has no dimension to unstack (also a ValueError).
         """
-        return self._restack(
+        return self._change_shapes(
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
 
-    def _any_length(self) -> StackableTypeSpec:
+    def _any_length(self) -> Self:
         """Returns `unstacked().stacked(None)`: this spec with a first dimension of unknown size.
 
         One pass, because two passes at each level of nested specs take time exponential in the
@@ -209,9 +213,9 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         cls = type(self)
         if (cls.stacked, cls.unstacked) != (StackableTypeSpec.stacked, StackableTypeSpec.unstacked):
             return self.unstacked().stacked(None)
-        return self._restack(any_length_shape, any_length)
+        return self._change_shapes(any_length_shape, any_length)
 
-    def _restack(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> StackableTypeSpec:
+    def _change_shapes(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
         """Maps the shapes in the serialization, and checks the result against the components."""
         # A part of the serialization is often a component spec too.
         done: dict[int, tuple[tf.TypeSpec, tf.TypeSpec]] = {}
@@ -235,6 +239,10 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                 "each shape in serialize(), and this does not change the component specs likewise.",
             )
         return result
+
+    def _restack(self, change_shape: ChangeShape, change_spec: ChangeSpec) -> Self:
+        """Maps the shapes, and raises an error if a stack of the result is not of this type."""
+        return self._change_shapes(change_shape, change_spec)
 
     def _as_row(self) -> StackableTypeSpec:
         """Returns the spec of a value as that of a row, which may be of a ragged tensor."""

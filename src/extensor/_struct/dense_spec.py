@@ -25,7 +25,7 @@ from extensor._struct.change import (
     with_dtype_of,
     with_inner_sizes,
 )
-from extensor._struct.code import code_of, shape_code
+from extensor._struct.code import code_of, shape_code, to_arrow_types, type_text
 from extensor._struct.common_shape import shape_of_known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
@@ -42,7 +42,6 @@ from extensor._struct.spec import (
     with_row_splits_dtype,
 )
 from extensor._struct.tensor import StructuredTensor
-from extensor._struct.type_text import to_arrow_types, type_text
 from extensor._tf import stacked, unstacked
 from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import DTypeError, StructureError

@@ -25,8 +25,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, atomic_path, fetched_ahead, files_at, local_path
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
-from extensor._formats.tfrecord.inferred import infer_schema
-from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, parse_error
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, infer_schema, parse_error
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 from extensor._path import PathLike

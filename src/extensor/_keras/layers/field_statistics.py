@@ -13,8 +13,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras.layers.quantiles import Quantiles, TimeQuantiles
-from extensor._keras.layers.time_buckets import TimeBuckets, as_times, time_boundaries
+from extensor._keras.layers.time_buckets import (
+    Quantiles,
+    TimeBuckets,
+    TimeQuantiles,
+    as_times,
+    time_boundaries,
+)
 from extensor.errors import StructureError, UnsupportedTypeError
 
 WORD_LAYERS = keras.layers.StringLookup, keras.layers.IntegerLookup
