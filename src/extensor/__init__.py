@@ -7,9 +7,9 @@ from extensor import _tf as _tf  # first, because it raises a clear error if Ten
 
 # isort: split
 from extensor import _keras_loading, errors
-from extensor._arrow.from_arrow import from_arrow
 from extensor._arrow.null_policy import fill
 from extensor._arrow.schema import schema_from_spec, spec_from_schema
+from extensor._arrow.wanted_table import from_arrow
 from extensor._arrow.write import to_arrow
 from extensor._auto.decorator import (
     AutoCompositeTensor,
@@ -208,10 +208,10 @@ _FORMATS = {
 
 register_converters(
     {
-        "extensor._arrow.capsule": "array_capsules stream_capsule",
         "extensor._arrow.kept_strings": "kept_texts",
         "extensor._arrow.times_of_text": "records_with_times",
         "extensor._arrow.wanted_table": "records_of_spec",
+        "extensor._arrow.write": "array_capsules stream_capsule",
         "extensor._formats.pandas.write": "to_pandas",
         "extensor._formats.python.class_of_spec": "python_class",
         "extensor._formats.python.constant": "is_data of_spec",

@@ -11,8 +11,7 @@ from extensor._data.pack import pack
 from extensor._data.padding_share import padding_share
 from extensor._data.position import Shuffle
 from extensor._data.state import state, steps_per_shard
-from extensor._describe.describe import describe
-from extensor._describe.description import Comparison, Description
+from extensor._describe.describe import Comparison, Description, describe
 from extensor._describe.drift import Drift
 from extensor._describe.paths import PathStatistics
 from extensor._describe.sketches import Numbers, Words

@@ -8,7 +8,7 @@ FINE, FOUND = 0, 1
 """The exit codes: all is well; a check found a fault."""
 
 FORMATS = ("parquet", "arrow", "csv", "json", "tfrecord")
-"""The formats, as in `extensor._streams.formats`, whose import loads TensorFlow."""
+"""The formats, as in `extensor._streams.read`, whose import loads TensorFlow."""
 
 _FORMAT = click.Choice(FORMATS)
 # Shells complete the names of files; a command checks itself what it is given.

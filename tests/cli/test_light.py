@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from extensor._streams.formats import SUFFIXES
+from extensor._streams.read import SUFFIXES
 from extensor_command.commands import FORMATS
 
 # The command in a fresh process: its exit code, its CPU time and the packages that it loaded.

@@ -9,8 +9,7 @@ import pytest
 
 import extensor as xt
 from extensor._streams import read as read_module
-from extensor._streams.formats import format_of
-from extensor._streams.read import open_stream
+from extensor._streams.read import format_of, open_stream
 from extensor._streams.sink import write_stream
 
 RECORDS = [

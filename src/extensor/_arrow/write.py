@@ -1,6 +1,4 @@
-"""to_arrow: converts StructuredTensors to Arrow records."""
-
-# This file calls `StructuredTensor._field`, which is faster than `field_value`.
+"""to_arrow: converts StructuredTensors to Arrow records; and the Arrow PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -22,6 +20,8 @@ from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.to_python import expect_values
 from extensor.errors import DTypeError
+
+# This file calls `StructuredTensor._field`, which is faster than `field_value`.
 
 
 @refuse_deep_nesting("to_arrow")
@@ -152,3 +152,33 @@ def _array(records: StructuredTensor, target: pa.DataType | None) -> pa.Array:
     if target is None:
         target = natural_type(records, Path())
     return target_type(target, Path()).write(records, Path())
+
+
+def array_capsules(records: StructuredTensor, requested_schema: object = None) -> tuple[Any, Any]:
+    """Returns records as the capsules of `__arrow_c_array__`.
+
+    Raises:
+        DTypeError: If `records` is a single record (also a TypeError).
+        The errors of `to_arrow`.
+    """
+    return _export(records).__arrow_c_array__(requested_schema)
+
+
+def stream_capsule(records: StructuredTensor, requested_schema: object = None) -> object:
+    """Returns records as the capsule of `__arrow_c_stream__`: a stream of one batch.
+
+    Raises:
+        The errors of `array_capsules`.
+    """
+    array = _export(records)
+    if isinstance(array, pa.RecordBatch):
+        return pa.Table.from_batches([array]).__arrow_c_stream__(requested_schema)
+    return pa.chunked_array([array]).__arrow_c_stream__(requested_schema)
+
+
+def _export(records: StructuredTensor) -> pa.RecordBatch | pa.Array:
+    if records.rank == 0:
+        expected = "records of rank 1 or more"
+        fix = "Use xt.to_arrow, which returns a StructScalar."
+        raise DTypeError("Arrow PyCapsule export", expected, "a single record", fix)
+    return to_arrow(records)

@@ -16,8 +16,7 @@ from extensor._arrow.null_policy import fill
 from extensor._formats.json.text import json_text
 from extensor._path import Path, quote
 from extensor._progress import progress_bar
-from extensor._streams.formats import known_format
-from extensor._streams.read import open_stream
+from extensor._streams.read import known_format, open_stream
 from extensor._streams.sink import write_stream
 from extensor.errors import NullError
 

@@ -18,7 +18,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras._keras_private import layers_in
-from extensor._keras.component_names import tensor_name
+from extensor._keras.component_tensors import tensor_name
 from extensor._keras.lowering import from_lowered, is_extension
 from extensor._path import Path
 from extensor._protocol.named_leaves import named_leaves

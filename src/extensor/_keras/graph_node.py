@@ -17,7 +17,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.component_names import component_names, part_name
+from extensor._keras.component_tensors import component_names, part_name
 from extensor._keras.lowering import (
     PassedValue,
     from_lowered,

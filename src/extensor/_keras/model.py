@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
-from extensor._keras.component_names import without_slash
+from extensor._keras.component_tensors import without_slash
 from extensor._keras.graph_node import (
     ValueKerasTensor,
     fields_read,

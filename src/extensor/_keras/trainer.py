@@ -32,16 +32,14 @@ from extensor._keras.fit_data import fit_arguments
 from extensor._keras.input_check import cast_input, check_input
 from extensor._keras.layer_call import wrapper
 from extensor._keras.loss_by_field import (
+    FunctionLoss,
     by_field,
     by_values,
     check_fields,
-    chosen_fields,
-    in_order_of,
-)
-from extensor._keras.loss_function import (
-    FunctionLoss,
     check_losses,
     check_targets,
+    chosen_fields,
+    in_order_of,
     with_function_losses,
 )
 from extensor._keras.lowering import (

@@ -18,8 +18,7 @@ from extensor._path import Path
 from extensor._pruning.components import checked_uses, components, with_blanks
 from extensor._pruning.fields import FieldsUsed
 from extensor._serving.client import Client
-from extensor._serving.layout import Layout, layout_of_arguments, layout_of_fields
-from extensor._serving.named_nest import signature_leaves
+from extensor._serving.layout import Layout, layout_of_arguments, layout_of_fields, signature_leaves
 from extensor._serving.tensor_check import check_tensors
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec

@@ -11,7 +11,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._protocol.row_splits import RULES
-from extensor._serving.named_nest import typed_leaves
+from extensor._serving.layout import typed_leaves
 from extensor._struct.component import steps_below
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import RaggedRowSpec, RaggedStructuredTensorSpec

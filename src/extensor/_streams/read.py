@@ -1,24 +1,25 @@
-"""Files of any format as a stream of record batches, in bounded memory."""
+"""The formats of files, and a stream of record batches of any of them, in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.compression import with_compressed
-from extensor._files.files import FilePath, files_at
+from extensor._files.compression import COMPRESSED, with_compressed
+from extensor._files.files import File, FilePath, files_at
 from extensor._path import PathLike
 from extensor._streams.arrow import ArrowSource
 from extensor._streams.csv import CsvSource
-from extensor._streams.formats import SUFFIXES, format_of_files
 from extensor._streams.json import JsonSource
 from extensor._streams.parquet import ParquetSource
 from extensor._streams.proto import ProtoSource
 from extensor._streams.source import Source
 from extensor._streams.tfrecord import TFRecordSource
+from extensor.errors import FormatError
 
 SOURCES: dict[str, Callable[..., Source]] = {
     "arrow": ArrowSource,
@@ -91,3 +92,67 @@ def open_stream(
     wanted = WantedTable(columns, nulls="auto")
     source = SOURCES[kind]([file.path for file in files], wanted, **_OPTIONS.get(kind, {}))
     return Stream(kind, source)
+
+
+SUFFIXES = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "csv": (".csv", ".tsv"),
+    "json": (".json", ".jsonl", ".ndjson", ".geojson"),
+    "tfrecord": (".tfrecord", ".tfrecords"),
+}
+"""The suffixes of the files of each format."""
+
+
+def format_of(path: str) -> str | None:
+    """Returns the format of a path by its suffix, or None.
+
+    >>> from extensor._streams.read import format_of
+    >>> format_of("gs://bucket/recipes.jsonl.gz")
+    'json'
+    """
+    name = os.path.basename(path).lower()
+    for end in COMPRESSED:
+        name = name.removesuffix(end)
+    return next((known for known, ends in SUFFIXES.items() if name.endswith(ends)), None)
+
+
+def format_of_files(files: Sequence[File], given: str | None) -> str:
+    """Returns the format of files.
+
+    Args:
+        files: At least one file.
+        given: The format that the caller names; None to go by the suffixes.
+
+    Raises:
+        FormatError: If a suffix is not known, or the files have several formats.
+    """
+    first = known_format(files[0].path, given)
+    for file in files[1:]:
+        if known_format(file.path, given) != first:
+            expected = f"a file of format {first}, as {files[0].path}"
+            fix = "Give files of one format, or name the format."
+            raise FormatError(file.path, expected, f"format {format_of(file.path)}", fix)
+    return first
+
+
+def known_format(path: str, given: str | None = None) -> str:
+    """Returns the format of a path.
+
+    Args:
+        path: The path.
+        given: The format that the caller names; None to go by the suffix.
+
+    Raises:
+        FormatError: If the suffix is not known, or `given` is no format (also a ValueError).
+    """
+    if given is not None and given not in SUFFIXES:
+        fix = "Leave it out to go by the suffix of the file."
+        raise FormatError("format", f"one of {', '.join(SUFFIXES)}", repr(given)[:60], fix)
+    found = given or format_of(path)
+    if found is None:
+        known = ", ".join(ends[0] for ends in SUFFIXES.values())
+        expected = f"a suffix of a known format, such as {known}"
+        received = f"the suffix {os.path.splitext(path)[1]!r}"
+        raise FormatError(path, expected, received, f"Name the format: {', '.join(SUFFIXES)}.")
+    return found

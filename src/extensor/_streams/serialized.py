@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 import tensorflow as tf
 
 from extensor._files.files import File, fetched_ahead, local_path
-from extensor._formats.protobuf.delimited import ends_of_messages, messages_in
+from extensor._formats.protobuf.wire import ends_of_messages, messages_in
 from extensor._formats.tfrecord.files import (
     ends_of_records,
     is_tfrecord,

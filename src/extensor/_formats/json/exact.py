@@ -15,8 +15,7 @@ from extensor._arrow.arrow_type import inner_fields, is_list
 from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._formats.json.keys import expect_few_keys
-from extensor._formats.json.maps import PathTree, as_maps, with_maps
+from extensor._formats.json.maps import PathTree, as_maps, expect_few_keys, with_maps
 from extensor._formats.json.source import Text
 from extensor._formats.json.types import is_bytes, value_of
 from extensor._formats.python.constant import arrow_of, of_spec

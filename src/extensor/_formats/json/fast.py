@@ -22,7 +22,7 @@ import pyarrow.compute
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.buffers import as_text
 from extensor._arrow.struct_fields import batch_of, inner_arrays
-from extensor._formats.json.keys import wide_objects
+from extensor._formats.json.maps import wide_objects
 from extensor._formats.json.source import OpenFile, Text
 from extensor._formats.json.types import (
     InexactError,

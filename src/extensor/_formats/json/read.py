@@ -15,8 +15,7 @@ from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
-from extensor._formats.json.keys import wide_objects
-from extensor._formats.json.maps import map_paths
+from extensor._formats.json.maps import map_paths, wide_objects
 from extensor._formats.json.source import texts_of
 from extensor._formats.json.types import InexactError
 from extensor._path import Path, PathLike

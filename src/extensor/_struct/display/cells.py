@@ -16,9 +16,9 @@ from extensor._struct import index
 from extensor._struct.display.schema import name_text
 from extensor._struct.inside import map_inside
 from extensor._struct.masked import is_masked
-from extensor._struct.python_values import Decoders, decoders_of_field
 from extensor._struct.records import RecordsBase
 from extensor._struct.row_splits import outer_sizes
+from extensor._struct.to_python import Decoders, decoders_of_field
 from extensor._typing import FieldValue
 
 _LEAST = 8

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from extensor._path import Path
 from extensor._struct.display.cells import cell, cell_at, num_rows, with_first_fields
 from extensor._struct.display.schema import Node, printable, root
-from extensor._struct.python_values import decoders_of_field
 from extensor._struct.spec import StructuredTensorSpec
-from extensor._struct.to_python import holds_values
+from extensor._struct.to_python import decoders_of_field, holds_values
 from extensor._typing import FieldValue
 from extensor.errors import UnsupportedTypeError
 

@@ -4,6 +4,4 @@ from extensor._struct.handlers import refused as refused  # first: it is called 
 
 # isort: split
 from extensor._struct.handlers import arrangement as arrangement
-from extensor._struct.handlers import joining as joining
 from extensor._struct.handlers import selection as selection
-from extensor._struct.handlers import shape as shape

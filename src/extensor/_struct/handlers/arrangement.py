@@ -1,27 +1,39 @@
-"""Operations that rearrange, repeat or divide records along their dimensions."""
+"""Operations that join, rearrange, repeat or divide records, and that need their shape only."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import common_spec, stacked_boxes
+from extensor._dispatch.handlers import implements
+from extensor._path import Path
+from extensor._protocol.box import as_list
 from extensor._struct import index, reshape
 from extensor._struct.display import text
 from extensor._struct.handlers.each_field import (
     axes_of,
     axis_of,
+    concat_records,
+    expect_one_size,
+    expect_same_fields,
     implements_for_records,
+    join_fields,
     map_tensors,
     map_tensors_to_many,
 )
+from extensor._struct.inside import map_inside
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
-from extensor._struct.row_splits import first_sizes
+from extensor._struct.row_splits import first_sizes, outer_sizes
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import BaseResourceVariable, ranks_only
 from extensor._typing import FieldValue, TensorLike
-from extensor.errors import StructureError
+from extensor.errors import DTypeError, StructureError
 
 
 @implements_for_records(tf.expand_dims)
@@ -233,3 +245,124 @@ def _expect_dense(records: StructuredTensor, name: str) -> None:
     if _is_ragged(records):
         fix = "Call it on records.values, or cast rows of one length to a dense spec."
         raise StructureError(name, "dense records", text.kind_text(records), fix)
+
+
+@implements(tf.concat, on=StructuredTensor)
+def concat(
+    values: FieldValue | Sequence[FieldValue], axis: TensorLike, *_: object
+) -> StructuredTensor:
+    """Returns the records of all collections, one after another along an axis.
+
+    Dense and ragged collections may be mixed; the result is ragged where rows differ in length.
+    """
+    values = _as_list(values)
+    place = axis_of(axis, _rank(values), "tf.concat")
+    if place == 0:
+        return concat_records(values, "tf.concat")  # needs no gather
+    axes = range(values[0].rank)
+    return join_fields(values, lambda parts: tf.concat(parts, place), axes, "tf.concat")
+
+
+@implements(tf.stack, on=StructuredTensor)
+def stack(
+    values: FieldValue | Sequence[FieldValue], axis: TensorLike = 0, *_: object
+) -> StructuredTensor:
+    """Returns collections of one rank, stacked along a new axis."""
+    values = _as_list(values)
+    rank = _rank(values)
+    place = axis_of(axis, rank + 1, "tf.stack")
+    fix = "Use tf.ragged.stack for lists that differ in length."
+    expect_one_size(values, "tf.stack", fix)
+    axes = [*range(place), None, *range(place, rank)]
+    return join_fields(values, lambda parts: tf.stack(parts, place), axes, "tf.stack")
+
+
+@implements(tf.ragged.stack, on=StructuredTensor)
+def ragged_stack(
+    values: FieldValue | Sequence[FieldValue], axis: TensorLike = 0, *_: object
+) -> StructuredTensor:
+    """Returns records stacked along a new first axis; lists in them may differ in length.
+
+    All lists of the result are ragged, as those of `tf.ragged.stack` of tensors are.
+    """
+    values = _as_list(values)
+    if axis_of(axis, _rank(values) + 1, "tf.ragged.stack"):
+        fix = "Stack along the first axis, or stack the fields."
+        raise StructureError("tf.ragged.stack: axis", "axis 0", f"axis {axis}", fix)
+    expect_same_fields(values, "tf.ragged.stack")
+    specs = [ranks_only(value.__tf_type_spec__()) for value in values]
+    common: Any = common_spec(specs, "tf.ragged.stack")
+    dtypes = common._row_splits_dtypes()
+    row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
+    cast = [row.cast(common.cast(value)) for value in values]
+    columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in cast), strict=True)
+    return row.stacked(len(values)).from_boxed_tensor(list(map(stacked_boxes, columns)))
+
+
+def _as_list(values: FieldValue | Sequence[FieldValue]) -> list[Any]:
+    return list(values) if isinstance(values, Sequence) else [values]
+
+
+def _rank(values: list[Any]) -> int:
+    first = values[0]
+    if isinstance(first, StructuredTensor):
+        return first.rank
+    fix = "Join records with records, and fields with fields."
+    raise StructureError("tf.concat or tf.stack", "records only", f"a {type(first).__name__}", fix)
+
+
+@implements(tf.shape, on=StructuredTensor)
+def shape(input: StructuredTensor, out_type: tf.DType | None = None, *_: object) -> tf.Tensor:
+    """Returns the sizes of the dimensions of the records."""
+    if isinstance(input, RaggedStructuredTensor):
+        expected = "records with one size per dimension"
+        fix = "Use records.row_lengths() and records.values, or records.shape for static sizes."
+        raise StructureError("tf.shape", expected, text.kind_text(input), fix)
+    out_type = out_type or tf.int32
+    if input.shape.is_fully_defined():
+        return tf.constant(input.shape.as_list(), out_type)
+    return tf.cast(outer_sizes(input, input.rank), out_type)
+
+
+@implements(tf.size, on=StructuredTensor)
+def size(input: StructuredTensor, out_type: tf.DType | None = None, *_: object) -> tf.Tensor:
+    """Returns the number of records."""
+    out_type = out_type or tf.int32
+    count = None
+    while isinstance(input, RaggedStructuredTensor):
+        count, input = input.row_splits[-1], input.values
+    if count is not None:
+        return tf.cast(count, out_type) * tf.reduce_prod(shape(input, out_type)[1:])
+    if input.shape.is_fully_defined():
+        return tf.constant(input.shape.num_elements(), out_type)
+    return tf.reduce_prod(shape(input, out_type))
+
+
+@implements(tf.rank, on=StructuredTensor)
+def rank(input: StructuredTensor, *_: object) -> tf.Tensor:
+    """Returns the number of dimensions of the records."""
+    return tf.constant(input.rank)
+
+
+@implements(tf.zeros_like, tf.ones_like, on=StructuredTensor)
+def filled_like(
+    op: Callable[..., Any], input: FieldValue, dtype: tf.DType | None = None, *_: object
+) -> FieldValue:
+    """Returns records of the same shape, with zeros or ones in each field.
+
+    Nulls stay null, and rows of a union keep their variant.
+    """
+    return _fill(op, input, dtype, Path())
+
+
+def _fill(
+    op: Callable[..., Any], value: FieldValue, dtype: tf.DType | None, at: Path
+) -> FieldValue:
+    if isinstance(value, StructuredTensor) or is_masked(value) or is_union(value):
+        return map_inside(value, lambda part, place: _fill(op, part, dtype, place), at)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
+        op is tf.ones_like and value.dtype == tf.string and dtype is None
+    ):
+        fix = "Leave the field out with records.without, or give a dtype."
+        raise DTypeError(f"tf.ones_like: {at}", "a field of numbers or bools", "dtype string", fix)
+    return op(value) if dtype is None else op(value, dtype)

@@ -16,4 +16,4 @@ from extensor._struct.index.take import take as take
 from extensor._struct.index.take import take_row as take_row
 from extensor._struct.index.take import unstack as unstack
 from extensor._struct.index.take import unstack_rows as unstack_rows
-from extensor._struct.index.zero import with_zeros as with_zeros
+from extensor._struct.index.take import with_zeros as with_zeros
