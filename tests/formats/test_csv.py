@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor._files.files import file_at
-from extensor._formats.csv.dialect import Dialect
-from extensor._formats.csv.lines import blocks, blocks_of_file
+from extensor._formats.csv.lines import Dialect, blocks, blocks_of_file
 from extensor.errors import (
     DTypeError,
     FieldError,

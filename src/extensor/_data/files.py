@@ -13,7 +13,7 @@ from extensor._data.position import Passes, Shuffle
 from extensor._files.files import FilePath
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_of
-from extensor._formats.csv.dialect import dialect_of
+from extensor._formats.csv.lines import dialect_of
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._formats.parquet.smallest import smallest_columns
 from extensor._formats.protobuf.descriptors import descriptor_of

@@ -15,8 +15,7 @@ import tensorflow as tf
 from extensor._data.ahead import ReadAhead
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.given_state import checked_state
-from extensor._data.position import Positioned, Resumable
+from extensor._data.position import Positioned, Resumable, checked_state
 from extensor.errors import StructureError
 
 _BITS = 32  # of fractions and phases: the product with a number of draws fits int64

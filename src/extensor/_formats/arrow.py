@@ -24,7 +24,7 @@ from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._files.compression import compression_of_name, decompressed
+from extensor._files.compression import compression_of_name, decompressed, packed_output
 from extensor._files.files import (
     File,
     FilePath,
@@ -35,7 +35,6 @@ from extensor._files.files import (
 from extensor._files.part_cache import Cache
 from extensor._files.ranges import Range, pieces_of
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
-from extensor._files.text_output import packed_output
 from extensor._path import PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath, fetched_ahead, files_at
-from extensor._formats.csv.dialect import dialect_of
-from extensor._formats.csv.lines import CsvBlock, blocks_of_file
+from extensor._formats.csv.lines import CsvBlock, blocks_of_file, dialect_of
 from extensor._formats.csv.read import SUFFIXES, SchemaOfText, table_with
 from extensor._streams.source import BLOCK, Group, Source, joined_group
 

@@ -13,8 +13,7 @@ from extensor._files.compression import decompressed, with_compressed
 from extensor._files.files import FilePath, fetched_ahead, files_at
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
-from extensor._formats.csv.dialect import Dialect, dialect_of
-from extensor._formats.csv.lines import CsvBlock, blocks, blocks_of_file
+from extensor._formats.csv.lines import CsvBlock, Dialect, blocks, blocks_of_file, dialect_of
 from extensor._formats.csv.table import final_type, joined_types, parsed_type, table_of, types_of
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar

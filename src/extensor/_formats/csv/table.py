@@ -12,8 +12,7 @@ import pyarrow.compute
 import pyarrow.csv as pacsv
 
 from extensor._arrow.arrow_type import decoded_type, is_encoded
-from extensor._formats.csv.dialect import Dialect
-from extensor._formats.csv.lines import CsvBlock
+from extensor._formats.csv.lines import CsvBlock, Dialect
 from extensor._path import Path
 from extensor.errors import DTypeError, ExtensorError, FormatError, UnsupportedTypeError
 
