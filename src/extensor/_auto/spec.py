@@ -1,5 +1,7 @@
 """AutoSpec: the spec of a class, derived from the arguments of its constructor."""
 
+# The methods of composite tensors that TensorFlow calls are private.
+
 from __future__ import annotations
 
 import functools
@@ -139,9 +141,6 @@ class ConvertedSpec(StackableTypeSpec):
     def serialize(self) -> tuple[Any, ...]:
         """Returns the inner spec."""
         return (self.inner,)
-
-
-# The methods of composite tensors that TensorFlow calls are private.
 
 
 _VERSION = 4
