@@ -6,6 +6,7 @@ those of the records that hold it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -221,11 +222,8 @@ def flat_lists(value: FieldValue, depth: int, count: int) -> FieldValue:
         values, level = take_off_dimension(null_lists_to_empty(values))
         levels.append(level)
     levels = [first, *levels]
-    if all(level.sizes is not None for level in levels):
-        length: Any = 1
-        for level in levels:
-            assert level.sizes is not None
-            length = length * level.sizes[1]
+    length = _length_of_rows(levels)
+    if length is not None:
         assert first.sizes is not None
         return first.masked(reshape.split_outer(values, [first.sizes[0], length]))
     return first.masked(with_rows(values, compose_row_splits(levels, dtype)))
@@ -333,15 +331,17 @@ def _around(values: FieldValue, levels: list[Level]) -> FieldValue:
 
 def _repeat_for_items(value: FieldValue, levels: list[Level], dtype: tf.DType) -> FieldValue:
     """Returns each row of a value repeated for all items below it."""
-    if all(level.sizes is not None for level in levels):
-        times: Any = 1
-        for level in levels:
-            assert level.sizes is not None
-            times = times * level.sizes[1]
-    else:
+    times = _length_of_rows(levels)
+    if times is None:
         splits = compose_row_splits(levels, dtype)
         times = splits[1:] - splits[:-1]
     return repeat_rows(value, times)
+
+
+def _length_of_rows(levels: list[Level]) -> Any:
+    """Returns the number of items of each row if all rows have one number, else None."""
+    sizes = [level.sizes for level in levels if level.sizes is not None]
+    return math.prod(size for _, size in sizes) if len(sizes) == len(levels) else None
 
 
 def repeat_rows(value: FieldValue, times: Any) -> FieldValue:

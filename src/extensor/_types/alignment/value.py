@@ -12,8 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.alignment import check
-from extensor._types.alignment.spec import AlignmentSpec
-from extensor._types.pairs_spec import COUNTS, NUMBERS
+from extensor._types.pairs_spec import COUNTS, NUMBERS, PairsSpec
 from extensor.authoring import (
     array_over,
     as_tensor,
@@ -33,7 +32,25 @@ from extensor.authoring import (
     uncut_rows,
 )
 from extensor.errors import DTypeError, StructureError
-from extensor.typing import TensorLike
+from extensor.typing import ShapeLike, TensorLike
+
+
+class AlignmentSpec(PairsSpec["DimensionAlignment"]):
+    """The spec of alignments with any number of positions and pairs.
+
+    Args:
+        shape: The static shape of the batch; its rank must be known.
+
+    >>> import extensor as xt
+    >>> xt.types.DimensionAlignment.Spec([None]).is_compatible_with(
+    ...     xt.types.DimensionAlignment.batch([xt.types.DimensionAlignment.identity(2)]))
+    True
+    """
+
+    _pairs = check.PAIRS
+
+    def __init__(self, shape: ShapeLike = ()) -> None:
+        self._assign(shape)
 
 
 @extension_type(name="extensor.types.DimensionAlignment")
