@@ -211,7 +211,9 @@ def serve_check(model: str) -> int:
     return FOUND if faults else FINE
 
 
-_PORT = click.option("--port", type=int, default=0, help="Default: any free port.")
+_PORT = click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port."
+)
 
 
 @extensor.group(

@@ -1,6 +1,7 @@
 """The file that describes a client beside a saved model: written, and read again."""
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def test_the_file_describes_a_client_without_python_types(tmp_path):
     [minutes, lengths] = described["outputs"]["tensors"]
     assert (minutes["name"], minutes["path"], minutes["dtype"]) == ("minutes", "minutes", "int32")
     assert (lengths["part"], lengths["shape"]) == ("row_lengths", [None])
+
+
+def test_a_request_of_another_signature_names_it(tmp_path):
+    double, half = (
+        flat_signature(f, tf.TensorSpec([])) for f in (lambda x: x * 2, lambda x: x / 2)
+    )
+    xt.serving.save(None, tmp_path, {"serving_default": double, "half": half})
+    default, other = xt.serving.load_client(tmp_path), xt.serving.load_client(tmp_path, "half")
+    assert json.loads(default.encode_json(1.0)) == {"inputs": {"x": 1.0}}
+    named = {"signature_name": "half", "inputs": {"x": 1.0}}
+    assert json.loads(pickle.loads(pickle.dumps(other)).encode_json(1.0)) == named
 
 
 @pytest.mark.whole("saves and loads models")

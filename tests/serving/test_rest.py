@@ -109,6 +109,12 @@ def test_a_single_output_may_have_its_name():
     assert photo.decode_json('{"outputs": {"b64": "/w=="}}').numpy() == b"\xff"
 
 
+def test_bytes_that_are_no_text_come_as_the_server_writes_them():
+    photo = flat_signature(lambda recipes: recipes["photo"], SPEC)
+    body = b'{"outputs": ["\xff\\u0000", "ok", "a\xe2\x98\x83"]}'
+    assert photo.decode_json(body).numpy().tolist() == [b"\xff\x00", b"ok", "a☃".encode()]
+
+
 WRONG = {
     "no text": ("", r"response: expected JSON, got "),
     "no object": ("[1]", r'response: expected an object with the key "outputs", got no object'),
@@ -118,6 +124,7 @@ WRONG = {
         r"expected outputs, got the error 'Missing inputs: title'\. Correct the request",
     ),
     "base64": ('{"outputs": [{"b64": "*"}]}', r'expected text, numbers, or \{"b64"'),
+    "half a character": ('{"outputs": ["\\ud800"]}', r'expected text, numbers, or \{"b64"'),
     "another object": ('{"outputs": [{"a": 1}]}', r'expected text, numbers, or \{"b64"'),
 }
 

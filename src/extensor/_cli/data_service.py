@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._data.stream import register
+from extensor.errors import FormatError
 
 _Dispatcher = tf.data.experimental.service.DispatchServer
 _Worker = tf.data.experimental.service.WorkerServer
@@ -31,12 +32,20 @@ def started_dispatcher(port: int = 0, work_dir: str | None = None) -> _Dispatche
 
 
 def started_worker(dispatcher: str, port: int = 0, address: str | None = None) -> _Worker:
-    """Returns a worker that runs, until it is deleted."""
+    """Returns a worker that runs, until it is deleted.
+
+    Raises:
+        FormatError: If the address of the dispatcher has no host or no port (also a ValueError).
+    """
+    host, _, number = dispatcher.rpartition("://")[2].rpartition(":")
+    if not host or not number.isdigit():
+        fix = "Give the address that the dispatcher prints."
+        raise FormatError("--dispatcher", "a host, a colon and a port", repr(dispatcher), fix)
     register()
     service = tf.data.experimental.service
     return service.WorkerServer(
         service.WorkerConfig(
-            dispatcher_address=dispatcher.rpartition("://")[2],
+            dispatcher_address=f"{host}:{number}",
             worker_address=address,
             port=port,
             protocol="grpc",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._serving.client import Client, columns_of
+from extensor._serving.client import Client, request_text
 from extensor._serving.client_file import load_client
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import ExtensorError, FormatError, MissingFileError, UnsupportedTypeError
@@ -124,7 +123,7 @@ def _call(
             tensors = client.inputs.encode(tf.nest.map_structure(_example, structure))
         except (ExtensorError, TypeError) as error:
             return [f"  no example request: {str(error).splitlines()[0]}"]
-    lines = ["  request", f"    {_json(key, tensors)}"]
+    lines = ["  request", f"    {request_text(tensors, key)}"]
     try:
         result = function(**tensors)
     # Whatever the model does.
@@ -159,9 +158,3 @@ def _example(spec: Any) -> Any:
     if spec.dtype == tf.string:
         return np.full(shape, _TEXT, object).tolist()
     return np.zeros(shape, spec.dtype.as_numpy_dtype).tolist()
-
-
-def _json(key: str, tensors: dict[str, Any]) -> str:
-    """Returns the request of TensorFlow Serving's REST API, in its columnar form."""
-    request = {"signature_name": key, "inputs": columns_of(tensors)}
-    return json.dumps(request, ensure_ascii=False, default=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import inspect
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -38,6 +37,9 @@ class Client:
     >>> client.encode([{"minutes": 5.0}])["minutes"].numpy()
     array([5.], dtype=float32)
     """
+
+    _signature: str | None = None
+    """The key of the signature, if it is not the default one."""
 
     def __init__(
         self,
@@ -139,7 +141,8 @@ class Client:
         """Returns the body of a request of TensorFlow Serving's REST API, as text.
 
         POST it to `http://HOST:8501/v1/models/NAME:predict`. It has the column format, the tensors
-        under `inputs`. Text is UTF-8; other bytes are base64.
+        under `inputs`. Text is UTF-8; other bytes are base64. It names the signature that
+        `load_client` read, unless it is the default one.
 
         Args:
             *args: The arguments of `encode`, such as the text of JSON lines.
@@ -158,7 +161,7 @@ class Client:
         >>> client.encode_json(b'{"title": "Bread", "minutes": [10, 45]}')
         '{"inputs": {"minutes": [10, 45], "minutes__row_splits": [0, 2]}}'
         """
-        return request_text(self.encode(*args, **kwargs))
+        return request_text(self.encode(*args, **kwargs), self._signature)
 
     def decode_json(self, text: str | bytes, validate: bool = True) -> Nest:
         """Returns the result of the function from a response of TensorFlow Serving's REST API.
@@ -189,7 +192,7 @@ class Client:
 _FIX = "Give the body of a response to a request of the column format, which encode_json writes."
 
 
-def request_text(tensors: Mapping[str, Any]) -> str:
+def request_text(tensors: Mapping[str, Any], signature: str | None = None) -> str:
     """Returns the body of a request for tensors by name.
 
     >>> import tensorflow as tf
@@ -197,12 +200,9 @@ def request_text(tensors: Mapping[str, Any]) -> str:
     >>> request_text({"title": tf.constant(["tea"]), "minutes": tf.constant([5])})
     '{"inputs": {"title": ["tea"], "minutes": [5]}}'
     """
-    return json.dumps({"inputs": columns_of(tensors)}, ensure_ascii=False)
-
-
-def columns_of(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns tensors by name as data of JSON, in the column format."""
-    return {name: _plain(np.asarray(tensor).tolist(), name) for name, tensor in tensors.items()}
+    named = {} if signature is None else {"signature_name": signature}
+    inputs = {n: _plain(np.asarray(tensor).tolist(), n) for n, tensor in tensors.items()}
+    return json.dumps({**named, "inputs": inputs}, ensure_ascii=False)
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -229,6 +229,8 @@ def response_tensors(text: str | bytes, names: Collection[str]) -> dict[str, Any
     Raises:
         FormatError: If it is no such response, or one with an error (also a ValueError).
     """
+    if isinstance(text, bytes):  # the server writes strings as they are, also if they are no text
+        text = text.decode("utf-8-sig", "surrogateescape")
     try:
         response = json.loads(text)
     except ValueError as error:
@@ -252,10 +254,12 @@ def response_tensors(text: str | bytes, names: Collection[str]) -> dict[str, Any
 def _with_bytes(value: Any, name: str) -> Any:
     if isinstance(value, list):
         return [_with_bytes(each, name) for each in value]
-    if isinstance(value, dict):
-        try:
-            return base64.b64decode(value["b64"], validate=True)
-        except (KeyError, TypeError, binascii.Error) as error:
-            expected = 'text, numbers, or {"b64": text in base64}'
-            raise FormatError(f"response: {name}", expected, f"{error!r}", _FIX) from None
-    return value
+    if not isinstance(value, (str, dict)):
+        return value
+    try:
+        if isinstance(value, str):
+            return value.encode("utf-8", "surrogateescape")
+        return base64.b64decode(value["b64"], validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        expected = 'text, numbers, or {"b64": text in base64}'
+        raise FormatError(f"response: {name}", expected, f"{error!r}", _FIX) from None

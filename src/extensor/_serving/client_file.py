@@ -150,11 +150,14 @@ def load_client(path: str | os.PathLike[str], signature: str = "serving_default"
         received = ", ".join(map(repr, signatures)) or "0 signatures"
         raise FieldError(file, expected, received, "Set signature= to an existing key.")
     try:
-        return _client(signatures[signature], file)
+        client = _client(signatures[signature], file)
     except (AttributeError, LookupError, TypeError) as error:
         if isinstance(error, ExtensorError):
             raise
         raise _wrong_format(file, f"other contents ({type(error).__name__}: {error})") from error
+    if signature != tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY:
+        client._signature = signature
+    return client
 
 
 def _read(file: str) -> dict[str, Any]:
