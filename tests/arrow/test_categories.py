@@ -146,3 +146,14 @@ def test_chunks_may_have_more_words_than_their_indices_can_count():
     words = [[f"{chunk} {i}" for i in range(100)] for chunk in range(3)]
     array = pa.chunked_array([encoded(w, pa.int8(), pa.string()) for w in words])
     assert strings_of(array) == array.to_pylist()
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.int32(), pa.uint64()])
+@pytest.mark.parametrize("word", ["short", "a word that is longer than those inside of a tensor"])
+def test_many_elements_of_few_words_are_those_of_arrow(index, word):
+    words = pa.array(["", "crème", word, "x" * 22]).slice(1)
+    codes = pa.array([0, 2, None, 1, 2, 0] * 5, index)
+    array = pa.DictionaryArray.from_arrays(codes, words).slice(1)
+    records = xt.from_arrow(pa.table({"x": array}), nulls=xt.fill("none"))
+    expected = array.cast(pa.string()).fill_null("none").to_pylist()
+    assert [row["x"] for row in records.to_py()] == expected

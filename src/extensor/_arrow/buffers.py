@@ -39,6 +39,7 @@ from extensor.errors import FormatError, StructureError
 # The limits at which another way of converting strings becomes faster (bench/strings.md).
 _FEW = 512  # strings: up to here, an object array costs less than setting up an op
 _LONG = 1536  # bytes on average: above, an object array is faster than substr
+_INSIDE = 22  # bytes: a tensor has longer strings outside of itself, each in memory of its own
 
 _MAX_BYTES = 2**31 - 1  # that offsets of 32 bits reach
 
@@ -260,8 +261,8 @@ def _bytes_in(array: pa.Array) -> pa.Array:
 def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf.Tensor:
     """Returns an Arrow dictionary array of strings as a tensor of strings; nulls may be any string.
 
-    Cuts each string out of the bytes of the dictionary. To convert the dictionary and gather its
-    strings by the indices takes up to twice as long.
+    Gathers short strings of the dictionary by the indices, and cuts others out of its bytes: each
+    takes up to twice as long where the other one is used.
 
     Args:
         array: A dictionary array with validated indices; may be a slice.
@@ -275,14 +276,21 @@ def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf
         if not len(words):
             return tf.fill([len(array)], "")
         indices = indices.fill_null(0)
-    places, offsets = indices.cast(pa.int64()).to_numpy(), offsets_of(words, path)
+    offsets = offsets_of(words, path)
+    sizes = np.diff(offsets)
     keep_freed_memory()
+    if sizes.max() <= _INSIDE and 2 * len(words) < len(array):
+        if indices.type != pa.int32():
+            indices = indices.cast(pa.int64())
+        codes = numbers_in(indices, tf.int32 if indices.type == pa.int32() else tf.int64)
+        return tf.raw_ops.GatherV2(params=strings_in(words, path), indices=codes, axis=0)
+    places = indices.cast(pa.int64()).to_numpy()
     data = words.buffers()[2]
     blob = b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]].tobytes()
     return tf.raw_ops.Substr(
         input=tf.constant([blob]),
         pos=(offsets[:-1] - offsets[0]).take(places),
-        len=np.diff(offsets).take(places),
+        len=sizes.take(places),
     )
 
 
