@@ -76,6 +76,14 @@ def test_numbers_of_different_types_differ():
     assert key(freeze([1, 2], "x")) == key(freeze((1, 2), "x"))
 
 
+def test_dicts_with_keys_of_different_types_do_not_merge():
+    one, other = (Labelled([1.0], {number: "m"}) for number in (1, True))
+    spec = xt.spec_of(one)
+    assert spec.is_compatible_with(Labelled([2.0], {1: "m"}))
+    assert not spec.is_compatible_with(other)
+    assert spec.most_specific_compatible_type(xt.spec_of(other)) is None
+
+
 def test_equal_times_and_decimals_that_differ_are_traced_apart():
     utc = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
     other = utc.astimezone(datetime.timezone(datetime.timedelta(hours=1)))

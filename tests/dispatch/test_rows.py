@@ -166,6 +166,7 @@ def test_gradients_are_those_of_the_same_operation_on_a_ragged_tensor(name):
 def test_iteration_ends_with_the_last_row():
     value = KINDS["tensors"](3)
     assert [as_lists(row) for row in value] == [as_lists(row) for row in rows_of(value)]
+    assert as_lists(value[np.array(-1)]) == as_lists(rows_of(value)[2])
     with pytest.raises(IndexError, match=r"Point\[...\]: expected a row from -3 to 2, got 3"):
         value[3]
 
@@ -173,7 +174,7 @@ def test_iteration_ends_with_the_last_row():
 @pytest.mark.parametrize("call", [
     lambda v: tf.stack([v, v], 1), lambda v: tf.concat([v, v], 1), lambda v: tf.unstack(v, axis=1),
     lambda v: tf.gather(v, [0], axis=1), lambda v: tf.gather(v, tf.ragged.constant([[0], [1, 0]])),
-    lambda v: v[0, 0], lambda v: v[None], lambda v: v[True],
+    lambda v: v[0, 0], lambda v: v[None], lambda v: v[True], lambda v: v[np.array(True)],
     lambda v: tf.stack([v, tf.ones([2])]), lambda v: tf.exp(v),
     lambda v: tf.Variable(v),
 ])  # fmt: skip

@@ -230,7 +230,14 @@ def key(frozen: Part) -> Hashable:
     return type(frozen), frozen
 
 
-FROZEN = TreeComparison(lambda a, b: type(a) is type(b), lambda a, b: key(a) == key(b))
+def _same_kind(a: Part, b: Part) -> bool:
+    """Returns whether two subtrees have the same class, and if they are dicts, the same keys."""
+    if type(a) is not type(b):
+        return False
+    return not isinstance(a, FrozenDict) or set(map(key, a)) == set(map(key, b))
+
+
+FROZEN = TreeComparison(_same_kind, lambda a, b: key(a) == key(b))
 """Compares frozen data by content and types."""
 
 _SCALARS = (bool, int, float, str, bytes)

@@ -332,6 +332,8 @@ def _item(cls: type, tensor: Value, slice_spec: Value, *_: object) -> Value:
 def _is_number(key: Value) -> bool:
     if isinstance(key, tf.Tensor):
         return key.dtype.is_integer and key.shape.rank == 0
+    if isinstance(key, np.ndarray):
+        return key.dtype.kind in "iu" and key.ndim == 0
     return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
 
 
