@@ -34,7 +34,8 @@ def signature(value):
         ),
         (
             lambda: RECORDS.with_updates({"field3.a": ["x", "y"]}),
-            "field3.a: expected int32, got string. Fix: xt.struct.cast(records, {'field3.a': ",
+            "field3.a: expected int32, got string. Fix: records.with_updates({'field3.a': "
+            "tf.strings.to_number(records['field3.a'], tf.int32)})",
         ),
     ],
     ids=["missing", "more", "dtype"],
@@ -43,6 +44,21 @@ def test_a_cast_names_the_first_field_that_differs(change, text):
     assert error_of(lambda: SPEC.cast(change())).startswith(text)
     in_function = error_of(lambda: signature(change()))
     assert in_function.startswith(f"Binding inputs to tf.function failed due to `{text}")
+
+
+def test_the_fix_of_text_works_and_lists_are_not_cast_to_a_number():
+    records = xt.struct.constant([{"a": "7", "b": "x"}])
+    spec = xt.spec_of(xt.struct.constant([{"a": 1, "b": "x"}]))
+    fix = error_of(lambda: spec.cast(records)).partition("Fix: ")[2]
+    assert spec.cast(eval(fix, {"records": records, "tf": tf})).to_py() == [{"a": 7, "b": "x"}]
+    with pytest.raises(
+        xt.errors.DTypeError, match=r"map_values\(st, tf\.strings\.to_number, path\)"
+    ):
+        xt.struct.cast(records, {"a": tf.int32})
+    inputs = xt.keras.Input(spec)
+    model = xt.keras.Model(inputs, inputs["a"])
+    lists = xt.struct.constant([{"a": [7], "b": "x"}])
+    assert error_of(lambda: model(lists)).endswith("Fix: records.with_updates({'a': ...})")
 
 
 @pytest.mark.parametrize("data", [[{**RECORD, "typo": 1}], {**RECORD, "typo": [1, 1]}])

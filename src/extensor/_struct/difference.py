@@ -215,19 +215,16 @@ def _of_field(
     fit = changes_without_loss(*specs, meanings)
     if fit and needs_change(*specs, meanings):
         changed = with_dtype_of(have[0], want[0])
-    if fit and castable_type(want[0], changed) is not None and are_nulls_allowed and (
-        not (total and _may_fail(inner[0], inner[1]))
-    ):  # fmt: skip
+    is_castable = fit and are_nulls_allowed and castable_type(want[0], changed) is not None
+    if is_castable and not (total and _may_fail(inner[0], inner[1])):
         return
     names = [node(path.names[-1], *each).label for each in (want, have)]
     if names[0] == names[1] and not are_nulls_allowed:
         names = [_with_levels(name, *each) for name, each in zip(names, (want, have), strict=True)]
     elif names[0] == names[1]:
         names = [short_text(spec) for spec in specs]
-    fails = fit and total and _may_fail(inner[0], inner[1])
-    yield Difference(
-        path, names[0], names[1], "spec.cast(records)" if fails else _fix(specs, meanings, path)
-    )
+    fix = "spec.cast(records)" if is_castable else _fix(specs, meanings, path)
+    yield Difference(path, names[0], names[1], fix)
 
 
 def _with_levels(name: str, spec: tf.TypeSpec, rank: int, _: object) -> str:
@@ -247,6 +244,9 @@ def _may_fail(want: tf.TypeSpec, have: tf.TypeSpec) -> bool:
 
 _TENSORS = (tf.TensorSpec, tf.RaggedTensorSpec)
 
+_OF_TEXT = (tf.int32, tf.int64, tf.float32, tf.float64)
+"""The dtypes of `tf.strings.to_number`."""
+
 
 def _fix(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning], path: Path) -> str:
     want, have = specs
@@ -255,10 +255,19 @@ def _fix(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning], path: Path) 
         return f"xt.struct.fill_null(records, {key}, value)"
     if meanings[0] != meanings[1]:
         return "read both with one schema="
-    dtype = getattr(want, "dtype", None)
-    if dtype is not None and dtype != getattr(have, "dtype", None) and hasattr(dtype, "name"):
+    dtype: Any = getattr(want, "dtype", None)
+    own = getattr(have, "dtype", None)
+    if not isinstance(dtype, tf.DType) or not isinstance(own, tf.DType) or dtype == own:
+        return _add(path)
+    if tf.string not in (dtype, own):
         return f"xt.struct.cast(records, {{{key}: tf.{dtype.name}}})"
-    return f"records.with_updates({{{key}: ...}})"
+    if dtype == tf.string:
+        made = f"tf.strings.as_string(records[{key}])"
+    elif dtype in _OF_TEXT:
+        made = f"tf.strings.to_number(records[{key}], tf.{dtype.name})"
+    else:
+        made = "..."
+    return f"records.with_updates({{{key}: {made}}})"
 
 
 def _add(path: Path) -> str:

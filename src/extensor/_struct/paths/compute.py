@@ -199,8 +199,7 @@ def cast(st: StructuredTensor, dtypes: Mapping[Any, Any]) -> StructuredTensor:
             raise
         except (TypeError, tf.errors.UnimplementedError) as error:
             expected = f"a dtype to which tf.cast casts {getattr(value, 'dtype', value)!r}"
-            fix = (
-                'Give a dtype of numbers. For text: xt.struct.apply(st, tf.strings.as_string, "x").'
-            )
+            text = "to_number" if getattr(value, "dtype", None) == tf.string else "as_string"
+            fix = f"Give a dtype of numbers, or xt.struct.map_values(st, tf.strings.{text}, path)."
             raise DTypeError(Path(*names), expected, repr(dtype), fix) from error
     return st.with_updates(updates, validate=False)
