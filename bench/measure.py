@@ -29,6 +29,15 @@ def medians(*calls: Call, seconds: float = 3.0) -> list[float]:
     return [statistics.median(durations) for durations in _samples(calls, seconds)]
 
 
+def warm_medians(*calls: Call, seconds: float = 3.0) -> list[float]:
+    """Returns the median duration of each call, in seconds; each sample follows the same call.
+
+    Use it for calls that allocate much memory: an allocator that has just given memory back, or
+    that keeps the memory of the other call, changes the time. The arguments are those of `medians`.
+    """
+    return [statistics.median(durations) for durations in _samples(calls, seconds, is_warm=True)]
+
+
 def fastest(*calls: Call, seconds: float = 3.0) -> list[float]:
     """Returns the shortest duration of each call, in seconds.
 
@@ -57,7 +66,10 @@ def _cpu_seconds() -> float:
 
 
 def _samples(
-    calls: tuple[Call, ...], seconds: float, clock: Clock = time.perf_counter
+    calls: tuple[Call, ...],
+    seconds: float,
+    clock: Clock = time.perf_counter,
+    is_warm: bool = False,
 ) -> list[list[float]]:
     """Returns the durations of each call, by a clock.
 
@@ -78,6 +90,8 @@ def _samples(
             if len(samples[0]) >= _MIN_SAMPLES and time.perf_counter() > end:
                 break
             for call, count, durations in turns:
+                if is_warm:
+                    call()
                 durations.append(sample(call, count, clock))
             turns.reverse()
     finally:
