@@ -38,11 +38,21 @@ class LayerWithConfig(Layer):
     _config_objects: ClassVar[tuple[str, ...]] = ()
     """The arguments that are attributes, and that Keras serializes: layers and functions."""
 
+    _config_policies: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are layers of the constructor, whose policy `quantize` changes."""
+
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         serialize = keras.saving.serialize_keras_object
+        inner = {name: getattr(self, name) for name in self._config_policies}
+        quantized = {
+            name: keras.dtype_policies.serialize(layer.dtype_policy)
+            for name, layer in inner.items()
+            if layer is not None and layer.quantization_mode is not None
+        }
         return {
             **super().get_config(),
+            **({"quantized": quantized} if quantized else {}),
             **{name: serialize(getattr(self, name)) for name in self._config_objects},
             **{name: getattr(self, name) for name in self._config_values},
         }
@@ -52,4 +62,9 @@ class LayerWithConfig(Layer):
         """Returns the layer of a configuration from `get_config`."""
         deserialize = keras.saving.deserialize_keras_object
         objects = {name: deserialize(config[name]) for name in cls._config_objects}
-        return super().from_config({**config, **objects})
+        config = {**config, **objects}
+        quantized = config.pop("quantized", {}) if cls._config_policies else {}
+        layer = super().from_config(config)
+        for name, policy in quantized.items():
+            getattr(layer, name).dtype_policy = keras.dtype_policies.get(policy)
+        return layer

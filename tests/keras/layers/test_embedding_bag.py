@@ -182,6 +182,32 @@ def test_a_quantized_bag_gives_about_the_same(combiner):
     np.testing.assert_allclose(bag(lists), before, atol=0.01 * np.abs(before).max())
 
 
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method:UserWarning")
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_a_quantized_model_comes_back(mode, tmp_path):
+    records = xt.struct.constant(
+        [{"ids": [1, 3], "x": [[1.0, 2.0]]}, {"ids": [2], "x": [[3.0, 1.0]]}]
+    )
+    spec = xt.DenseStructuredTensorSpec(
+        [None],
+        {
+            "ids": tf.RaggedTensorSpec([None, None], tf.int32),
+            "x": tf.RaggedTensorSpec([None, None, 2], tf.float32, 1),
+        },
+    )
+    inputs = xt.keras.Input(spec)
+    bag = xt.keras.layers.EmbeddingBag(2, input_dim=4, combiner="attention")(inputs["ids"])
+    pooled = xt.keras.layers.ListPooling("attention")(inputs["x"])
+    model = xt.keras.Model(inputs, keras.layers.Add()([bag, pooled]))
+    model.quantize(mode)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    records = spec.cast(records)
+    np.testing.assert_array_equal(
+        again.predict(records, verbose=0), model.predict(records, verbose=0)
+    )
+
+
 @pytest.mark.parametrize("options", [{}, {"num_bins": 3, "input_dim": 3}])
 def test_one_source_of_ids_is_required(options):
     with pytest.raises(errors.ArgumentError, match="one of vocabulary, num_bins and input_dim"):

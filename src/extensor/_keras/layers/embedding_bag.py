@@ -59,6 +59,7 @@ class EmbeddingBag(ListLayer):
     """
 
     _config_values = ("combiner", "empty")
+    _config_policies = ("embedding", "score")
 
     def __init__(
         self,

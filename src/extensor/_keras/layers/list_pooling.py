@@ -49,6 +49,7 @@ class ListPooling(ListLayer):
     """
 
     _config_values = ("combiner", "empty")
+    _config_policies = ("score",)
 
     def __init__(self, combiner: str = "mean", empty: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
