@@ -1,6 +1,7 @@
 """Records of every kind that are converted at once are cut into their batches."""
 
 import itertools
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor._arrow import buffers, strings_by_batch
+from extensor._arrow.arrow_type import map_schema, without_dictionaries
 from extensor._data import conversion
 from tests.samples import arrow_records
 from tests.samples.tables import tables
@@ -100,3 +103,48 @@ def with_unions(rows, arrow_type):
         columns = [with_unions([row[f.name] for row in rows], f.type) for f in arrow_type.fields]
         return pa.StructArray.from_arrays(columns, fields=list(arrow_type.fields))
     return pa.array(rows, arrow_type)
+
+
+def text_in_lists(kind, is_encoded):
+    """Returns lists of 12 records, with 24 strings, and whether their batches cut the strings."""
+    first = None if kind == "masks in lists" else ""
+    words = [first, "tea", "crème", "a word that is longer than those inside of a tensor"]
+    words = pa.array(words * 6)
+    words = words.dictionary_encode() if is_encoded else words
+    offsets = pa.array([0, 0, 3, 4, 4, 9, 12, 15, 16, 20, 20, 23, 24], pa.int32())
+    plain = pa.ListArray.from_arrays(offsets, words)
+    if kind == "lists of records":
+        numbers = pa.array(range(24))
+        records = pa.StructArray.from_arrays([numbers, words], ["number", "word"])
+        return pa.ListArray.from_arrays(offsets, records), True
+    if kind == "lists of lists":
+        outer = pa.array(range(13), pa.int64())
+        return pa.LargeListArray.from_arrays(outer, plain), True
+    if kind == "arrays in lists":
+        pairs = pa.FixedSizeListArray.from_arrays(words, 2)
+        return pa.ListArray.from_arrays(pa.array(range(13), pa.int32()), pairs), False
+    return plain, True
+
+
+@pytest.mark.parametrize("is_encoded", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["lists", "lists of records", "lists of lists", "arrays in lists", "masks in lists"]
+)
+def test_strings_in_lists_are_copied_once_where_nothing_else_needs_them(
+    kind, is_encoded, monkeypatch
+):
+    monkeypatch.setattr(strings_by_batch, "_MANY", 1)
+    monkeypatch.setattr(strings_by_batch, "INSIDE", 0)
+    monkeypatch.setattr(buffers, "_FEW", 0)
+    column, is_cut = text_in_lists(kind, is_encoded)
+    table = pa.table({"x": column, "id": [f"record {i:30}" for i in range(12)]})
+    schema = map_schema(table.schema, without_dictionaries)
+    plan = SimpleNamespace(batch_size=5, drop_remainder=False)
+    nulls = {"x[*]": "mask"} if kind == "masks in lists" else "error"
+    for splits in (tf.int32, tf.int64):
+        way = conversion.Conversion(plan, schema, splits, nulls)
+        for _ in range(2):
+            found = list(itertools.chain(*way.batches(table, 5, 0, None, 2)))
+            assert [row for batch in found for row in batch.to_py()] == table.to_pylist()
+            assert [batch.shape[0] for batch in found] == [5, 5, 2]
+        assert way._cuts_by_batch is is_cut

@@ -24,6 +24,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import invalid, is_large_list, is_large_string
 from extensor._arrow.location import Location
+from extensor._arrow.strings_by_batch import INSIDE
 from extensor._count_text import count_text
 from extensor._memory import (
     aligned_empty,
@@ -39,7 +40,6 @@ from extensor.errors import FormatError, StructureError
 # The limits at which another way of converting strings becomes faster (bench/strings.md).
 _FEW = 512  # strings: up to here, an object array costs less than setting up an op
 _LONG = 1536  # bytes on average: above, an object array is faster than substr
-_INSIDE = 22  # bytes: a tensor has longer strings outside of itself, each in memory of its own
 
 _MAX_BYTES = 2**31 - 1  # that offsets of 32 bits reach
 
@@ -243,12 +243,28 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
         return tf.constant(_bytes_in(array).to_numpy(zero_copy_only=False))
     keep_freed_memory()
     view = memoryview(array.buffers()[2])
+    starts = offsets[:-1] - first if first else offsets[:-1]
+    return _cut(view[first:last].tobytes(), starts, np.diff(offsets), path)
+
+
+def _cut(
+    blob: bytes, starts: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any], path: Path | Location
+) -> tf.Tensor:
+    """Returns strings that are cut out of bytes, or what stands in their place until batches are.
+
+    Args:
+        blob: The bytes of all strings.
+        starts: Where each string begins.
+        sizes: The number of its bytes.
+        path: The path of the column, or its location.
+    """
     # A list of one blob, because tf.constant is slower with a single bytes object.
-    return tf.raw_ops.Substr(
-        input=tf.constant([view[first:last].tobytes()]),
-        pos=offsets[:-1] - first if first else offsets[:-1],
-        len=np.diff(offsets),
-    )
+    source = tf.constant([blob])
+    if isinstance(path, Location) and path.by_batch is not None and path.is_in_list:
+        kept = path.by_batch.keep(source, starts, sizes)
+        if kept is not None:
+            return kept
+    return tf.raw_ops.Substr(input=source, pos=starts, len=sizes)
 
 
 def _bytes_in(array: pa.Array) -> pa.Array:
@@ -279,7 +295,7 @@ def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf
     offsets = offsets_of(words, path)
     sizes = np.diff(offsets)
     keep_freed_memory()
-    if sizes.max() <= _INSIDE and 2 * len(words) < len(array):
+    if sizes.max() <= INSIDE and 2 * len(words) < len(array):
         if indices.type != pa.int32():
             indices = indices.cast(pa.int64())
         codes = numbers_in(indices, tf.int32 if indices.type == pa.int32() else tf.int64)
@@ -287,11 +303,8 @@ def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf
     places = indices.cast(pa.int64()).to_numpy()
     data = words.buffers()[2]
     blob = b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]].tobytes()
-    return tf.raw_ops.Substr(
-        input=tf.constant([blob]),
-        pos=(offsets[:-1] - offsets[0]).take(places),
-        len=sizes.take(places),
-    )
+    starts = (offsets[:-1] - offsets[0]).take(places)
+    return _cut(blob, starts, sizes.take(places), path)
 
 
 def check_indices(array: pa.Array, path: Path) -> None:

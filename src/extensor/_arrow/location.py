@@ -9,6 +9,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.masks import Masks
+from extensor._arrow.strings_by_batch import StringsByBatch
 from extensor._path import Path, quote
 from extensor._typing import DTypeLike
 from extensor.errors import DTypeError
@@ -27,10 +28,12 @@ class Location:
             count; None if no element is.
         name: For a field of records, its name.
         owner: For records of a table, the table.
+        by_batch: For records that will be cut into batches, what cuts their strings.
     """
 
     __slots__ = (
-        *("_name", "_path", "hidden", "masks", "offsets", "owner", "parent", "size", "splits"),
+        *("_name", "_path", "by_batch", "hidden", "masks", "offsets"),
+        *("owner", "parent", "size", "splits"),
     )
 
     def __init__(
@@ -43,6 +46,7 @@ class Location:
         hidden: np.ndarray[Any, Any] | None = None,
         name: str | None = None,
         owner: pa.Table | pa.RecordBatch | None = None,
+        by_batch: StringsByBatch | None = None,
     ) -> None:
         self.hidden = hidden
         self._path = path
@@ -53,6 +57,12 @@ class Location:
         self.size = size
         self.masks: Masks = Masks() if parent is None else parent.masks
         self.owner: pa.Table | pa.RecordBatch | None = owner if parent is None else parent.owner
+        self.by_batch: StringsByBatch | None = by_batch if parent is None else parent.by_batch
+
+    @property
+    def is_in_list(self) -> bool:
+        """Whether the elements are in lists of any length."""
+        return self.offsets is not None or (self.parent is not None and self.parent.is_in_list)
 
     @property
     def path(self) -> Path:

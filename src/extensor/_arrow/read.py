@@ -21,6 +21,7 @@ from extensor._arrow.nullable_type import array_of_one
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.parallel_columns import free_unused
 from extensor._arrow.reader import records_reader, rows_reader
+from extensor._arrow.strings_by_batch import StringsByBatch
 from extensor._arrow.struct_fields import batch_of
 from extensor._count_text import count_text
 from extensor._path import Path
@@ -55,6 +56,7 @@ def read_records(
     nulls: NullsLike | None = "error",
     schema: pa.Schema | None = None,
     is_part: bool = False,
+    by_batch: StringsByBatch | None = None,
 ) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 
@@ -65,8 +67,10 @@ def read_records(
         schema: The schema of a table in which columns of strings may be dictionaries. Default: that
             of the data.
         is_part: Whether other parts of the data may have nulls in other fields, for errors.
+        by_batch: What cuts strings in lists when the records are cut into batches. The records have
+            empty strings in their place.
     """
-    return _convert(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
+    return _convert(data, splits_dtype(row_splits_dtype), nulls, schema, is_part, by_batch)
 
 
 def read_value(value: object, arrow: pa.DataType) -> Any:
@@ -145,6 +149,7 @@ def _convert(
     nulls: NullsLike | None,
     schema: pa.Schema | None = None,
     is_part: bool = False,
+    by_batch: StringsByBatch | None = None,
 ) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
         # pa.array makes no unions of scalars.
@@ -169,7 +174,8 @@ def _convert(
     if has_auto(nulls):
         records = records_reader(schema, with_masks_for_auto(nulls, found()))
     with _refusing(nulls, found, is_part):
-        location = Location(Path(), splits, owner=None if is_part or is_owned else data)
+        owner = None if is_part or is_owned else data
+        location = Location(Path(), splits, owner=owner, by_batch=by_batch)
         # The error for nulls lists those of all columns.
         frees = is_owned and data.is_large and not any(e.is_refused and e.number for e in found())
         return records.read_columns(columns, data.num_rows, location, frees)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from extensor._arrow.parallel_columns import convert_columns
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import spec_from_schema
+from extensor._arrow.strings_by_batch import StringsByBatch
 from extensor._data.dataset_graph import boxes_of
 from extensor._data.position import Positioned
 from extensor._path import Path
@@ -48,6 +49,7 @@ class Conversion:
         self._schema = schema
         self.splits = splits
         self.nulls: NullsLike = nulls
+        self._cuts_by_batch = True
 
     def batches(
         self,
@@ -88,10 +90,16 @@ class Conversion:
         return [concatenate(made[:count]), *made[count:]]
 
     def _convert(self, table: pa.Table, size: int, count: int) -> list[tf.data.Dataset]:
+        if self._cuts_by_batch:
+            strings = StringsByBatch(-(-table.num_rows // size))
+            found = batches_of(self._read(table, strings), size, count, self.spec, strings)
+            if not strings:
+                return found
+            self._cuts_by_batch = False  # some are in arrays or unions in lists
         return batches_of(self._read(table), size, count, self.spec)
 
-    def _read(self, table: pa.Table) -> StructuredTensor:
-        return read_records(table, self.splits, self.nulls, self._schema, is_part=True)
+    def _read(self, table: pa.Table, strings: StringsByBatch | None = None) -> StructuredTensor:
+        return read_records(table, self.splits, self.nulls, self._schema, True, strings)
 
     def _first_wrong(self, table: pa.Table) -> int:
         """Returns the number of the first record that cannot be converted."""
@@ -160,7 +168,11 @@ _MANY = 1 << 14
 
 
 def batches_of(
-    records: StructuredTensor, size: int, count: int, spec: tf.TypeSpec
+    records: StructuredTensor,
+    size: int,
+    count: int,
+    spec: tf.TypeSpec,
+    strings: StringsByBatch | None = None,
 ) -> list[tf.data.Dataset]:
     """Returns datasets of the batches of records. Copies no numbers and no strings.
 
@@ -170,6 +182,7 @@ def batches_of(
         count: The number of batches of this size in the first dataset, at least one. The records
             after them, if there are any, are the only batch of a second dataset.
         spec: The spec of a batch.
+        strings: Those of the records that are cut with their batches.
 
     >>> from extensor._data.conversion import batches_of
     >>> import tensorflow as tf
@@ -185,7 +198,7 @@ def batches_of(
     has_rest = count * size < nrows
     ends = np.arange(count + 1 + has_rest) * size
     ends[-1] = nrows
-    boxes = _Cut(ends).boxes(records, spec)
+    boxes = _Cut(ends, strings).boxes(records, spec)
     with tf.device("CPU:0"):
         variants = tf.raw_ops.PartitionedCall(
             args=[tf.constant([count, size]), *boxes],
@@ -243,10 +256,12 @@ class _Cut:
 
     Args:
         ends: The number of the first record of each batch, and the number of records.
+        strings: As in `batches_of`.
     """
 
-    def __init__(self, ends: np.ndarray[Any, Any]) -> None:
+    def __init__(self, ends: np.ndarray[Any, Any], strings: StringsByBatch | None) -> None:
         self._ends = ends
+        self._strings = strings
         self._splits: dict[tf.DType, tf.Tensor] = {}
 
     def boxes(self, value: Any, spec: Any) -> list[tf.Tensor]:
@@ -259,7 +274,7 @@ class _Cut:
         if isinstance(value, tf.Tensor):
             return [value]
         if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
-            return box(_stack_of(spec), self._cut(value, value.row_splits.dtype), 1)
+            return self._lists(_stack_of(spec), self._cut(value, value.row_splits.dtype))
         if not isinstance(value, StructuredTensor) and is_union(value):
             # Its variants have rows of their own, which its boxes cut by the codes.
             if isinstance(value.codes, tf.RaggedTensor):
@@ -277,6 +292,17 @@ class _Cut:
             len(parts),
             {i: size for i, size in sizes.items() if size > _MANY},
         )
+        return [tensor for boxes in found for tensor in boxes]
+
+    def _lists(self, stack: Any, batches: Any) -> list[tf.Tensor]:
+        """Returns the boxes of lists whose rows are the batches."""
+        if not self._strings:
+            return box(stack, batches, 1)
+        columns = [(stack, batches)]
+        if isinstance(batches, RaggedStructuredTensor):
+            specs = [spec for spec, _ in stack._column_boxes]
+            columns = list(zip(specs, stack._to_columns(batches), strict=True))
+        found = [self._strings.box(column) or box(spec, column, 1) for spec, column in columns]
         return [tensor for boxes in found for tensor in boxes]
 
     def _cut(self, value: Any, dtype: tf.DType) -> Any:
