@@ -280,12 +280,15 @@ def test_serve_check_finds_a_model_that_fails_or_has_another_description(run, tm
 def test_serve_check_of_nests_and_of_types_without_an_example(run, tmp_path):
     number, union = tf.TensorSpec([None]), xt.spec_of(xt.types.UnionTensor.from_values([1, "a"]))
     nested = xt.serving.flat_signature(lambda x: x["a"] + x["b"][0], {"a": number, "b": [number]})
+    complex_numbers = xt.serving.flat_signature(lambda x: x, tf.TensorSpec([None], tf.complex64))
     signatures = {"nested": nested, "union": xt.serving.flat_signature(lambda x: x, union)}
+    signatures["complex"] = complex_numbers
     xt.serving.save(None, tmp_path / "model", signatures)
     code, out, _ = run("serve-check", tmp_path / "model")
     assert code == 0
     assert '"inputs": {"a": [0.0], "b__0": [0.0]}' in out
     assert "no example request: request: expected records and tensors, got UnionTensor.Spec." in out
+    assert "no example request: x: expected a type that JSON has" in out
 
 
 def test_serve_check_of_a_plain_model(run, tmp_path):

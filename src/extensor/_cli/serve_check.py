@@ -123,7 +123,10 @@ def _call(
             tensors = client.inputs.encode(tf.nest.map_structure(_example, structure))
         except (ExtensorError, TypeError) as error:
             return [f"  no example request: {str(error).splitlines()[0]}"]
-    lines = ["  request", f"    {request_text(tensors, key)}"]
+    try:
+        lines = ["  request", f"    {request_text(tensors, key)}"]
+    except UnsupportedTypeError as error:  # complex numbers
+        lines = [f"  no example request: {error}"]
     try:
         result = function(**tensors)
     # Whatever the model does.
