@@ -243,23 +243,26 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
         return tf.constant(_bytes_in(array).to_numpy(zero_copy_only=False))
     keep_freed_memory()
     view = memoryview(array.buffers()[2])
+    # A list of one blob, because tf.constant is slower with a single bytes object.
+    source = tf.constant([view[first:last].tobytes()])
     starts = offsets[:-1] - first if first else offsets[:-1]
-    return _cut(view[first:last].tobytes(), starts, np.diff(offsets), path)
+    return _cut(source, starts, np.diff(offsets), path)
 
 
 def _cut(
-    blob: bytes, starts: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any], path: Path | Location
+    source: tf.Tensor,
+    starts: np.ndarray[Any, Any],
+    sizes: np.ndarray[Any, Any],
+    path: Path | Location,
 ) -> tf.Tensor:
     """Returns strings that are cut out of bytes, or what stands in their place until batches are.
 
     Args:
-        blob: The bytes of all strings.
+        source: The bytes of all strings, as a vector of one.
         starts: Where each string begins.
         sizes: The number of its bytes.
         path: The path of the column, or its location.
     """
-    # A list of one blob, because tf.constant is slower with a single bytes object.
-    source = tf.constant([blob])
     if isinstance(path, Location) and path.by_batch is not None and path.is_in_list:
         kept = path.by_batch.keep(source, starts, sizes)
         if kept is not None:
@@ -302,9 +305,10 @@ def categories_in(array: pa.Array, words: pa.Array, path: Path | Location) -> tf
         return tf.raw_ops.GatherV2(params=strings_in(words, path), indices=codes, axis=0)
     places = indices.cast(pa.int64()).to_numpy()
     data = words.buffers()[2]
-    blob = b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]].tobytes()
+    view = b"" if data is None else memoryview(data)
+    source = tf.constant([bytes(view[offsets[0] : offsets[-1]])])
     starts = (offsets[:-1] - offsets[0]).take(places)
-    return _cut(blob, starts, sizes.take(places), path)
+    return _cut(source, starts, sizes.take(places), path)
 
 
 def check_indices(array: pa.Array, path: Path) -> None:
