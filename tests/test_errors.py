@@ -53,7 +53,6 @@ INTERNAL_ERRORS = {
     "SplitError": "The fast parser of messages does not merge the parts of a field.",
     "_BadValueError": "A key is twice in an object, or a number too large; the caller adds a line.",
     "_NoMergeError": "Two trees have no merged tree; the caller returns None.",
-    "_NoReadError": "A file is read of which only the footer is known; the caller wants no bytes.",
     "_UnfitError": "A value has no Python object; the caller finds its record.",
     "_UnknownError": "The footers of Parquet do not tell of nulls; the caller reads the column.",
     "_NoVariantError": "A union of a Parquet file is damaged; the caller adds file and column.",
