@@ -7,9 +7,9 @@ from extensor import _tf as _tf  # first, because it raises a clear error if Ten
 
 # isort: split
 from extensor import _keras_loading, errors
+from extensor._arrow.from_arrow import from_arrow
 from extensor._arrow.null_policy import fill
 from extensor._arrow.schema import schema_from_spec, spec_from_schema
-from extensor._arrow.wanted_table import from_arrow
 from extensor._arrow.write import to_arrow
 from extensor._auto.decorator import (
     AutoCompositeTensor,
