@@ -18,7 +18,8 @@
 
 from extensor._authoring.batch import batch_item, batch_of, expect_unstacks
 from extensor._authoring.boxed_rows import box_rows, boxed_rows_specs, unbox_rows
-from extensor._authoring.pairs import Pairs, assertions, first_positions, integers, known_arrays
+from extensor._authoring.component_check import assertions, integers, known_arrays
+from extensor._authoring.pairs import Pairs, first_positions
 from extensor._authoring.rows import (
     concat_rows,
     cut_rows,

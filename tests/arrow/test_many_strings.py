@@ -41,7 +41,7 @@ def test_large_columns_are_written_by_several_threads(nested, with_schema, monke
         return write(strings, arrow, path)
 
     monkeypatch.setattr(buffers, "strings_out", observed)
-    monkeypatch.setattr("extensor._arrow.nested_types.LARGE", 1 << 16)
+    monkeypatch.setattr("extensor._arrow.struct_type.LARGE", 1 << 16)
     # The strings of a table that lives would not be written at all.
     records = xt.from_arrow(nested.select(nested.column_names))
     written = xt.to_arrow(records, nested.schema if with_schema else None)
@@ -60,7 +60,7 @@ def test_few_strings_of_a_large_table_are_read_by_one_thread(nested, monkeypatch
         return read(array, path)
 
     monkeypatch.setattr(buffers, "strings_in", observed)
-    monkeypatch.setattr("extensor._arrow.nested_types.LARGE", 1 << 16)
+    monkeypatch.setattr("extensor._arrow.struct_type.LARGE", 1 << 16)
     few = nested.slice(5, 10)
     assert xt.from_arrow(few).to_py() == few.to_pylist()
     assert threads == {threading.current_thread().name}

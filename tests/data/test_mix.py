@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import extensor as xt
 import extensor.keras
 from extensor import errors
-from extensor._data.mixed_feed import Draws
+from extensor._data.draws import Draws
 
 SHUFFLE = xt.data.Shuffle(seed=3, window=9)
 WEIGHTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9)

@@ -15,7 +15,6 @@ from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, with_masks_for_auto
 from extensor._arrow.location import Location, splits_dtype
-from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.nullable_type import array_of_one
 from extensor._arrow.nulls import nulls_of
@@ -23,6 +22,7 @@ from extensor._arrow.parallel_columns import free_unused
 from extensor._arrow.reader import records_reader, rows_reader
 from extensor._arrow.strings_by_batch import StringsByBatch
 from extensor._arrow.struct_fields import batch_of
+from extensor._arrow.struct_type import StructType
 from extensor._count_text import count_text
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting

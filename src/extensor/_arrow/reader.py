@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.dim_names import dim_of
-from extensor._arrow.nested_types import StructType
+from extensor._arrow.struct_type import StructType
 from extensor._arrow.type_table import column_type, described_nulls, inner_types
 from extensor._path import Path
 from extensor._struct.dims import to_dims

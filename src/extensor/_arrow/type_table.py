@@ -24,16 +24,16 @@ from extensor._arrow.flat_types import (
     UnreadType,
 )
 from extensor._arrow.integer_types import IntervalType, LargeDecimalType, SmallDecimalType, TimeType
-from extensor._arrow.natural_type import NUMBERS
-from extensor._arrow.nested_types import (
+from extensor._arrow.list_types import (
     FixedSizeListType,
     ListType,
     ListViewType,
     MapType,
-    StructType,
 )
+from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.null_policy import Nulls, PlacedNulls
 from extensor._arrow.nullable_type import NullableType
+from extensor._arrow.struct_type import StructType
 from extensor._arrow.union_types import UnionType
 from extensor._path import Path
 from extensor._typing import NullsLike

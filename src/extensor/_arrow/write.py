@@ -12,7 +12,7 @@ from extensor._arrow.arrow_type import without_views
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.dim_names import with_dim
 from extensor._arrow.natural_type import NATURAL_NUMBERS, natural_field, natural_type
-from extensor._arrow.nested_types import expect_same_size, write_fields
+from extensor._arrow.struct_type import expect_same_size, write_fields
 from extensor._arrow.type_table import target_type
 from extensor._path import Path
 from extensor._protocol.box import box

@@ -18,13 +18,12 @@ from extensor._arrow.write import to_arrow
 from extensor._describe.drift import Drift, drifts_between, no_path
 from extensor._describe.page import (
     comparison_page,
-    comparison_table,
     description_page,
-    description_table,
     write_page,
 )
 from extensor._describe.paths import PathStatistics, Statistics
 from extensor._describe.sketches import datasketches
+from extensor._describe.table import comparison_table, description_table
 from extensor._files.files import FilePath
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar

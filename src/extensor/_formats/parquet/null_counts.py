@@ -13,9 +13,9 @@ from extensor._arrow.arrow_type import contains_type, decoded_type, is_list
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.found_nulls import FoundNulls
 from extensor._arrow.location import Location
-from extensor._arrow.nested_types import StructType
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.reader import records_reader
+from extensor._arrow.struct_type import StructType
 from extensor._formats.parquet.opened import checked_row_group, open_parquet, readable
 from extensor._formats.parquet.plan import ParquetPlan
 from extensor._path import Path

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import functools
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
@@ -16,8 +14,17 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._arrow.chosen_columns import listed_paths
 from extensor._formats.protobuf.absent import Absent, is_word
+from extensor._formats.protobuf.chosen_fields import (
+    Chosen,
+    MapKey,
+    chosen_by,
+    chosen_fields,
+    chosen_inside,
+    is_list,
+    item_of,
+    no_field,
+)
 from extensor._formats.protobuf.fields import (
     AnyField,
     ChosenKeys,
@@ -34,121 +41,6 @@ from extensor._formats.protobuf.fields import (
 )
 from extensor._path import Path, PathLike
 from extensor.errors import DTypeError, FieldError, StructureError
-
-_Chosen: TypeAlias = "dict[str, _Chosen | None]"
-"""The names of the chosen fields, each with those inside it, or with None for all. Inside of a map,
-the names may be keys of the map."""
-
-
-class _MapKey(str):
-    """A key of a map, in brackets.
-
-    Attributes:
-        text: The key alone, as text.
-    """
-
-    text: str
-
-    def __new__(cls, text: str) -> _MapKey:
-        made = super().__new__(cls, f'["{text}"]')
-        made.text = text
-        return made
-
-
-def _chosen_fields(columns: Iterable[PathLike], known: Mapping[str, object]) -> _Chosen:
-    """Returns the fields that `columns` chooses.
-
-    Args:
-        columns: Paths of fields.
-        known: The names of the fields of a message, which may contain dots.
-
-    Raises:
-        DTypeError, StructureError: As `listed_paths`.
-        FieldError: If a path is empty (also a KeyError).
-    """
-    chosen: _Chosen = {}
-    for column in listed_paths(columns):
-        # A string equal to a name means that field, even if it contains a dot.
-        is_name = isinstance(column, str) and column in known
-        names = (str(column),) if is_name else _steps(column)
-        if not names:
-            raise _no_field(Path(), list(known))
-        _choose(chosen, names)
-    return chosen
-
-
-_KEY = re.compile(
-    r"""
-      (?P<name> "(?:\\.|[^"\\])*" | \[\*\] )  # a name in quotes, or the items of a list
-    | \[ (?: "(?P<double>(?:\\.|[^"\\])*)" | '(?P<single>[^']*)' | (?P<bare>[^\]\["'*]+) ) \]
-    """,
-    re.VERBOSE,
-)
-
-
-def _steps(column: PathLike) -> tuple[str, ...]:
-    """Returns the names of a path. A key of a map is in brackets after the name of the map."""
-    if not isinstance(column, str):
-        return Path.of(column).names
-    steps: list[str] = []
-    start = 0
-    for found in _KEY.finditer(column):
-        key = next(
-            (found[kind] for kind in ("double", "single", "bare") if found[kind] is not None), None
-        )
-        if key is not None:
-            steps += _names_in(column, start, found.start())
-            steps.append(_MapKey(re.sub(r"\\(.)", r"\1", key) if found["double"] else key))
-            start = found.end()
-    return (*steps, *_names_in(column, start, len(column)))
-
-
-def _names_in(column: str, start: int, end: int) -> tuple[str, ...]:
-    """Returns the names of a part of a path, before or after a key."""
-    has_dot = start > 0 and column.startswith(".", start)
-    return Path.parse(column[start + has_dot : end]).names if end > start else ()
-
-
-def _choose(chosen: _Chosen, names: tuple[str, ...]) -> None:
-    first, *rest = names
-    if not rest:
-        chosen[first] = None
-        return
-    inner = chosen.setdefault(first, {})
-    if inner is not None:
-        _choose(inner, tuple(rest))
-
-
-def _chosen_by(fields: Iterable[pa.Field]) -> _Chosen:
-    """Returns the fields that a schema has."""
-    return {field.name: _chosen_inside(field.type) for field in fields}
-
-
-def _chosen_inside(arrow: pa.DataType) -> _Chosen | None:
-    if pa.types.is_struct(arrow):
-        return _chosen_by(arrow.fields)
-    return _chosen_inside(_item_of(arrow)) if _is_list(arrow) else None
-
-
-def _no_field(path: Path, known: list[str]) -> FieldError:
-    name = path.names[-1] if path.names else ""
-    near = difflib.get_close_matches(name, known, 3)
-    expected = f"one of the fields {', '.join(known[:20])}" if known else "no field inside"
-    fix = f"Did you mean {' or '.join(near)}?" if near else "Check the spelling."
-    return FieldError(path, expected, str(path) or "an empty path", fix)
-
-
-def _is_list(arrow: pa.DataType) -> bool:
-    is_record = pa.types.is_struct(arrow) or pa.types.is_union(arrow)
-    return pa.types.is_nested(arrow) and not is_record
-
-
-def _item_of(arrow: pa.DataType) -> pa.DataType:
-    """Returns the type of the items of a list, or the type itself."""
-    if pa.types.is_map(arrow):
-        return pa.struct([("key", arrow.key_type), ("value", arrow.item_type)])
-    return arrow.value_type if _is_list(arrow) else arrow
-
 
 _TIMES = {
     "google.protobuf.Timestamp": pa.timestamp("ns", "UTC"),
@@ -207,9 +99,9 @@ def record_of(
         StructureError: If the type is recursive, and `max_depth` is None (also a ValueError).
     """
     if columns is not None:
-        chosen = _chosen_fields(columns, _choices(descriptor))
+        chosen = chosen_fields(columns, _choices(descriptor))
     else:
-        chosen = None if schema is None else _chosen_by(schema)
+        chosen = None if schema is None else chosen_by(schema)
     arrow = None if schema is None else pa.struct(list(schema))
     place = _MessagePlace(Path(), chosen, arrow, {})
     return _FieldMaker(absent, max_depth).record(descriptor, place)
@@ -226,13 +118,13 @@ class _MessagePlace(NamedTuple):
     """
 
     path: Path
-    chosen: _Chosen | None
+    chosen: Chosen | None
     arrow: pa.DataType | None
     around: Mapping[str, int]
 
     def item(self) -> _MessagePlace:
         """Returns the same place of the items of a list."""
-        return self if self.arrow is None else self._replace(arrow=_item_of(self.arrow))
+        return self if self.arrow is None else self._replace(arrow=item_of(self.arrow))
 
 
 _Policied = TypeVar("_Policied", MessageField, Oneof)
@@ -264,7 +156,7 @@ class _FieldMaker:
         fields: list[AnyField] = []
         for name in names:
             if name not in known:
-                raise _no_field(at.path / name, list(known))
+                raise no_field(at.path / name, list(known))
             chosen = None if at.chosen is None else at.chosen[name]
             arrow = None if at.arrow is None else at.arrow.field(name).type
             place = _MessagePlace(at.path / name, chosen, arrow, around)
@@ -287,9 +179,9 @@ class _FieldMaker:
         entry = found.message_type
         is_map = entry is not None and entry.GetOptions().map_entry
         if is_map and at.arrow is not None and pa.types.is_struct(at.arrow):  # the schema has keys
-            chosen = {_MapKey(key): inner for key, inner in (at.chosen or {}).items()}
+            chosen = {MapKey(key): inner for key, inner in (at.chosen or {}).items()}
             at = at._replace(chosen=chosen)
-        if at.chosen and any(isinstance(inner, _MapKey) for inner in at.chosen):
+        if at.chosen and any(isinstance(inner, MapKey) for inner in at.chosen):
             return self._keys_of(found, is_map, name, at)
         kind = self._type(found, at.item())
         count = Count.NULLABLE if is_member else _count(found)
@@ -315,7 +207,7 @@ class _FieldMaker:
     ) -> MessageField:
         """Returns a field that has some keys of a map."""
         path, chosen = at.path, at.chosen or {}
-        keys = [key for key in chosen if isinstance(key, _MapKey)]
+        keys = [key for key in chosen if isinstance(key, MapKey)]
         entry: Any = found.message_type
         if not is_map or len(keys) < len(chosen):
             expected = "no key in brackets, because the field is not a map"
@@ -333,7 +225,7 @@ class _FieldMaker:
             place = _MessagePlace(path / key.text, chosen[key], arrow, at.around)
             kind = self._type(of_value, place.item())
             if isinstance(kind, Cut):
-                raise _no_field(place.path, [])
+                raise no_field(place.path, [])
             made = MessageField(key.text, place.path, of_value.number, Count.OPTIONAL, kind)
             fields.append(self._with_policy(made, kind.arrow, arrow))
         leaf = _leaf(of_key)
@@ -347,7 +239,7 @@ class _FieldMaker:
         self, made: _Policied, arrow: pa.DataType, wanted: pa.DataType | None
     ) -> _Policied:
         policy = self._absent.policy(made.path, arrow)
-        if policy is None and (wanted is None or not _is_list(wanted)):
+        if policy is None and (wanted is None or not is_list(wanted)):
             # The masks of a union are those of its variants.
             is_masked = isinstance(made, Oneof) and self._absent.masks(m.path for m in made.members)
             if is_masked:
@@ -376,12 +268,12 @@ class _FieldMaker:
         variants = {} if union is None else {each.name: each.type for each in inner_fields(union)}
         for name in variants:
             if name not in names:
-                raise _no_field(at.path / name, names)
+                raise no_field(at.path / name, names)
         members: list[MessageField] = []
         for member in found.fields:
             name, arrow = member.name, variants.get(member.name)
             if union is None or arrow is not None:
-                chosen = None if arrow is None else _chosen_inside(arrow)
+                chosen = None if arrow is None else chosen_inside(arrow)
                 self._absent.is_known(at.path / name)
                 place = _MessagePlace(at.path / name, chosen, arrow, at.around)
                 members.append(self._field(member, name, place, is_member=True))
@@ -394,14 +286,14 @@ class _FieldMaker:
             fix = "Give columns= with those fields of the oneof that are to be read."
             raise StructureError(at.path, expected, f"a oneof of {len(members)} fields", fix)
         made = Oneof(found.name, at.path, Count.OPTIONAL, tuple(members))
-        return [self._with_policy(made, _item_of(made.arrow.type), at.arrow), *cut]
+        return [self._with_policy(made, item_of(made.arrow.type), at.arrow), *cut]
 
     def _type(self, found: FieldDescriptor, at: _MessagePlace) -> Type:
         message = found.message_type
         name = "" if message is None else message.full_name
         is_value = message is None or name in _TIMES or name in _WRAPPERS
         if is_value and at.chosen:
-            raise _no_field(at.path / next(iter(at.chosen)), [])
+            raise no_field(at.path / next(iter(at.chosen)), [])
         if message is None:
             return _leaf(found)
         if name in _TIMES:
