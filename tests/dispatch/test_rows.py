@@ -233,6 +233,30 @@ def test_a_component_that_does_not_stack_is_named():
         tf.stack([Stock(1.0), Stock(1)])
 
 
+@pytest.mark.parametrize("wrap", [lambda v: v, tf.function], ids=["eager", "graph"])
+def test_components_of_different_numbers_of_rows_have_no_rows(wrap):
+    @xt.extension_type
+    class Column:
+        values: tf.Tensor
+
+        @property
+        def shape(self):  # that of one row
+            return self.values.shape[1:]
+
+    @xt.extension_type
+    class Table:
+        column: Column
+        ids: tf.Tensor | tf.RaggedTensor | tf.SparseTensor
+
+    gather = wrap(lambda table: tf.gather(table, [2, 0]))
+    column = Column(tf.zeros([3, 1]))
+    assert gather(Table(column, tf.range(3))).ids.numpy().tolist() == [2, 0]
+    many = (tf.range(5), tf.ragged.constant([[1]] * 5), tf.sparse.eye(5))
+    for ids in many:
+        with pytest.raises(ValueError, match=r"Table\.Spec: .*got components of 3 and 5 rows"):
+            gather(Table(column, ids))
+
+
 def test_records_still_move_their_fields_of_declared_types_themselves():
     records = xt.DenseStructuredTensor([3], {"point": KINDS["tensors"](3)})
     assert not xt.dispatch.follows_protocol(Point)

@@ -72,6 +72,7 @@ def amount(to_components=None, from_components=None):
 
 @pytest.mark.parametrize(("spec", "received"), [
     (None, "None"), ("float32", "'float32'"), (tf.TensorSpec, "the class TensorSpec"),
+    (tf.TensorSpec([]), r"TensorSpec\(.*"), (tf.RaggedTensorSpec([2, None]), r"RaggedTensorSpec\(.*"),
 ])  # fmt: skip
 def test_a_spec_that_is_no_type_spec_is_an_error_that_names_the_method(spec, received):
     class Odd:
@@ -79,7 +80,9 @@ def test_a_spec_that_is_no_type_spec_is_an_error_that_names_the_method(spec, rec
             return spec
 
     Odd.__qualname__ = "Odd"
-    match = rf"Odd\.__tf_type_spec__: expected a TypeSpec, got {received}\. Return a spec"
+    match = (
+        rf"Odd\.__tf_type_spec__: expected a TypeSpec of its own, got {received}\. Return a spec"
+    )
     for call in (tf.function(lambda x: x), tf.type_spec_from_value, xt.spec_of):
         with pytest.raises(xt.errors.ProtocolError, match=match):
             call(Odd())

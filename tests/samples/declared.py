@@ -104,7 +104,7 @@ STATIC = {
     "mapping": {"b": 1, 2: ["x", {"deep": b"y"}], Course.MAIN: None, (1, "k"): 3.0},
     "empty mapping": {},
     "set": {1, "a", (2, Course.STARTER)},
-    "specs as elements and keys": {tf.TensorSpec([]): {tf.TensorSpec([], tf.string), tf.int32}},
+    "specs as elements and keys": {tf.TensorSpec([2]): {tf.TensorSpec([3], tf.string), tf.int32}},
     "array": np.array([[1.5, np.nan]], np.float32),
     "scalar array": np.array(3, np.int64),
     "empty array": np.zeros([0, 2], np.int8),

@@ -355,6 +355,32 @@ class AnythingSpec(MeasureSpec):
 AnythingSpec.made = type("Anything", (Measure,), {"spec_class": AnythingSpec})
 
 
+@breaks("from-components-changes-nothing")
+class PoppingSpec(MeasureSpec):
+    """Empties the list of components that it gets."""
+
+    @property
+    def component_specs(self):
+        return list(super().component_specs)
+
+    def to_components(self, value):
+        return list(super().to_components(value))
+
+    def from_components(self, components):
+        return super().from_components([components.pop(0) for _ in range(len(components))])
+
+
+class LabellingSpec(MeasureSpec):
+    """Changes itself when it makes a value."""
+
+    def from_components(self, components):
+        self.unit += "s"
+        return super().from_components(components)
+
+
+LabellingSpec.value_type = type("Labelling", (Measure,), {"spec_class": LabellingSpec})
+
+
 @breaks("components-run-no-op")
 class BusySpec(MeasureSpec):
     """Calls an op in from_components."""
@@ -630,5 +656,6 @@ class BoastfulSpec(MeasureSpec):
 ALSO = [
     ("serialization-round-trip", lambda: two_by_three(OunceSpec.value_type)),
     ("value-type", lambda: two_by_three(AnythingSpec.made)),
+    ("from-components-changes-nothing", lambda: two_by_three(LabellingSpec.value_type)),
 ]
 """More broken laws, each with the function that makes a value of such a type."""

@@ -294,7 +294,7 @@ class Described:
         (None, "a value without a TypeSpec"),
         ([None, None], "a value without a TypeSpec"),
         (Described(MeasureSpec), "the class MeasureSpec"),
-        (Described(3), "a TypeSpec, got 3"),
+        (Described(3), "a TypeSpec of its own, got 3"),
     ],
 )
 def test_values_that_are_not_of_one_extension_type_are_an_error(value, received):

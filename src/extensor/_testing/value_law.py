@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import Any
 
 import tensorflow as tf
@@ -58,8 +59,26 @@ def components_match_specs(subject: Subject) -> None:
 
 
 @law(
-    "components-rebuild-value",
+    "from-components-changes-nothing",
     "components-match-specs",
+    fix="Read the components, and set attributes of the new value only.",
+)
+def from_components_changes_nothing(subject: Subject) -> None:
+    """from_components changes neither the components that it gets nor the spec."""
+    for value, spec in subject.pairs:
+        components = _tf.to_components(spec, value)
+        before, state = leaves(components), repr(_tf.serialize(spec))
+        _tf.from_components(spec, components)
+        after = leaves(components)
+        same = len(before) == len(after) and all(map(operator.is_, before, after))
+        expect(same, "the components as they were", "other components after from_components")
+        now = repr(_tf.serialize(spec))
+        expect(state == now, f"the serialization {state} as it was", now)
+
+
+@law(
+    "components-rebuild-value",
+    "from-components-changes-nothing",
     fix="Use the components in from_components in the order in which to_components returns them.",
 )
 def components_rebuild_value(subject: Subject) -> None:

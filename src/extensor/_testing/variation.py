@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._declare.derived_spec import DerivedSpec, parts_of
 from extensor._protocol import tree
 
 
@@ -46,7 +47,15 @@ def with_shapes(
             return tf.TensorSpec(of_shape(part.shape), part.dtype, part.name)
         return with_shapes(part, change, kept)
 
+    def of_part(part: Any) -> Any:
+        if isinstance(part, tree.Static):
+            return tree.Static(of_spec(part.spec))
+        return tree.map_shapes(part, of_shape, of_spec)
+
     try:
+        if isinstance(spec, DerivedSpec):  # its serialization has the keys of dicts as values
+            parts = parts_of(spec).items()
+            return spec.from_parts({name: tree.map_leaves(of_part, part) for name, part in parts})
         return _tf.deserialize(type(spec), tree.map_shapes(_tf.serialize(spec), of_shape, of_spec))
     except (TypeError, ValueError):
         return spec

@@ -24,14 +24,20 @@ PROTOCOL = "__tf_type_spec__"
 
 
 def declared_spec(value: Value) -> tf.TypeSpec:
-    """Returns the spec of an extension value, or raises ProtocolError if it is no TypeSpec."""
+    """Returns the spec of an extension value, or raises ProtocolError if it is none of its own."""
     spec = value.__tf_type_spec__()
     # tf.TypeSpec is an abstract class: isinstance would call Python, in each call of tf.nest.
-    if _TypeSpec in type(spec).__mro__:
+    if _TypeSpec in type(spec).__mro__ and type(spec) not in _SPECS_OF_TENSORS:
         return spec
     received = f"the class {spec.__qualname__}" if isinstance(spec, type) else repr(spec)
     fix = "Return a spec that describes the value. See xt.ExtensionType."
-    raise ProtocolError(f"{type(value).__qualname__}.{PROTOCOL}", "a TypeSpec", received, fix)
+    raise ProtocolError(
+        f"{type(value).__qualname__}.{PROTOCOL}", "a TypeSpec of its own", received, fix
+    )
+
+
+_SPECS_OF_TENSORS = {tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec, tf.IndexedSlicesSpec}
+"""Specs that decompose TensorFlow's values only."""
 
 
 ATTRS = "__attrs_attrs__"
