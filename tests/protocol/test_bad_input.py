@@ -72,7 +72,8 @@ def amount(to_components=None, from_components=None):
 
 @pytest.mark.parametrize(("spec", "received"), [
     (None, "None"), ("float32", "'float32'"), (tf.TensorSpec, "the class TensorSpec"),
-    (tf.TensorSpec([]), r"TensorSpec\(.*"), (tf.RaggedTensorSpec([2, None]), r"RaggedTensorSpec\(.*"),
+    (tf.TensorSpec([]), r"TensorSpec\(.*"),
+    (tf.RaggedTensorSpec([2, None]), r"RaggedTensorSpec\(.*"),
 ])  # fmt: skip
 def test_a_spec_that_is_no_type_spec_is_an_error_that_names_the_method(spec, received):
     class Odd:

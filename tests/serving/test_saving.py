@@ -141,6 +141,15 @@ def test_a_type_without_a_registered_name_is_an_error_before_anything_is_written
     assert "flat_signature" in error.fix
 
 
+def test_a_file_at_the_path_is_an_error_that_names_it(tmp_path):
+    (tmp_path / "model").write_bytes(b"kept")
+    with pytest.raises(xt.errors.StructureError, match=r"model: expected a folder .*got a file"):
+        xt.serving.save(
+            None, tmp_path / "model", xt.serving.flat_signature(tf.abs, tf.TensorSpec([]))
+        )
+    assert (tmp_path / "model").read_bytes() == b"kept"
+
+
 def test_a_path_in_place_of_the_module_is_an_error_with_the_mend(tmp_path):
     with pytest.raises(errors.DTypeError, match=r"save\(model, path\)"):
         xt.serving.save(tmp_path / "model", tf.Module())

@@ -11,7 +11,7 @@ import tensorflow as tf
 from extensor._serving.client_file import client_description, save_clients
 from extensor._serving.flat_signature import FlatSignature, flat_signature
 from extensor._tf._tf_saving import resources_of
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 
 
 def save(
@@ -42,6 +42,7 @@ def save(
         RegistrationError: If the spec of an argument or result is not registered (also a
             ValueError).
         DTypeError: If `module` or `signatures` has another type (also a TypeError).
+        StructureError: If there is a file at the path (also a ValueError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -59,6 +60,9 @@ def save(
         expected = "a tf.Module, a layer or model of Keras, or None"
         fix = "The model is the first argument: xt.serving.save(model, path)."
         raise DTypeError("module", expected, type(module).__name__, fix)
+    if tf.io.gfile.exists(path) and not tf.io.gfile.isdir(path):
+        fix = "Delete it first, or give another path."
+        raise StructureError(os.fspath(path), "a folder to write", "a file", fix)
     if signatures is None and callable(module):
         signatures = flat_signature(module)
     if isinstance(signatures, FlatSignature):
