@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from extensor._formats.realtime_database import read_realtime_database, write_realtime_database
     from extensor._formats.spanner.read import read_spanner
     from extensor._formats.spanner.write import write_spanner
-    from extensor._formats.sql import read_database, write_database
+    from extensor._formats.sql.database import read_database, write_database
     from extensor._formats.tfrecord.files import read_tfrecord, write_tfrecord
     from extensor._formats.tfrecord.parsed import from_tf_example, from_tf_sequence_example
     from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
@@ -197,7 +197,7 @@ _FORMATS = {
         "realtime_database": "read_realtime_database write_realtime_database",
         "spanner.read": "read_spanner",
         "spanner.write": "write_spanner",
-        "sql": "read_database write_database",
+        "sql.database": "read_database write_database",
         "tfrecord.files": "read_tfrecord write_tfrecord",
         "tfrecord.parsed": "from_tf_example from_tf_sequence_example",
         "tfrecord.serialized": "to_tf_example to_tf_sequence_example",

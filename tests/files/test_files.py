@@ -12,13 +12,11 @@ import pytest
 
 from extensor import errors
 from extensor._files.files import (
-    atomic_folder,
-    atomic_output,
-    atomic_path,
     file_at,
     files_at,
     local_path,
 )
+from extensor._files.output import atomic_folder, atomic_output, atomic_path
 
 
 @pytest.fixture

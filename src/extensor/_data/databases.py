@@ -14,9 +14,9 @@ from extensor._arrow.null_policy import policies_of
 from extensor._data.dataset import Wanted
 from extensor._data.ordered import OrderedPlan, dataset_in_order
 from extensor._data.position import Passes, Shuffle
-from extensor._formats import sql
 from extensor._formats.firestore.read import batches_of, expect_query
 from extensor._formats.spanner import read as spanner_rows
+from extensor._formats.sql import database as sql
 from extensor._path import Path, PathLike
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError

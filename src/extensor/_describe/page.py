@@ -24,7 +24,8 @@ from extensor._describe.paths import (
 )
 from extensor._describe.sketches import Numbers, Words, edges_between
 from extensor._describe.table import LENGTH, drift_title, type_text, visible_paths
-from extensor._files.files import FilePath, atomic_output
+from extensor._files.files import FilePath
+from extensor._files.output import atomic_output
 
 # Every rule begins with the class, so that it changes nothing else in a notebook.
 _STYLE = """

@@ -16,9 +16,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from extensor._files.atomic_file import atomic_file
 from extensor._files.file_path import FilePath
-from extensor._files.object_store import ObjectStore, Upload, is_in_object_store, object_store
+from extensor._files.object_store import is_in_object_store, object_store
 from extensor._files.ranges import Block, Fetch, FetchAhead, Range, pieces_of
 from extensor._files.remote_system import remote_system
 from extensor._files.store import CONNECTIONS, Store, StoredFile, replaced_error, store_of
@@ -161,7 +160,7 @@ class File:
         except OSError as error:
             # File systems raise different errors for a folder.
             if self.system.get_file_info(self.inner).type == pafs.FileType.Directory:
-                raise _directory(self.path, "Give the files in it.") from error
+                raise directory_error(self.path, "Give the files in it.") from error
             if not isinstance(error, FileNotFoundError):
                 raise
             raise _missing(self.path, "a file") from error
@@ -360,127 +359,6 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 @contextlib.contextmanager
-def atomic_output(path: FilePath) -> Generator[pa.NativeFile]:
-    """Yields a stream that becomes the file at a path if no error occurs.
-
-    A local file is replaced at once, when it is complete; so is an object of a store. Other file
-    systems write it under another name first, and move it.
-
-    Raises:
-        MissingFileError: If the folder does not exist (also a FileNotFoundError).
-        DirectoryError: If the path is a folder (also an IsADirectoryError).
-        FormatError: If the path is a device or pipe (also a ValueError).
-    """
-    file = file_at(path)
-    if file.is_local:
-        with _atomic_local(file) as unfinished, pa.OSFile(unfinished, "wb") as stream:
-            yield stream
-        return
-    if file.system.get_file_info(file.inner).type == pafs.FileType.Directory:
-        raise _directory(file.path, "Give the name of a file in it.")
-    if isinstance(file.store, ObjectStore):
-        upload = file.store.upload(file.inner)
-        try:
-            with pa.PythonFile(_NotClosed(upload), mode="w") as stream:
-                yield stream
-        except BaseException:
-            upload.abort()
-            raise
-        upload.close()
-        return
-    unfinished = f"{file.inner}.unfinished"
-    try:
-        with file.system.open_output_stream(unfinished) as stream:
-            yield stream
-    except BaseException:
-        with contextlib.suppress(OSError):
-            file.system.delete_file(unfinished)
-        raise
-    file.system.move(unfinished, file.inner)
-
-
-class _NotClosed:
-    """An object that is written, whose end is not that of its stream: writers close that always."""
-
-    closed = False
-
-    def __init__(self, upload: Upload) -> None:
-        self.write, self.flush = upload.write, upload.flush
-
-    def close(self) -> None:
-        """Ends the stream."""
-        self.closed = True
-
-
-@contextlib.contextmanager
-def atomic_path(path: FilePath) -> Generator[str]:
-    """Yields a path of the operating system, for a writer that takes no stream.
-
-    What is written there becomes the file at `path` if no error occurs, as by `atomic_output`.
-
-    Raises:
-        MissingFileError, DirectoryError, FormatError: As `atomic_output`.
-    """
-    file = file_at(path)
-    if file.is_local:
-        with _atomic_local(file) as unfinished:
-            yield unfinished
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        local = os.path.join(folder, "file")
-        yield local
-        with atomic_output(path) as stream, open(local, "rb") as source:
-            shutil.copyfileobj(source, stream)
-
-
-@contextlib.contextmanager
-def atomic_folder(path: FilePath) -> Generator[tuple[pafs.FileSystem, str]]:
-    """Yields a file system and a new folder in it, which becomes the one at `path`.
-
-    A local folder appears at once, if no error occurs. In other file systems, which cannot move
-    folders, its files appear one by one; after an error they are deleted.
-
-    Raises:
-        StructureError: If there is a file, or a folder with files, at the path (also a ValueError).
-        MissingFileError: If a local folder does not exist in which it should be (also a
-            FileNotFoundError).
-    """
-    file = file_at(path)
-    inner = file.inner.rstrip("/")
-    kind = file.system.get_file_info(inner).type
-    is_folder = kind == pafs.FileType.Directory
-    below: Any = pafs.FileSelector(inner, allow_not_found=True, recursive=True)
-    infos: Any = file.system.get_file_info(below) if is_folder else []
-    # Object stores keep folders that have no file.
-    is_full = any(file.is_local or info.type == pafs.FileType.File for info in infos)
-    if is_full or not (is_folder or kind == pafs.FileType.NotFound):
-        expected = "a path that does not exist, or an empty folder"
-        received = "a folder with files" if is_folder else "a file"
-        fix = "Delete it first, or give another path."
-        raise StructureError(file.path, expected, received, fix)
-    if not file.is_local:
-        try:
-            yield file.system, inner
-        except BaseException:
-            with contextlib.suppress(OSError):
-                file.system.delete_dir(inner)
-            raise
-        return
-    inner = os.path.realpath(inner)
-    outer = os.path.dirname(inner)
-    if not os.path.isdir(outer):
-        raise _no_folder(file.path, outer)
-    with tempfile.TemporaryDirectory(
-        dir=outer, prefix=f".{os.path.basename(inner)}."
-    ) as unfinished:
-        # In a folder of its own, because the temporary one is private to the user.
-        made = os.path.join(unfinished, "folder")
-        os.mkdir(made)
-        yield file.system, made
-        os.rename(made, inner)
-
-
-@contextlib.contextmanager
 def local_path(file: File) -> Generator[str]:
     """Yields the path of a file, or of a temporary copy if it is not a local one.
 
@@ -530,32 +408,11 @@ def _pieces(file: File) -> Iterator[Sequence[Range]]:
     yield from ([each] for each in pieces_of(file.size))
 
 
-@contextlib.contextmanager
-def _atomic_local(file: File) -> Generator[str]:
-    # Replaces the file that a link points to, not the link.
-    path = os.path.realpath(file.inner)
-    folder = os.path.dirname(path)
-    if os.path.isdir(path):
-        raise _directory(file.path, "Give the name of a file in it.")
-    if os.path.exists(path) and not os.path.isfile(path):
-        expected = "a file, or a path that does not exist"
-        received = "a device or pipe, which a file cannot replace"
-        raise FormatError(file.path, expected, received, "Write to a file.")
-    if not os.path.isdir(folder):
-        raise _no_folder(file.path, folder)
-    with atomic_file(path) as unfinished:
-        yield unfinished
-
-
 def _missing(path: str, expected: str) -> MissingFileError:
     fix = "Check the path; relative paths start from the working directory."
     return MissingFileError(path, expected, "a path that does not exist", fix)
 
 
-def _directory(path: str, fix: str) -> DirectoryError:
+def directory_error(path: str, fix: str) -> DirectoryError:
+    """Returns the error for a folder in the place of a file."""
     return DirectoryError(path, "a file", "a directory", fix)
-
-
-def _no_folder(path: str, folder: str) -> MissingFileError:
-    expected, received = "a path in an existing folder", f"{folder}, which does not exist"
-    return MissingFileError(path, expected, received, "Create the folder first.")

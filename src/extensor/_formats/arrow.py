@@ -24,7 +24,7 @@ from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._choice import expect_one_of
-from extensor._files.compression import compression_of_name, decompressed, packed_output
+from extensor._files.compression import compression_of_name, decompressed
 from extensor._files.files import (
     File,
     FilePath,
@@ -32,6 +32,7 @@ from extensor._files.files import (
     files_at,
     pyarrow_errors,
 )
+from extensor._files.output import packed_output
 from extensor._files.part_cache import Cache
 from extensor._files.ranges import Range, pieces_of
 from extensor._files.store import READ_AHEAD, reading_as, reading_of

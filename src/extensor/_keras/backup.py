@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from extensor._data.state import expect_its_batches, feed_of
-from extensor._files.files import atomic_output
+from extensor._files.output import atomic_output
 from extensor._keras._keras_private import begin_with_epoch, keep_names_not_saved
 from extensor.errors import StructureError
 

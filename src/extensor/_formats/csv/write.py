@@ -12,8 +12,8 @@ import pyarrow.csv as pacsv
 from extensor._arrow.batches import batches_of, num_records_of, with_one_schema
 from extensor._arrow.encoded_types import plain_values
 from extensor._arrow.write import to_arrow
-from extensor._files.compression import text_output
 from extensor._files.files import FilePath
+from extensor._files.output import text_output
 from extensor._formats.csv.lines import Dialect, check_delimiter, expect_different
 from extensor._formats.csv.table import expect_scalars
 from extensor._path import Path

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from extensor._arrow.batches import batches_of, num_records_of
 from extensor._arrow.write import to_arrow
-from extensor._files.compression import text_output
 from extensor._files.files import FilePath
+from extensor._files.output import text_output
 from extensor._formats.json.text import json_lines
 from extensor._progress import no_bar, progress_bar
 from extensor._struct.tensor import StructuredTensor

@@ -20,7 +20,8 @@ from extensor._arrow.batches import (
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.write import to_plain_arrow
 from extensor._choice import expect_one_of
-from extensor._files.files import FilePath, atomic_folder, atomic_output, is_hidden
+from extensor._files.files import FilePath, is_hidden
+from extensor._files.output import atomic_folder, atomic_output
 from extensor._formats.parquet.partitions import NULL_NAME, partition_of
 from extensor._formats.parquet.unions import batch_without_unions, without_unions
 from extensor._path import Path

@@ -22,7 +22,8 @@ import tensorflow as tf
 
 from extensor._arrow.batches import num_records_of
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import File, FilePath, atomic_path, fetched_ahead, files_at, local_path
+from extensor._files.files import File, FilePath, fetched_ahead, files_at, local_path
+from extensor._files.output import atomic_path
 from extensor._files.part_cache import Cache
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, infer_schema, parse_error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
@@ -16,46 +15,22 @@ from extensor._arrow.batches import (
     with_one_schema,
     with_progress,
 )
-from extensor._arrow.table_columns import as_in_columns, expect_same_bytes, folded
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import import_extra
+from extensor._formats.sql.adbc import read_adbc, write_adbc
+from extensor._formats.sql.duckdb import is_duckdb, read_duckdb, write_duckdb
 from extensor._path import Path, PathLike
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
-from extensor.errors import (
-    DatabaseError,
-    DTypeError,
-    ExtensorError,
-    StructureError,
-    UnsupportedTypeError,
-)
+from extensor.errors import DatabaseError, DTypeError, ExtensorError, StructureError
 
 if TYPE_CHECKING:
     import duckdb
     from adbc_driver_manager import dbapi
 
-_ROWS = 1 << 16
-"""Records in a batch of DuckDB."""
-
-_CHANGED = {
-    "TIME WITH TIME ZONE": "whose zone DuckDB drops",
-    "UHUGEINT": "of which DuckDB makes other numbers",
-}
-"""The types that DuckDB changes where it makes Arrow of them."""
-
-_CHANGED_TYPE = re.compile(rf"\b({'|'.join(_CHANGED)})\b")
-_COMMENT = r"--.*\n|/\*(?:[^*]|\*(?!/))*\*/"
-_SELECTS = re.compile(rf"(\s|\(|{_COMMENT})*(select|with|values|table)\b", re.IGNORECASE)
-"""The begin of a query that may be a part of another one, after comments."""
-
 _EXISTS = ("fail", "append", "replace")
-_FIRST_DAY = -2_440_588
-"""The first day of PostgreSQL, 4714-11-24 BC, counted from 1970."""
-_VIEW = "extensor_batches_to_write"
-_AsReader = Callable[[pa.Schema, Iterable[pa.RecordBatch]], pa.RecordBatchReader]
-_DIMENSIONS = "extensor_dimensions_"
 
 
 @overload
@@ -203,7 +178,7 @@ def write_database(
         def as_reader(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_batches(schema, _keeping_errors(batches, raised))
 
-        write = _write_duckdb if _is_duckdb(opened) else _write_adbc
+        write = write_duckdb if is_duckdb(opened) else write_adbc
         try:
             write(arrow, checked, as_reader, names, opened, if_exists)
         except Exception:
@@ -226,7 +201,7 @@ def result_of(
         DatabaseError, UnsupportedTypeError, DTypeError, StructureError: As `read_database`.
     """
     with _connection(connection) as opened, _reads_alone(opened), _name_errors("query"):
-        read = _read_duckdb if _is_duckdb(opened) else _read_adbc
+        read = read_duckdb if is_duckdb(opened) else read_adbc
         yield from read(query, opened, params)
 
 
@@ -250,103 +225,6 @@ def _reads_alone(connection: object) -> Generator[None]:
         yield
     finally:
         _reading.discard(own)
-
-
-def _read_duckdb(
-    query: str,
-    connection: duckdb.DuckDBPyConnection,
-    params: Sequence[Any] | Mapping[str, Any] | None,
-) -> Iterator[Any]:
-    relation: Any = connection.sql(query, params=params)  # None for a statement without a result
-    if relation is None:
-        raise _no_rows()
-    for name, kind in zip(relation.columns, relation.types, strict=True):
-        if changed := _CHANGED_TYPE.search(str(kind)):
-            received, fix = f"{kind}, {_CHANGED[changed[1]]}", "Select it as text: column::text."
-            raise UnsupportedTypeError(Path(name), "a type that Arrow has", received, fix)
-    reader = relation.to_arrow_reader(_ROWS)
-    yield reader.schema
-    yield from reader
-
-
-def _read_adbc(
-    query: str, connection: dbapi.Connection, params: Sequence[Any] | Mapping[str, Any] | None
-) -> Iterator[Any]:
-    with connection.cursor() as cursor:
-        is_postgres = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
-        arrays = _arrays(cursor, query, params) if is_postgres else []
-        if arrays:
-            query = _with_dimensions(query, arrays)
-        cursor.execute(query, params)
-        if not cursor.description:
-            raise _no_rows()
-        reader = cursor.fetch_record_batch()
-        count = len(reader.schema) - len(arrays)
-        yield pa.schema(list(reader.schema)[:count], reader.schema.metadata)
-        first = 0
-        for batch in reader:
-            for i, name in enumerate(arrays):
-                _expect_one_dimension(batch.column(count + i), name, first)
-            if is_postgres:
-                _expect_no_infinity(batch, first)
-            first += batch.num_rows
-            yield batch.select(range(count))
-
-
-def _arrays(
-    cursor: dbapi.Cursor, query: str, params: Sequence[Any] | Mapping[str, Any] | None
-) -> list[str]:
-    """Returns the columns of a result of PostgreSQL that are arrays."""
-    if not _SELECTS.match(query):
-        return []
-    schema = cursor.adbc_execute_schema(query, params)
-    return [field.name for field in schema if pa.types.is_list(field.type)]
-
-
-def _with_dimensions(query: str, arrays: list[str]) -> str:
-    """Returns a query that also counts the dimensions of arrays.
-
-    PostgreSQL's type of an array does not say how many dimensions a value has, and the driver
-    returns the items of all of them as one list.
-    """
-    query = query.rstrip().removesuffix(";")
-    counts = [
-        f"array_ndims(extensor_q.{_quote(name)}) as {_DIMENSIONS}{i}"
-        for i, name in enumerate(arrays)
-    ]
-    return f"select extensor_q.*, {', '.join(counts)} from (\n{query}\n) as extensor_q"
-
-
-def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
-    found = counts.fill_null(0).to_numpy(zero_copy_only=False)
-    if not (found > 1).any():
-        return
-    record = int((found > 1).argmax())
-    expected = "arrays of one dimension, which are all that the driver of PostgreSQL returns"
-    received = f"{found[record]} dimensions in record {first + record}"
-    fix = "Select to_json(column)::text, or one list for each row."
-    raise UnsupportedTypeError(Path(name), expected, received, fix)
-
-
-def _expect_no_infinity(batch: pa.RecordBatch, first: int) -> None:
-    """Raises for infinite times, of which the driver makes times before the first of PostgreSQL."""
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        records = None
-        if pa.types.is_list(field.type):
-            records, column = column.value_parent_indices(), column.flatten()
-        if pa.types.is_date32(column.type):
-            numbers, days = column.cast(pa.int32()), 1
-        elif pa.types.is_timestamp(column.type):  # in microseconds
-            numbers, days = column.cast(pa.int64()), 86_400_000_000
-        else:
-            continue
-        is_infinite = numbers.fill_null(0).to_numpy() < _FIRST_DAY * days
-        if is_infinite.any():
-            record = int(is_infinite.argmax())
-            record = record if records is None else records[record].as_py()
-            received = f"infinity in record {first + record}"
-            fix = "Select another time for it: nullif(column, 'infinity')."
-            raise UnsupportedTypeError(Path(field.name), "times that Arrow has", received, fix)
 
 
 def _resize(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
@@ -375,130 +253,14 @@ def _keeping_errors(
         raise
 
 
-def _expect_names(schema: pa.Schema) -> None:
-    """Raises StructureError if DuckDB would give a column another name."""
-    seen: dict[bytes, str] = {}
-    for name in schema.names:
-        other = seen.setdefault(folded(name), name)
-        if not name or other != name:
-            expected = "names of fields that are not empty, and differ in more than their case"
-            received = f"{other} and {name}" if name else "an empty name"
-            raise StructureError(Path(name), expected, received, "Rename the field.")
-
-
-@contextlib.contextmanager
-def _register_view(
-    source: pa.RecordBatchReader | pa.Table, connection: duckdb.DuckDBPyConnection
-) -> Generator[None]:
-    """Gives Arrow data the name `_VIEW` in a connection."""
-    connection.register(_VIEW, source)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(Exception):  # in a transaction that an error ended
-            connection.unregister(_VIEW)
-
-
-@contextlib.contextmanager
-def _transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
-    """Runs several statements, or none if there is an error; in a transaction that is open."""
-    numbers = [connection.sql("select txid_current()").fetchall() for _ in range(2)]
-    if numbers[0] == numbers[1]:  # one is open: it has one number
-        yield
-        return
-    connection.begin()
-    try:
-        yield
-        connection.commit()
-    except BaseException:
-        with contextlib.suppress(Exception):  # the first error says more
-            connection.rollback()
-        raise
-
-
-def _write_duckdb(
-    schema: pa.Schema,
-    batches: Iterator[pa.RecordBatch],
-    as_reader: _AsReader,
-    names: tuple[str, ...],
-    connection: duckdb.DuckDBPyConnection,
-    if_exists: str,
-) -> None:
-    table = _table(names)
-    _expect_names(schema)
-    # An error of `append` must not leave the table that it made.
-    with _transaction(connection):
-        own: dict[bytes, pa.DataType] = {}
-        if if_exists == "append":
-            with _register_view(schema.empty_table(), connection):
-                connection.execute(f"create table if not exists {table} as from {_VIEW}")
-            there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
-            own = {folded(field.name): field.type for field in there}
-        columns = {name: own.get(folded(name)) for name in schema.names}
-        start = {
-            "fail": f"create table {table} as",
-            "replace": f"create or replace table {table} as",
-            "append": f"insert into {table} by name",
-        }[if_exists]
-        with _register_view(as_reader(*as_in_columns(columns, schema, batches)), connection):
-            connection.execute(f"{start} select * from {_VIEW}")
-
-
-def _write_adbc(
-    schema: pa.Schema,
-    batches: Iterator[pa.RecordBatch],
-    as_reader: _AsReader,
-    names: tuple[str, ...],
-    connection: dbapi.Connection,
-    if_exists: str,
-) -> None:
-    modes: dict[str, Any] = {"fail": "create", "replace": "replace", "append": "create_append"}
-    mode = modes[if_exists]
-    place: dict[str, Any] = {"db_schema_name": names[0] if len(names) == 2 else None}
-    portable = pa.schema([_portable_field(field) for field in schema])
-    try:
-        with connection.cursor() as cursor:
-            if connection.adbc_get_info().get("vendor_name") == "PostgreSQL":
-                cursor.adbc_ingest(names[-1], portable.empty_table(), mode, **place)
-                there = connection.adbc_get_table_schema(
-                    names[-1], db_schema_filter=place["db_schema_name"]
-                )
-                columns = {field.name: field.type for field in there}
-                schema, batches = as_in_columns(columns, schema, batches)
-                portable = pa.schema([_portable_field(field) for field in schema])
-                for field in portable:
-                    expect_same_bytes(columns.get(field.name), field.type, Path(field.name))
-                mode = "append"
-            reader = as_reader(schema, batches).cast(portable)
-            cursor.adbc_ingest(names[-1], reader, mode, **place)
-        connection.commit()
-    except Exception:
-        with contextlib.suppress(Exception):  # the first error says more
-            connection.rollback()
-        raise
-
-
-def _portable_field(field: pa.Field) -> pa.Field:
-    """Returns a field of a type that more drivers support: lists of 32-bit offsets."""
-    if pa.types.is_large_list(field.type):
-        return field.with_type(pa.list_(_portable_field(field.type.value_field)))
-    return field
-
-
 # Connections and errors.
-
-
-def _is_duckdb(connection: object) -> bool:
-    kind = type(connection)
-    is_known = kind.__module__.partition(".")[0] in ("duckdb", "_duckdb")
-    return is_known and kind.__name__ != "DuckDBPyRelation"
 
 
 @contextlib.contextmanager
 def _connection(connection: Any) -> Generator[Any]:
     """Yields a connection; one that was made of a URI is closed at the end."""
     if not isinstance(connection, str):
-        if not _is_duckdb(connection) and not hasattr(connection, "adbc_get_info"):
+        if not is_duckdb(connection) and not hasattr(connection, "adbc_get_info"):
             expected = "a connection of DuckDB or of an ADBC driver, or a URI"
             fix = "Give adbc_driver_postgresql.dbapi.connect(uri), or duckdb.connect(path)."
             raise DTypeError("connection", expected, type(connection).__qualname__, fix)
@@ -538,16 +300,3 @@ def _name_errors(path: str) -> Generator[None]:
         received = f"{kind.__name__}: {str(error).strip()}"
         fix = "Correct the query or the table, or connect again."
         raise DatabaseError(path, expected, received, fix) from error
-
-
-def _no_rows() -> StructureError:
-    fix = "Run it with the connection itself."
-    return StructureError("query", "a query that returns rows", "a statement without a result", fix)
-
-
-def _table(names: tuple[str, ...]) -> str:
-    return ".".join(map(_quote, names))
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
