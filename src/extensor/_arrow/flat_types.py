@@ -130,12 +130,7 @@ class StringViewType(StringType):
         return buffers.strings_in(array.cast(self._with_offsets()), location)
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
-        views = buffers.strings_out(strings, self._with_offsets(), path).cast(self.arrow)
-        # The cast of pyarrow before 25 leaves None where all bytes are in the views. To export it
-        # ends the process.
-        validity, *parts = views.buffers()
-        filled = [part for part in parts if part is not None]
-        return pa.Array.from_buffers(self.arrow, len(views), [validity, *filled])
+        return buffers.strings_out(strings, self._with_offsets(), path).cast(self.arrow)
 
     def _with_offsets(self) -> pa.DataType:
         return pa.large_binary() if pa.types.is_binary_view(self.arrow) else pa.large_string()
