@@ -47,7 +47,7 @@ class StringsByBatch:
         count = len(sizes)
         if count < self._least or sizes.sum() <= INSIDE * count:
             return None
-        found = tf.fill([count], "")
+        found = tf.raw_ops.Empty(shape=[count], dtype=tf.string)
         self._kept[id(found)] = found, blob, starts, sizes
         return found
 
