@@ -506,7 +506,8 @@ def test_a_field_that_does_not_stack_is_named():
 
 
 def test_iterating_lists_of_records_creates_no_ragged_tensor_for_a_column(monkeypatch):
-    steps = xt.DenseStructuredTensor([3], {"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]})
+    pairs = [[4, 7], [5, 8], [6, 9]]
+    steps = xt.DenseStructuredTensor([3], {"a": [1, 2, 3], "b": [4, 5, 6], "pair": pairs})
     lists = xt.RaggedStructuredTensor.from_row_splits(steps, [0, 1, 3])
     ways = xt.RaggedStructuredTensor.from_row_splits(lists, [0, 2])
     values = {"steps": lists, "ways": ways}

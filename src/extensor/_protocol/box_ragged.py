@@ -132,8 +132,8 @@ def unbox_parts(
     """
     if (
         not tf.executing_eagerly()  # a RaggedTensor has the static sizes of the spec
-        or spec.shape.rank != spec.ragged_rank + 1
         or spec.flat_values_spec is not None
+        or (spec.shape.rank != spec.ragged_rank + 1 and boxes[0].shape.rank)
     ):
         return unbox_ragged(spec, boxes)
     values, splits = _parts(spec, boxes)
