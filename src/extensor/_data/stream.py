@@ -230,8 +230,10 @@ class _Calls:
     def may_begin(self) -> tf.Operation:
         """Returns an operation that fails once threads must not call Python."""
         over = tf.raw_ops.VarIsInitializedOp(resource=self._over())
-        # The raw op, because tf.debugging.Assert makes two functions in a graph.
-        return tf.raw_ops.Assert(condition=tf.logical_not(over), data=["Python is exiting"])
+        # The raw op, because tf.debugging.Assert makes two functions in a graph. The error has the
+        # name of the op. A message is a constant, which each iterator starts a thread to look at.
+        name = "Python_is_exiting"
+        return tf.raw_ops.Assert(condition=tf.logical_not(over), data=[over], name=name)
 
     def end(self, process: int) -> None:
         """Ends all passes: deletes their iterators, and makes later calls fail.
