@@ -145,7 +145,7 @@ def write_database(
         DatabaseError: If the database refuses the records, has no type for a field, or fails (also
             an OSError).
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or a column
-            of a table of DuckDB or PostgreSQL does not hold a number or a time exactly (also a
+            of a table of DuckDB or PostgreSQL does not hold a number, time or text exactly (also a
             TypeError).
         FieldError: If the records in a column of DuckDB lack a field (also a KeyError).
         StructureError: If there is no batch, batches have different schemas, or DuckDB does not
