@@ -247,7 +247,9 @@ def strings_in(array: pa.Array, path: Path | Location) -> tf.Tensor:
     # A list of one blob, because tf.constant is slower with a single bytes object.
     source = tf.constant([view[first:last].tobytes()])
     starts = offsets[:-1] - first if first else offsets[:-1]
-    return _cut(source, starts, np.diff(offsets), path)
+    sizes = aligned_empty(count, offsets.dtype)
+    np.subtract(offsets[1:], offsets[:-1], out=sizes)
+    return _cut(source, starts, sizes, path)
 
 
 def _cut(
@@ -268,7 +270,7 @@ def _cut(
         kept = path.by_batch.keep(source, starts, sizes)
         if kept is not None:
             return kept
-    return tf.raw_ops.Substr(input=source, pos=starts, len=sizes)
+    return tf.raw_ops.Substr(input=source, pos=tensor_over(starts), len=tensor_over(sizes))
 
 
 def _bytes_in(array: pa.Array) -> pa.Array:

@@ -15,6 +15,7 @@ from extensor._arrow.arrow_type import contains_type, decoded_type, rejection
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
 from extensor._arrow.nulls import nulls_of, refuse_nulls, valid_bits, with_nulls
+from extensor._arrow.parallel_columns import free_unused
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.masked import is_masked
@@ -100,6 +101,17 @@ class ColumnType(abc.ABC):
         if array.null_count:
             refuse_nulls(array, location)
         return self.read_hidden(array, location)
+
+    def read_and_free(self, columns: list[Any], number: int, location: Location) -> FieldValue:
+        """Returns `read` of a column of a list, which has None in its place afterwards.
+
+        Nothing else has the column, so its memory is freed. Lists and records of any length free
+        each column inside of them once it is converted.
+        """
+        made = self.read(columns[number], location)
+        columns[number] = None
+        free_unused()
+        return made
 
     def read_hidden(self, array: pa.Array, location: Location) -> FieldValue:
         """Returns a validated column as the value of a field; all its nulls are hidden."""

@@ -16,7 +16,7 @@ from extensor._arrow.dim_names import dim_of, with_item_dim
 from extensor._arrow.flat_types import NumberType
 from extensor._arrow.kept_strings import keep_column, kept_lists
 from extensor._arrow.location import Location
-from extensor._arrow.nulls import with_hidden_lists_empty
+from extensor._arrow.nulls import refuse_nulls, with_hidden_lists_empty
 from extensor._arrow.selection import expect_selectable, take_places
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over, tensor_over
@@ -61,7 +61,17 @@ class ListType(WrapperType):
         return [(self.values, values, below)]
 
     def _read(self, array: pa.Array, location: Location) -> FieldValue:
-        return self._rows(*self._uncut(array, location))
+        values, row_splits, below = self._uncut(array, location)
+        return self._rows(self.values.read(values, below), row_splits, below)
+
+    def read_and_free(self, columns: list[Any], number: int, location: Location) -> FieldValue:
+        """Frees the columns inside too."""
+        if columns[number].null_count:
+            refuse_nulls(columns[number], location)
+        values, row_splits, below = self._uncut(columns[number], location)
+        columns[number], inner = None, [values]
+        del values
+        return self._rows(self.values.read_and_free(inner, 0, below), row_splits, below)
 
     def _uncut(self, array: pa.Array, location: Location) -> tuple[pa.Array, tf.Tensor, Location]:
         """Returns the values of all lists, the row splits, and the location of the values."""
@@ -78,9 +88,8 @@ class ListType(WrapperType):
         starts = offsets - first if first else offsets
         return values, row_splits, location.below(starts)
 
-    def _rows(self, values: pa.Array, row_splits: tf.Tensor, location: Location) -> FieldValue:
-        """Returns the values of all lists, cut into rows."""
-        inner = self.values.read(values, location)
+    def _rows(self, inner: FieldValue, row_splits: tf.Tensor, location: Location) -> FieldValue:
+        """Returns the values of all lists, as `read` returns them, cut into rows."""
         if isinstance(inner, StructuredTensor):
             return with_item_dim(RaggedStructuredTensor._of_parts(inner, row_splits), self._dim)
         return cut(inner, row_splits, location)
@@ -147,6 +156,8 @@ class ListType(WrapperType):
 
 class FixedSizeListType(ListType):
     """Fixed-size lists, which become one more dense dimension."""
+
+    read_and_free = ColumnType.read_and_free
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of the values with one more dimension."""

@@ -46,27 +46,22 @@ def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, 
 def convert_and_free(
     convert: Callable[[int], Any], columns: list[Any], sizes: dict[int, int]
 ) -> list[Any]:
-    """Returns `convert_columns(convert, len(columns), sizes)`, and frees each converted column.
+    """Returns `convert_columns(convert, len(columns), sizes)`, where `convert` frees its column.
 
-    Largest first, because there is most memory at the end. Columns that are a large part of all are
-    converted one after the other: more memory at once takes time that a second thread cannot save.
+    Columns that are a large part of all are converted one after the other: more memory at once
+    takes time that a second thread cannot save. The one with most bytes in one buffer is first: its
+    copies need memory for a while, and there is most at the beginning.
 
     Args:
         convert: Takes the number of a column.
-        columns: The columns; nothing else has them. Afterwards, each is None.
+        columns: The columns.
         sizes: The size in bytes of each large column.
     """
-
-    def convert_one(number: int) -> Any:
-        made = convert(number)
-        columns[number] = None
-        free_unused()
-        return made
-
     large = [i for i in sizes if sizes[i] * 4 > sum(sizes.values())]
-    done = {i: convert_one(i) for i in sorted(large, key=lambda i: -sizes[i])}
+    longest = {i: max(each.size for each in columns[i].buffers() if each) for i in large}
+    done = {i: convert(i) for i in sorted(large, key=lambda i: -longest[i])}
     small = {i: size for i, size in sizes.items() if i not in done}
-    return convert_columns(lambda i: done[i] if i in done else convert_one(i), len(columns), small)
+    return convert_columns(lambda i: done[i] if i in done else convert(i), len(columns), small)
 
 
 def free_unused() -> None:

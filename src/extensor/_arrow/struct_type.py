@@ -15,6 +15,7 @@ from extensor._arrow.column_type import ColumnType, Inner
 from extensor._arrow.kept_strings import is_kept
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_field
+from extensor._arrow.nulls import refuse_nulls
 from extensor._arrow.parallel_columns import LARGE, convert_and_free, convert_columns
 from extensor._count_text import count_text
 from extensor._path import Path
@@ -107,6 +108,16 @@ class StructType(ColumnType):
         columns = [array.field(i) for i in range(len(self.fields))]
         return self.read_columns(columns, len(array), location)
 
+    def read_and_free(self, columns: list[Any], number: int, location: Location) -> FieldValue:
+        """Frees the columns of the fields too."""
+        array = columns[number]
+        if array.null_count:
+            refuse_nulls(array, location)
+        inner, count = [array.field(i) for i in range(len(self.fields))], len(array)
+        columns[number] = None
+        del array
+        return self.read_columns(inner, count, location, frees=True)
+
     def read_columns(
         self, columns: list[pa.Array], count: int, location: Location, frees: bool = False
     ) -> DenseStructuredTensor:
@@ -130,9 +141,12 @@ class StructType(ColumnType):
                     sizes[i] = size
 
         def convert(number: int) -> Any:
+            if frees:
+                return types[number].read_and_free(columns, number, locations[number])
             return types[number].read(columns[number], locations[number])
 
-        if frees and not self._encode:
+        frees = frees and not self._encode
+        if frees:
             values = convert_and_free(convert, columns, sizes)
         else:
             values = convert_columns(convert, len(columns), sizes)
