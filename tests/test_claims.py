@@ -52,26 +52,26 @@ FOUND = {}
 # The page, its words, an expression, and its value: a pattern, if it is the text of an error.
 CLAIMS = {
     "keras_input_takes_ragged": (
-        "docs/asked.md",
+        "docs/asked-programs.md",
         "Plain Keras has `keras.Input(ragged=True)` since 3.8",
         "keras.Input([None], ragged=True).ragged",
         True,
     ),
     "embedding_and_pooling_take_ragged": (
-        "docs/asked.md",
+        "docs/asked-programs.md",
         "`Embedding` and `GlobalAveragePooling1D` do",
         "predicted(lambda x: keras.layers.GlobalAveragePooling1D()("
         "keras.layers.Embedding(9, 4)(x)), tf.ragged.constant([[1, 2], [3]]), 'int32')",
         [2, 4],
     ),
     "dense_takes_no_ragged": (
-        "docs/asked.md",
+        "docs/asked-programs.md",
         "`Dense` and `LSTM` do not",
         "error_of(predicted, keras.layers.Dense(3))",
         "Error: ",
     ),
     "lstm_takes_no_ragged": (
-        "docs/asked.md",
+        "docs/asked-programs.md",
         "`Dense` and `LSTM` do not",
         "error_of(predicted, keras.layers.LSTM(3))",
         "Error: ",
@@ -83,7 +83,7 @@ CLAIMS = {
         2,
     ),
     "input_has_no_type_spec": (
-        "docs/asked.md",
+        "docs/asked-programs.md",
         "`Input(type_spec=...)`, which Keras 3 does not",
         "error_of(keras.Input, type_spec=Measured.Spec(tf.TensorSpec([None, 3])))",
         "unexpected keyword argument 'type_spec'",
@@ -101,7 +101,7 @@ CLAIMS = {
         "Unrecognized data type",
     ),
     "functions_take_no_placeholders": (
-        "docs/asked.md",
+        "docs/asked-programs.md",
         "TensorFlow's functions do not take placeholders",
         "error_of(tf.nn.relu, keras.Input([3]))",
         "KerasTensor cannot be used as input to a TensorFlow function",

@@ -1,6 +1,6 @@
 """Declared types behave like tf.experimental.ExtensionType with the same annotations.
 
-`docs/extension-types.md` shows the rows.
+`docs/migrate/extension-type.md` shows the rows.
 """
 
 import inspect
@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import extensor as xt
 
-PAGE = Path(__file__).parents[2] / "docs" / "extension-types.md"
+PAGE = Path(__file__).parents[2] / "docs" / "migrate" / "extension-type.md"
 
 
 class Theirs:

@@ -1,7 +1,7 @@
 """Programs of our own like those that users asked for in public threads.
 
 Comments mark the lines that differ from plain Keras and TensorFlow. The threads are in
-docs/asked.md, whose own programs run as the other pages do.
+docs/asked-programs.md, whose own programs run as the other pages do.
 """
 
 import importlib.util
@@ -400,13 +400,12 @@ def test_ragged_batches_of_boxes_and_classes(batch_size):
 
 
 def test_each_thread_of_the_page_has_a_program():
-    """A program in its part of docs/asked.md, which runs as all pages do, or one above."""
-    page = (Path(__file__).parents[2] / "docs" / "asked.md").read_text()
-    start = page.index("## Programs that users asked for")
-    programs = page[start : page.index("### Threads that could not be read")]
+    """A program in its part of docs/asked-programs.md, which runs as all pages do, or one above."""
+    page = (Path(__file__).parents[2] / "docs" / "asked-programs.md").read_text()
+    programs = page[: page.index("## Threads that could not be read")]
     here = Path(__file__).read_text()
     threads = 0
-    for section in programs.split("\n### ")[1:]:
+    for section in programs.split("\n## ")[1:]:
         # The part of a thread reaches to the next paragraph that begins with a thread.
         for part in re.split(r"\n\n(?=\[[\w/ -]+ #\d+\]\()", section)[1:]:
             for number in re.findall(r"\[(?:[\w/ -]+ )?#(\d+)\]\(https://github.com/", part):

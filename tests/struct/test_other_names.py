@@ -130,7 +130,7 @@ def test_other_masked_values_have_no_such_names():
 
 
 def test_the_docs_list_every_name(request):
-    page = (request.config.rootpath / "docs/structured-tensor.md").read_text()
+    page = (request.config.rootpath / "docs/cheat-sheet.md").read_text()
     start = page.index("| pandas, polars or Arrow |")
     lines = page[start:].split("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip().strip("`") for cell in line.split("|")[1:3]] for line in lines]
