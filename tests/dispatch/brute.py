@@ -175,8 +175,10 @@ class Definition:
         [numbers] = self._first(1)
         if numbers.dtype.kind != "f":
             return False
-        larger = self._call(**{self.parameters[0]: tf.constant(3 * numbers)})
-        return larger.dtype == self.result.dtype and _same(larger, 3 * np.asarray(self.result))
+        # NumPy 1 makes float64 of 3 times a float32 without dimensions.
+        three = np.asarray(3, numbers.dtype)
+        larger = self._call(**{self.parameters[0]: tf.constant(three * numbers)})
+        return larger.dtype == self.result.dtype and _same(larger, three * np.asarray(self.result))
 
     def shape_only(self):
         """The result does not depend on the elements of the first argument."""

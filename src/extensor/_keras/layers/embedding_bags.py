@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,15 +174,10 @@ class EmbeddingBags(Layer):
         def initial(shape: object, dtype: Any = None) -> Any:
             return tf.concat([_initial(bag, dtype) for bag in bags], 0)
 
-        def loss(table: Any) -> tf.Tensor:
-            ends = itertools.pairwise(starts)
-            pairs = zip(map(_regularizer, bags), ends, strict=True)
-            return tf.add_n([own(table[a:b]) for own, (a, b) in pairs if own is not None])
-
         table = self.add_weight(
             shape=(sum(sizes), size),
             initializer=initial,
-            regularizer=loss if any(map(_regularizer, bags)) else None,
+            regularizer=_OfBags(bags, starts) if any(map(_regularizer, bags)) else None,
             trainable=_is_trained(bags[0]),
             name=f"embeddings_{number}",
         )
@@ -401,6 +396,17 @@ def _row_ids(lengths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
 
 def _is_trained(bag: EmbeddingBag) -> bool:
     return bool(bag.trainable and bag.embedding.trainable)
+
+
+class _OfBags(keras.regularizers.Regularizer):
+    """The sum of what the regularizers of bags say of their parts of a table."""
+
+    def __init__(self, bags: Sequence[EmbeddingBag], starts: Sequence[int]) -> None:
+        self._own = list(zip(map(_regularizer, bags), itertools.pairwise(starts), strict=True))
+
+    def __call__(self, table: Any) -> tf.Tensor:
+        """Returns the sum."""
+        return tf.add_n([own(table[a:b]) for own, (a, b) in self._own if own is not None])
 
 
 def _regularizer(bag: EmbeddingBag) -> Any:
