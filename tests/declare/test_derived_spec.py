@@ -175,6 +175,25 @@ def test_a_spec_that_is_no_class_of_additions_is_an_error_that_names_it(spec):
     assert caught.value.received == repr(spec)
 
 
+def test_help_shows_the_text_of_the_spec_class():
+    @xt.extension_type
+    class Cup:
+        grams: tf.Tensor
+
+        class Spec:
+            """The spec of cups of any size."""
+
+    @xt.extension_type
+    class Bowl:
+        grams: tf.Tensor
+
+        class Spec:
+            pass
+
+    assert inspect.getdoc(Cup.Spec) == "The spec of cups of any size."
+    assert (inspect.getdoc(Bowl.Spec) or "").endswith("Bowl.")
+
+
 def test_an_error_of_the_spec_class_itself_stays():
     class Cup:
         grams: tf.Tensor

@@ -426,6 +426,7 @@ def _spec_class(cls: Any) -> type[_DeclaredSpec]:
     is_type_spec = isinstance(own, type) and issubclass(own, tf.TypeSpec)
     if not isinstance(own, type) or (is_type_spec and not issubclass(own, TypeSpec)):
         raise _wrong_spec(cls, own)
+    members["__doc__"] = own.__doc__ or members["__doc__"]
     if "__init__" in vars(own):
         members["__init__"] = _own_spec_init(own.__init__)
     try:
