@@ -399,3 +399,23 @@ def test_the_service_reads_the_same_records(many):
     )
     assert sorted(numbers(served)) == list(range(60))
     del worker
+
+
+@pytest.mark.parametrize("write", [xt.write_csv, xt.write_json])
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (86_400, pa.time32("s")),  # 24:00:00
+        (2**63 - 1, pa.timestamp("us")),  # infinity of DuckDB
+        (-(2**63) + 1, pa.timestamp("us", "Europe/Paris")),
+        (2**30, pa.date32()),
+        (86_400_000 * 2**33, pa.date64()),
+    ],
+    ids=str,
+)
+def test_a_time_without_text_is_an_error(write, number, kind, tmp_path):
+    records = xt.from_arrow(pa.table({"at": pa.array([0, number], kind)}))
+    with pytest.raises(xt.errors.FormatError, match=rf"at: expected times .* {number}, of type"):
+        write(records, tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+    write(records[:1], tmp_path / "file")

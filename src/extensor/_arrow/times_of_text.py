@@ -23,7 +23,7 @@ from extensor._struct.difference import flat_spec
 from extensor._struct.inside import map_inside
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import split_outer
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, FormatError
 
 if TYPE_CHECKING:
     from extensor._struct.tensor import StructuredTensor
@@ -35,6 +35,23 @@ def is_time(arrow: pa.DataType) -> bool:
     """Returns whether the values of a type are written as text in ISO 8601."""
     t = pa.types
     return t.is_timestamp(arrow) or t.is_date(arrow) or t.is_time(arrow)
+
+
+def expect_text(array: pa.Array, path: Path) -> None:
+    """Raises FormatError if an array has times for which Arrow has no text in ISO 8601.
+
+    Such as the infinite times of databases: Arrow writes `<value out of range: ...>`.
+    """
+    if not is_time(array.type):
+        return
+    ends = pa.array(list(pc.min_max(array).values()), array.type)
+    if pa.types.is_timestamp(array.type):  # the text of a zone hides that it is out of range
+        ends = ends.cast(pa.timestamp(array.type.unit))
+    for text in ends.cast(pa.string()).to_pylist():
+        if text is not None and text.startswith("<"):
+            received = f"{text.strip('<>')}, of type {array.type}"
+            fix = "Mask or replace the value, or write Parquet, which keeps its number."
+            raise FormatError(path, "times that ISO 8601 has text for", received, fix)
 
 
 def time_of_text(array: pa.Array, arrow: pa.DataType) -> pa.Array:

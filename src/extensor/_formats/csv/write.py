@@ -11,6 +11,7 @@ import pyarrow.csv as pacsv
 
 from extensor._arrow.batches import batches_of, num_records_of, with_one_schema
 from extensor._arrow.encoded_types import plain_values
+from extensor._arrow.times_of_text import expect_text
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath
 from extensor._files.output import text_output
@@ -50,7 +51,8 @@ def write_csv(
             TypeError).
         UnsupportedTypeError: If a field has lists or records: JSON and Parquet have them (also a
             TypeError).
-        FormatError: If a string is not UTF-8, or `path` is a device (also a ValueError).
+        FormatError: If a string is not UTF-8, a time has no text in ISO 8601, or `path` is a device
+            (also a ValueError).
         StructureError: If there is no field, or batches have other fields (also a ValueError).
         MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
             directory (also a FileNotFoundError, an IsADirectoryError).
@@ -119,4 +121,5 @@ def _plain_column(name: str, column: pa.Array) -> pa.Array:
     if pa.types.is_interval(column.type):
         fix = "Write Parquet or JSON, or leave the field out."
         raise UnsupportedTypeError(path, "a type that CSV has text for", str(column.type), fix)
+    expect_text(column, path)
     return column

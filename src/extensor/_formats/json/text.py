@@ -23,6 +23,7 @@ from extensor._arrow.arrow_type import contains_type, decoded_type, is_list, is_
 from extensor._arrow.buffers import as_text
 from extensor._arrow.encoded_types import plain_values
 from extensor._arrow.selection import take_places
+from extensor._arrow.times_of_text import expect_text
 from extensor._formats.json.types import is_bytes
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
@@ -162,6 +163,7 @@ def _scalars(array: pa.Array, path: Path, allow_nan: bool) -> tuple[pa.StringArr
         return _floats(array, path, allow_nan), False
     if t.is_duration(arrow):
         return array.cast(pa.int64()).cast(pa.string()), False
+    expect_text(array, path)
     if t.is_timestamp(arrow) and arrow.tz is not None:
         array = array.cast(pa.timestamp(arrow.unit, "UTC"))
     if t.is_date64(arrow):

@@ -48,8 +48,8 @@ def write_json(
     Raises:
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
             TypeError).
-        FormatError: If a string is not UTF-8, a number is not finite, or `path` is a device (also
-            a ValueError).
+        FormatError: If a string is not UTF-8, a number is not finite, a time has no text in
+            ISO 8601, or `path` is a device (also a ValueError).
         UnsupportedTypeError: If JSON has nothing for a type (also a TypeError).
         MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
             directory (also a FileNotFoundError, an IsADirectoryError).
