@@ -419,3 +419,15 @@ def test_a_time_without_text_is_an_error(write, number, kind, tmp_path):
         write(records, tmp_path / "file")
     assert not (tmp_path / "file").exists()
     write(records[:1], tmp_path / "file")
+
+
+def test_a_zone_of_seconds_from_utc_is_an_error(tmp_path):
+    kind = pa.timestamp("ms", "Europe/Amsterdam")  # 19 min 32 s from UTC in 1780
+    table = pa.table({"at": pa.array([0, -6_000_000_000_000, None], kind)})
+    records = xt.from_arrow(table, nulls="mask")
+    with pytest.raises(xt.errors.FormatError, match=r"at: .* got 1172 seconds, in Europe"):
+        xt.write_csv(records, tmp_path / "at.csv")
+    in_utc = pa.schema([("at", pa.timestamp("ms", "UTC"))])
+    xt.write_csv(records, tmp_path / "at.csv", schema=in_utc)
+    read = xt.read_csv(tmp_path / "at.csv", schema=table.schema, nulls="mask")
+    assert xt.to_arrow(read).column("at").equals(table.column("at").combine_chunks())

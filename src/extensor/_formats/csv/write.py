@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv as pacsv
 
 from extensor._arrow.batches import batches_of, num_records_of, with_one_schema
@@ -21,6 +22,8 @@ from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FormatError, StructureError, UnsupportedTypeError
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
 def write_csv(
@@ -122,4 +125,22 @@ def _plain_column(name: str, column: pa.Array) -> pa.Array:
         fix = "Write Parquet or JSON, or leave the field out."
         raise UnsupportedTypeError(path, "a type that CSV has text for", str(column.type), fix)
     expect_text(column, path)
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        _expect_whole_minutes(column, path)
     return column
+
+
+def _expect_whole_minutes(times: pa.Array, path: Path) -> None:
+    """Raises FormatError if the zone is not whole minutes from UTC, as before about 1937."""
+    try:
+        local = pc.local_timestamp(times)
+    except pa.ArrowInvalid:  # a zone that Arrow does not know, which is an error of its writer too
+        return
+    ahead = pc.subtract(local, times.cast(pa.timestamp(times.type.unit)))
+    seconds = ahead.cast(pa.duration("s")).cast(pa.int64()).drop_null().to_numpy()
+    if (odd := seconds[seconds % 60 != 0]).size:
+        expected = "times of a zone that is whole minutes from UTC, as the text says"
+        fix = (
+            f"Give schema= with pa.timestamp({times.type.unit!r}, 'UTC'), or write JSON or Parquet."
+        )
+        raise FormatError(path, expected, f"{odd[0]} seconds, in {times.type.tz}", fix)
