@@ -45,3 +45,10 @@ def test_the_numbers_of_the_readme_are_those_of_the_bench():
         assert f" {bars.rows()[row][2]} times as fast" in readme
     assert f"in {bars.rows()[bars.ROWS[4][2]][2]} of the time of a dict of 8 tensors" in readme
     assert len(bars.rows()) > 204  # the four above, and more than 200 others
+
+
+def test_the_times_of_the_page_of_performance_are_those_of_the_bench():
+    page = (ROOT / "docs" / "performance.md").read_text().partition("## Batch before map")[0]
+    times = set(re.findall(r"[\d.]+ (?:ms|us)\b", page))
+    assert len(times) > 5
+    assert times <= {cell for row in bars.rows().values() for cell in row[:2]}
