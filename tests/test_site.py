@@ -97,6 +97,18 @@ def test_the_names_in_the_cheat_sheet_exist():
         assert hasattr(table, name), name
 
 
+def test_the_extras_on_the_page_are_those_of_the_package():
+    project = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
+    extras = set(re.findall(r"^([\w-]+) = \[", project.partition("\n[")[0], re.MULTILINE))
+    table = (DOCS / "faq.md").read_text().partition("| extra | for |\n")[2].partition("\n\n")[0]
+    listed = {
+        name
+        for line in table.splitlines()
+        for name in re.findall(r"`([\w-]+)`", line.split("|")[1])
+    }
+    assert listed == extras - {"bench", "dev", "docs"}
+
+
 @pytest.mark.filterwarnings("ignore:xt.struct:DeprecationWarning")  # stability.md lists them
 def test_the_public_names_on_the_pages_exist():
     import extensor as xt

@@ -65,7 +65,9 @@ def schema(files: tuple[str, ...], format: str | None) -> None:
     epilog="Example: extensor head -n 2 -c title recipes.parquet",
 )
 @_files
-@click.option("-n", "count", type=click.IntRange(0), default=5, help="How many. Default: 5.")
+@click.option(
+    "-n", "count", type=click.IntRange(0), default=5, help="The number of records. Default: 5."
+)
 @_columns
 @_format
 def head(files: tuple[str, ...], count: int, columns: tuple[str, ...], format: str | None) -> None:
@@ -212,7 +214,10 @@ def serve_check(model: str) -> int:
 
 
 _PORT = click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port to listen on. Default: any free one.",
 )
 
 
@@ -235,7 +240,8 @@ def data_service() -> None:
 @click.option(
     "--work-dir",
     metavar="FOLDER",
-    help="For the state, so that a dispatcher with this port and folder can be started again.",
+    help="A folder for the state, so that a dispatcher with this port and folder can be started "
+    "again.",
 )
 def dispatcher(port: int, work_dir: str | None) -> None:
     """Divide datasets among workers."""
@@ -248,12 +254,15 @@ def dispatcher(port: int, work_dir: str | None) -> None:
 @data_service.command(
     epilog="Example: extensor data-service worker --dispatcher host:5050 --port 5051"
 )
-@click.option("--dispatcher", metavar="HOST:PORT", required=True, help="Of the dispatcher.")
+@click.option(
+    "--dispatcher", metavar="HOST:PORT", required=True, help="The address of the dispatcher."
+)
 @_PORT
 @click.option(
     "--address",
     metavar="HOST:PORT",
-    help="By which trainers reach this worker; %port% is its port. Default: localhost:%port%.",
+    help="The address by which trainers reach this worker; %port% is its port. "
+    "Default: localhost:%port%.",
 )
 def worker(dispatcher: str, port: int, address: str | None) -> None:
     """Read and convert records."""
