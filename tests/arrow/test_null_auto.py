@@ -80,6 +80,16 @@ def test_no_value_is_lost_and_no_mask_is_too_many(case):
             xt.from_arrow(data, nulls=policies)
 
 
+@pytest.mark.parametrize("size", [0, 1])
+def test_lists_of_unions_that_have_no_null_are_not_masked(size):
+    items = pa.UnionArray.from_dense(
+        pa.array([], pa.int8()), pa.array([], pa.int32()), [pa.array([], pa.int8()), pa.nulls(0)]
+    )
+    lists = pa.Array.from_buffers(pa.list_(items.type, size), 0, [None], children=[items])
+    records = xt.from_arrow(pa.table({"x": lists}), nulls="auto")
+    assert masked(records) == set(variants_of_nulls(pa.schema([("x", lists.type)])))
+
+
 def variants_of_nulls(fields, names=()):
     """Yields the places of variants of Arrow's null type, which are always masked."""
     for field in fields:

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+from importlib.metadata import version
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,8 @@ import extensor as xt
 from demo import cities
 from extensor import errors
 from tests.formats import postgres
+
+OLD_DRIVER = tuple(map(int, version("adbc-driver-postgresql").split(".")[:2])) < (1, 13)
 
 pytestmark = pytest.mark.whole("needs a server")
 
@@ -190,7 +193,10 @@ def test_a_column_has_the_value_or_there_is_an_error(connection, array, column, 
     connection.commit()
     rows = xt.from_arrow(pa.table({"v": array}))
     if wanted is None:
-        with pytest.raises(errors.DTypeError, match=r"^v: expected "):
+        error, text = errors.DTypeError, "^v: expected "
+        if array.type == pa.time64("ns") and OLD_DRIVER:  # makes no table for it
+            error, text = errors.DatabaseError, "InitFieldWriters"
+        with pytest.raises(error, match=text):
             xt.write_database(rows, "it", connection, if_exists="append")
         wanted = []
     else:

@@ -421,4 +421,4 @@ def test_a_protocol_that_returns_no_spec_is_an_error():
     with pytest.raises(ProtocolError) as caught:
         xt.spec_of(Odd())
     assert caught.value.path.endswith("Odd.__tf_type_spec__")
-    assert (caught.value.expected, caught.value.received) == ("a TypeSpec", "3")
+    assert (caught.value.expected, caught.value.received) == ("a TypeSpec of its own", "3")

@@ -42,7 +42,7 @@ class Location:
         splits: tf.DType,
         parent: Location | None = None,
         offsets: np.ndarray[Any, Any] | None = None,
-        size: int = 0,
+        size: int | None = None,
         hidden: np.ndarray[Any, Any] | None = None,
         name: str | None = None,
         owner: pa.Table | pa.RecordBatch | None = None,
@@ -100,7 +100,7 @@ class Location:
         if self._name is not None:
             name = quote(self._name)
             return f"{outer}.{name}" if outer else name
-        return outer + "[*]" if self.offsets is not None or self.size else outer
+        return outer + "[*]" if self.offsets is not None or self.size is not None else outer
 
     @property
     def place(self) -> tuple[tuple[str, ...], int]:
@@ -110,12 +110,14 @@ class Location:
         names, items = self.parent.place
         if self._name is not None:
             return (*names, self._name), 0
-        return names, items + (self.offsets is not None or bool(self.size))
+        return names, items + (self.offsets is not None or self.size is not None)
 
-    def below(self, offsets: np.ndarray[Any, Any] | None = None, size: int = 0) -> Location:
+    def below(
+        self, offsets: np.ndarray[Any, Any] | None = None, size: int | None = None
+    ) -> Location:
         """Returns the location of the values of a list, given its offsets or its fixed size."""
         # Hidden lists of any length are empty (`nulls.empty_hidden_lists`), so they hide nothing.
-        hidden = np.repeat(self.hidden, size) if size and self.hidden is not None else None
+        hidden = None if size is None or self.hidden is None else np.repeat(self.hidden, size)
         return Location(None, self.splits, self, offsets, size, hidden)
 
     def record(self, element: int) -> int:
