@@ -24,12 +24,7 @@ from extensor._arrow.flat_types import (
     UnreadType,
 )
 from extensor._arrow.integer_types import IntervalType, LargeDecimalType, SmallDecimalType, TimeType
-from extensor._arrow.list_types import (
-    FixedSizeListType,
-    ListType,
-    ListViewType,
-    MapType,
-)
+from extensor._arrow.list_types import FixedSizeListType, ListType, ListViewType, MapType
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.null_policy import Nulls, PlacedNulls
 from extensor._arrow.nullable_type import NullableType

@@ -9,15 +9,11 @@ from extensor._data.earlier_runs import EarlierRuns, runs_from, runs_of
 from extensor.errors import DTypeError, FormatError, StructureError
 
 VERSION = 1
-
-
 VERSION_OF_REST = 2
 """The version of a state within an epoch of which earlier runs have read a part."""
 
-
 # What states of one dataset may have each for itself.
 _OWN = ("version", "epoch", "step", "source", "sources", "ended")
-
 
 _KINDS = {"shard": (list, tuple), "source": Mapping, "sources": Mapping, "ended": list}
 

@@ -16,11 +16,7 @@ from extensor._arrow.read import has_capsules, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._describe.drift import Drift, drifts_between, no_path
-from extensor._describe.page import (
-    comparison_page,
-    description_page,
-    write_page,
-)
+from extensor._describe.page import comparison_page, description_page, write_page
 from extensor._describe.paths import PathStatistics, Statistics
 from extensor._describe.sketches import datasketches
 from extensor._describe.table import comparison_table, description_table

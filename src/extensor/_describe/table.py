@@ -7,13 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from extensor._describe.drift import Drift
-from extensor._describe.paths import (
-    PathStatistics,
-    Statistics,
-    is_time,
-    number_text,
-    short,
-)
+from extensor._describe.paths import PathStatistics, Statistics, is_time, number_text, short
 
 LENGTH = pa.int64()
 """The type of the lengths of lists."""

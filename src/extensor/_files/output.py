@@ -17,11 +17,7 @@ from extensor._files.compression import compression_of_name
 from extensor._files.file_path import FilePath
 from extensor._files.files import File, directory_error, file_at
 from extensor._files.object_store import ObjectStore, Upload
-from extensor.errors import (
-    FormatError,
-    MissingFileError,
-    StructureError,
-)
+from extensor.errors import FormatError, MissingFileError, StructureError
 
 
 @contextlib.contextmanager

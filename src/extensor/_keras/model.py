@@ -10,10 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras._keras_private import (
-    KerasFunctional,
-    OwnInputs,
-)
+from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
 from extensor._keras.component_tensors import without_slash
 from extensor._keras.graph_node import (

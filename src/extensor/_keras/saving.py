@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from extensor._keras._keras_private import (
-    OwnSaveSignature,
-    inference_arguments,
-)
+from extensor._keras._keras_private import OwnSaveSignature, inference_arguments
 from extensor._keras.call_spec import CallSpec
-from extensor._keras.lowering import (
-    contains,
-    is_extension_spec,
-    is_lowered,
-)
+from extensor._keras.lowering import contains, is_extension_spec, is_lowered
 from extensor._keras.spec_key import check_savable, key_of_spec
 from extensor._typing import Nest
 from extensor.errors import StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from extensor._files.files import FilePath
-
 
 _TENSOR_FORMATS = ("onnx", "openvino", "litert", "torch")
 
