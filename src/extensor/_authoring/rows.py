@@ -17,7 +17,7 @@ from extensor._protocol.casting import cast_value, castable_type, difference_of_
 from extensor._protocol.stackable_spec import as_row, stacks_by_components
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._tf import ragged_tensor
-from extensor._typing import TensorLike, Value
+from extensor._typing import Nest, TensorLike
 from extensor.errors import DTypeError, StructureError
 
 _Value = TypeVar("_Value", bound=Any)
@@ -245,25 +245,29 @@ def take_rows(value: _Value, positions: TensorLike) -> _Value:
     for size in reversed(numbers.shape.as_list()):
         result = stacked_spec(result, size, path)
     if stacks_by_components(spec):  # because a gather of variants has no gradient
-        sizes = _known_sizes(value)
+        parts = spec.to_components(value)
+        sizes = _known_sizes(parts)
         if len(sizes) > 1:
             received = f"components of {' and '.join(map(str, sorted(sizes)))} rows"
             fix = "Take rows only of values whose components share the first dimension."
             raise StructureError(path, "components with one number of rows", received, fix)
         return result.from_components(
-            tf.nest.map_structure(lambda part: take_rows(part, numbers), spec.to_components(value))
+            tf.nest.map_structure(lambda part: take_rows(part, numbers), parts)
         )
     return unbox(result, [tf.gather(part, numbers) for part in box(spec, value, 1)])
 
 
-def _known_sizes(value: Value) -> set[int]:
-    """Returns the numbers of rows of the tensors of a value, as far as they are known."""
-    if isinstance(value, (*_TENSORS, tf.SparseTensor)):
-        return {size for size in value.shape[:1] if size is not None} if value.shape.rank else set()
-    spec: Any = tf.type_spec_from_value(value)
-    # The `shape` of a user's class may be that of each row.
-    parts = tf.nest.flatten(spec.to_components(value)) if stacks_by_components(spec) else []
-    return set().union(*map(_known_sizes, parts))
+def _known_sizes(parts: Nest) -> set[int]:
+    """Returns the numbers of rows of the tensors in components, as far as they are known."""
+    sizes: set[int] = set()
+    for part in tf.nest.flatten(parts):
+        if isinstance(part, (*_TENSORS, tf.SparseTensor)):
+            if part.shape.rank and part.shape[0] is not None:
+                sizes.add(part.shape[0])
+        # The `shape` of a user's class may be that of each row.
+        elif stacks_by_components(spec := tf.type_spec_from_value(part)):
+            sizes |= _known_sizes(spec.to_components(part))
+    return sizes
 
 
 def stack_rows(values: list[_Value]) -> _Value:
