@@ -115,8 +115,10 @@ def test_the_columns_of_a_large_table_are_freed_one_by_one(tmp_path, frees_colum
     joined, converted = columns[: table.num_columns], columns[table.num_columns :]
     assert is_in_lists or max(joined) < 6.5  # the chunks of a column are freed when it is joined
     assert len(converted) == 6
-    assert converted == sorted(converted, reverse=True)
-    assert converted[-1] < 0.5
+    # In any order: what one thread measures, the other may have freed, or need for its copies.
+    most = sorted(converted, reverse=True)
+    assert [i for i, each in enumerate(most) if each > 5 - i + 0.7] == []
+    assert most[-1] < 0.5
 
 
 def test_the_error_for_nulls_of_a_large_table_lists_all_of_its_columns(tmp_path, monkeypatch):
