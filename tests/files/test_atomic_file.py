@@ -1,8 +1,9 @@
 """Files that are written whole or not at all, and what killed writers leave."""
 
+import contextlib
 import importlib
 import os
-import re
+import threading
 import types
 
 import pytest
@@ -11,7 +12,7 @@ from extensor._files.atomic_file import atomic_file
 
 atomic_file_module = importlib.import_module("extensor._files.atomic_file")
 
-ABANDONED = ".menu.txt." + "0123456789abcdef" * 2
+ABANDONED = ".menu.txt.extensor-0"
 
 
 @pytest.fixture
@@ -91,26 +92,58 @@ def test_what_a_killed_writer_left_is_deleted_by_the_next(path, run_python):
 
 
 def test_files_of_others_and_of_a_writer_that_still_writes_are_kept(path):
-    others = [
-        ".menu.txt.notes",
-        ABANDONED + "0",
-        ABANDONED.replace("menu", "drinks"),
-        ABANDONED[1:],
-    ]
+    others = [ABANDONED + "0", ABANDONED.replace("menu", "drinks"), ABANDONED[1:]]
     for name in others:
         (path.parent / name).write_text("somebody else's")
     with atomic_file(str(path)) as unfinished:
-        write(path, "bread")
-        with open(unfinished, "w") as file:
-            file.write("cheese")
+        with atomic_file(str(path)) as second:
+            assert names(path) == sorted([*others, ABANDONED, ABANDONED[:-1] + "1", "menu.txt"])
+            write(path, "bread")
+            for name in (unfinished, second):
+                with open(name, "w") as file:
+                    file.write("cheese")
+        assert path.read_text() == "cheese"
     assert path.read_text() == "cheese"
     assert names(path) == sorted([*others, "menu.txt"])
 
 
-def test_a_name_may_hold_what_means_more_in_a_pattern(tmp_path):
-    path = tmp_path / "menu [1] (a+b).txt"
-    abandoned = path.parent / f".{path.name}.{'ab' * 16}"
-    abandoned.write_text("")
-    write(path, "soup")
-    assert re.escape(path.name) != path.name
-    assert names(path) == [path.name]
+def test_a_file_that_is_moved_to_its_path_while_another_finds_it_is_kept(path, monkeypatch):
+    """A writer ends, and another takes its name, when a third has just opened the file."""
+    with contextlib.ExitStack() as second, contextlib.ExitStack() as first:
+        first.enter_context(atomic_file(str(path)))
+
+        def end_first(file, kind):
+            monkeypatch.undo()
+            first.close()
+            second.enter_context(atomic_file(str(path)))
+            fcntl.flock(file, kind)
+
+        fcntl = atomic_file_module.fcntl
+        other = types.SimpleNamespace(**{**vars(fcntl), "flock": end_first})
+        monkeypatch.setattr(atomic_file_module, "fcntl", other)
+        write(path, "bread")
+        assert names(path) == [ABANDONED, "menu.txt"]
+    assert names(path) == ["menu.txt"]
+
+
+def test_a_folder_is_not_listed_because_it_may_have_many_files(path, monkeypatch):
+    other = types.SimpleNamespace(**vars(os))
+    del other.listdir, other.scandir
+    monkeypatch.setattr(atomic_file_module, "os", other)
+    write(path, "bread")
+    assert path.read_text() == "bread"
+
+
+def test_many_threads_write_one_path_and_the_file_is_whole_at_any_time(path):
+    texts = [f"{i}" * 10_000 for i in range(8)]
+    write(path, texts[0])
+    threads = [
+        threading.Thread(target=lambda t=t: [write(path, t) for _ in range(30)]) for t in texts
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert path.read_text() in texts
+    for thread in threads:
+        thread.join()
+    assert names(path) == ["menu.txt"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-import re
 import stat
-import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import IO
 
 try:
@@ -36,11 +35,9 @@ def atomic_file(path: str) -> Generator[str]:
     >>> os.listdir(os.path.dirname(path))
     ['menu.txt']
     """
-    folder, name = os.path.split(path)
-    _delete_abandoned(folder, name)
-    temporary, lock = os.path.join(folder, f".{name}.{uuid.uuid4().hex}"), None
+    _delete_abandoned(path)
+    temporary, lock = _create(path)
     try:
-        lock = _create(temporary)
         # Before anything is in it, which others may not read.
         _set_permissions(temporary, path, stat.S_IWUSR)
         yield temporary
@@ -51,8 +48,7 @@ def atomic_file(path: str) -> Generator[str]:
             os.unlink(temporary)
         raise
     finally:
-        if lock is not None:
-            lock.close()
+        lock.close()
 
 
 def _set_permissions(temporary: str, path: str, added: int = 0) -> None:
@@ -61,39 +57,51 @@ def _set_permissions(temporary: str, path: str, added: int = 0) -> None:
         os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode) | added)
 
 
-def _create(path: str) -> IO[bytes]:
-    """Creates a temporary file. Returns an open file that holds a lock on it."""
-    while True:
-        # A file object, because Python closes it if an interrupt occurs before it is returned.
-        lock = open(path, "xb")  # noqa: SIM115
-        try:
-            if _is_locked(lock, path):
-                return lock
-        except BaseException:
+def _temporaries(path: str) -> Iterator[str]:
+    """Yields the names for the temporary files of all who write a path at the same time.
+
+    They are few, and known, because it takes long to list a folder of many files.
+    """
+    folder, name = os.path.split(path)
+    return (os.path.join(folder, f".{name}.extensor-{i}") for i in itertools.count())
+
+
+def _create(path: str) -> tuple[str, IO[bytes]]:
+    """Creates a temporary file; returns its path, and an open file that holds a lock on it."""
+    for temporary in _temporaries(path):
+        with contextlib.suppress(FileExistsError):  # that of another writer
+            # A file object, because Python closes it if an interrupt occurs before it is returned.
+            lock = open(temporary, "xb")  # noqa: SIM115
+            try:
+                if _is_locked(lock, temporary):
+                    return temporary, lock
+            except BaseException:
+                lock.close()
+                os.unlink(temporary)
+                raise
             lock.close()
-            raise
-        lock.close()
+    raise AssertionError("The names have no end.")
 
 
 def _is_locked(lock: IO[bytes], path: str) -> bool:
-    """Locks a new file; returns whether it is still at the path."""
-    if fcntl is None:
-        return True
-    with contextlib.suppress(OSError):  # a file system without locks
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    # Another process may have deleted it before it was locked.
+    """Locks an open file; returns whether it is locked, and still at the path."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # the other process that has the lock writes or deletes the file
+            return False
+        except OSError:  # a file system without locks
+            return True
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
     return False
 
 
-def _delete_abandoned(folder: str, name: str) -> None:
+def _delete_abandoned(path: str) -> None:
     """Deletes temporary files that no process has locked: their processes have ended."""
-    temporary = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}")
-    for other in os.listdir(folder):
-        if temporary.fullmatch(other):
-            with contextlib.suppress(OSError):
-                _delete_unless_locked(os.path.join(folder, other))
+    for temporary in itertools.takewhile(os.path.lexists, _temporaries(path)):
+        with contextlib.suppress(OSError):
+            _delete_unless_locked(temporary)
 
 
 def _delete_unless_locked(path: str) -> None:
@@ -102,4 +110,6 @@ def _delete_unless_locked(path: str) -> None:
         return
     with open(path, "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(path)
+        # Its writer may have moved it to the right path, and another may have taken the name.
+        if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
+            os.unlink(path)
