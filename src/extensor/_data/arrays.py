@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._data.prunable import SAME_ELEMENTS
 from extensor._path import Path
 from extensor._protocol.named_leaves import Names, named_leaves
 from extensor._struct.component import (
@@ -24,9 +25,6 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import as_numpy, data_nest, map_elements
 from extensor._typing import Nest
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
-
-# Methods whose results have the elements of the dataset, as they are.
-_SAME = ("cache", "prefetch", "repeat", "shard", "shuffle", "skip", "take", "with_options")
 
 _ROWS = "rows"  # the count of records without fields, which is no array
 _KINDS = {"", ITEMS, MASK, ROW_SPLITS, UNMASKED, _ROWS}
@@ -183,7 +181,7 @@ def _dataset_class(kind: Any) -> Any:
             iterator.__class__ = _iterator_class(type(iterator))
         return iterator
 
-    methods = {name: giving_arrays(name) for name in _SAME}
+    methods = {name: giving_arrays(name) for name in SAME_ELEMENTS}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
     names = {"__module__": kind.__module__, "__iter__": iterate, "as_numpy_iterator": iterate}
     return type(kind)(kind.__name__, (kind,), {**names, **methods})

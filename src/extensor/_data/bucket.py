@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from extensor._choice import expect_one_of
 from extensor._count_text import count_text
+from extensor._data.position import positive
 from extensor._data.regrouped import regroup
 from extensor._data.static_batches import (
     StaticBatches,
     StaticShape,
     expect_sizes,
-    positive,
     text_of_sizes,
 )
 from extensor._path import Path, PathLike

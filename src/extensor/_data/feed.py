@@ -52,6 +52,7 @@ class Feed(abc.ABC):
     def begin(self) -> tuple[int, int]:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
         position = self.plan.position
+        self.plan.begin(position.next)
         with self._lock:
             begun = position.next
             if self.counts_passes:

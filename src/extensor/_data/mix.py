@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor._choice import expect_one_of
 from extensor._data.mixed_feed import MixedFeed, MixedPlan, Weights
-from extensor._data.position import Positioned
+from extensor._data.position import Positioned, checked_seed
 from extensor._data.state import feed_of, methods_of_other_batches
 from extensor._data.stream import feeds, stream
 from extensor._path import Path
@@ -69,15 +69,12 @@ def mix(
     """
     fix = 'Give "stop" to end with the source that ends first.'
     expect_one_of(("stop", "repeat", "rest"), at_end, "xt.data.mix: at_end", fix)
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        fix = "Give the same number to get the same order."
-        expected = "an integer that is not negative"
-        raise StructureError("xt.data.mix: seed", expected, repr(seed)[:60], fix)
+    seed = checked_seed(seed, "xt.data.mix: seed")
     datasets, weights = _checked_sources(sources)
     plans = {name: _plan_of(name, dataset) for name, dataset in datasets.items()}
     _expect_each_once(plans)
     _expect_one_spec(datasets)
-    plan = MixedPlan(plans, Weights(weights, int(seed), at_end))
+    plan = MixedPlan(plans, Weights(weights, seed, at_end))
     methods = (method for each in datasets.values() for method in methods_of_other_batches(each))
     plan.other_order = next(methods, None)
     if state is not None:

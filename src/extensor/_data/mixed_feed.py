@@ -13,8 +13,7 @@ from extensor._data.ahead import ReadAhead
 from extensor._data.draws import Draws, Numbers
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.position import Positioned, Resumable
-from extensor._data.state_check import checked_state
+from extensor._data.position import Positioned, Resumable, checked_state
 from extensor.errors import StructureError
 
 _PART = 1 << 12  # so many draws are computed at once
@@ -378,11 +377,6 @@ class MixedFeed(Feed):
         is_whole = not begun.ended
         is_whole &= not any(step for _, step in (self.plan.position.next, *begun.places))
         return steps if is_whole and not self.plan.position.earlier_runs else None
-
-    def begin(self) -> Place:
-        """Returns where the next pass begins, and keeps where its sources begin."""
-        self.plan.begin(self.plan.position.next)
-        return super().begin()
 
     def open(self, epoch: int, step: int) -> MixedPass:
         """Begins a pass."""

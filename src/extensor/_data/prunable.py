@@ -32,7 +32,7 @@ _ORIGIN = "_extensor_origin"
 _FUNCTIONS = {"map": "map_func", "filter": "predicate"}
 
 # Methods whose results have the elements of the dataset, as they are.
-_SAME = ("cache", "prefetch", "repeat", "shard", "shuffle", "skip", "take", "with_options")
+SAME_ELEMENTS = ("cache", "prefetch", "repeat", "shard", "shuffle", "skip", "take", "with_options")
 
 # Methods that may use everything in an element. Before them, `map` may leave out fields.
 _OTHER = ("batch", "enumerate", "ragged_batch", "rebatch", "unbatch")
@@ -128,7 +128,7 @@ def _prunable_class(kind: Any) -> type[tf.data.Dataset]:
 
         return method
 
-    methods = {name: remembering(name) for name in (*_FUNCTIONS, *_SAME, *_OTHER)}
+    methods = {name: remembering(name) for name in (*_FUNCTIONS, *SAME_ELEMENTS, *_OTHER)}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
     return type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
 

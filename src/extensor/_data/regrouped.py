@@ -16,9 +16,8 @@ import tensorflow as tf
 from extensor._data.ahead import ReadAhead
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.position import Resumable
+from extensor._data.position import Resumable, checked_state
 from extensor._data.state import feed_of, methods_of_other_batches
-from extensor._data.state_check import checked_state
 from extensor._data.stream import feeds, feeds_in, stream
 from extensor.errors import StructureError
 
@@ -104,9 +103,9 @@ class RegroupedPlan(Resumable):
         text = json.dumps([self._name, self._arguments])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def begin(self) -> None:
+    def begin(self, place: Place) -> None:
         """Keeps where the source begins with the pass that begins now."""
-        self._begun[self.position.next] = self._source.position.next
+        self._begun[place] = self._source.position.next
 
     def state(self, step: int, begun: Place) -> dict[str, Any]:
         """Returns the state after `step` batches of a pass.
@@ -166,11 +165,6 @@ class RegroupedFeed(Feed):
     def __init__(self, plan: RegroupedPlan) -> None:
         super().__init__(plan, tf.TensorSpec([], tf.int64))
         self.plan = plan
-
-    def begin(self) -> Place:
-        """Returns where the next pass begins, and keeps where its source begins."""
-        self.plan.begin()
-        return super().begin()
 
     def open(self, epoch: int, step: int) -> RegroupedPass:
         """Begins a pass."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -156,17 +155,6 @@ def _expect_rows(spec: Any, where: str) -> None:
     if shape is not None and shape.rank == 0:
         fix = "Leave it out, or give one for each record."
         raise StructureError(where, "a value for each record", "one for all", fix)
-
-
-def positive(value: object, where: str, fix: str) -> int:
-    """Returns a positive integer.
-
-    Raises:
-        StructureError: If it is anything else (also a ValueError).
-    """
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise StructureError(where, "an integer of 1 or more", repr(value)[:60], fix)
-    return int(value)
 
 
 def expect_sizes(sizes: object, where: str) -> None:
