@@ -12,7 +12,6 @@ import contextlib
 import functools
 import importlib
 import json
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,19 +37,18 @@ _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED = {**_SHORT, **{chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _SHORT}}
 
 
-class _Text(NamedTuple):
-    """The text of values: what all of them begin with, the rest or null, and what they end with."""
-
-    start: str
-    values: pa.StringArray
-    end: str
+_Numbers = np.ndarray[Any, Any]
 
 
 class _Choice(NamedTuple):
-    """A piece of text for each value, one of two."""
+    """A piece of text for each value, one of several."""
 
-    texts: tuple[str, str]
-    is_second: np.ndarray[Any, Any]
+    texts: tuple[str, ...]
+    numbers: _Numbers
+
+
+# The text of values: pieces after one another, each the same for all values, or one for each value.
+_Parts = list[str | pa.StringArray | _Choice]
 
 
 def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
@@ -66,44 +64,52 @@ def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
             ValueError).
         UnsupportedTypeError: If JSON has nothing for a type (also a TypeError).
     """
-    return _without_nulls(_text(array, path, allow_nan), whole=True).values
+    return _interleave(_text(array, path, allow_nan), len(array))
 
 
 def json_lines(records: pa.StructArray, allow_nan: bool) -> pa.Buffer:
     """Returns the JSON text of records, which are no nulls, with a line break after each."""
-    *parts, end = _object_parts(records, Path(), allow_nan)
-    text = _interleave([*parts, f"{end}\n"], len(records))
+    text = _interleave([*_objects(records, Path(), allow_nan), "\n"], len(records))
     _, offsets, data = text.buffers()
     ends = np.frombuffer(offsets, np.int32, 1, 4 * (text.offset + len(text)))
     return pa.py_buffer(b"") if data is None else data.slice(0, int(ends[0]))
 
 
-def _without_nulls(text: _Text, whole: bool = False) -> _Text:
-    """Returns a text in which nulls are `null`.
+def _or_null(start: str, values: pa.StringArray, end: str = "") -> _Parts:
+    """Returns the text of values, and `null` for a null.
 
     Args:
-        text: The text.
-        whole: Whether the values get what all begin and end with.
+        start: What the text of all values begins with.
+        values: The rest of each.
+        end: What the text of all values ends with.
     """
-    start, values, end = text
-    if values.null_count:
-        valid = values.is_valid().to_numpy(False)
-        parts = [_Choice(("null", start), valid), values.fill_null(""), _Choice(("", end), valid)]
-    elif whole:
-        parts = [start, values, end]
-    else:
-        return text
-    return _Text("", _interleave(parts, len(values)), "")
+    if not values.null_count:
+        return [start, values, end]
+    valid = values.is_valid().to_numpy(False)
+    return [_Choice(("null", start), valid), values.fill_null(""), _Choice(("", end), valid)]
 
 
-def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> pa.StringArray:
+def _merged(parts: _Parts) -> _Parts:
+    """Returns the same text in fewer parts: none is empty, and no two texts follow each other."""
+    merged: _Parts = []
+    for part in parts:
+        if not isinstance(part, str):
+            merged.append(part)
+        elif merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        elif part:
+            merged.append(part)
+    return merged
+
+
+def _interleave(parts: _Parts, count: int) -> pa.StringArray:
     """Returns the pieces of each row after one another, as one text a row.
 
     Args:
-        parts: For each column of pieces a text, texts without nulls, or a choice of texts.
+        parts: The parts, of which an array has no nulls.
         count: The number of rows.
     """
-    parts = [part for part in parts if not isinstance(part, str) or part]
+    parts = _merged(parts)
     arrays = [part for part in parts if isinstance(part, pa.Array)]
     if len(arrays) == len(parts) == 1:
         return arrays[0]
@@ -117,7 +123,7 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
             order[:, i] = first
             texts.append(part)
         elif isinstance(part, _Choice):
-            order[:, i] = np.where(part.is_second, first + 1, first)
+            np.add(part.numbers, first, out=order[:, i], casting="unsafe")
             texts += part.texts
         else:
             np.add(rows, start, out=order[:, i])
@@ -132,7 +138,7 @@ def _interleave(parts: Sequence[str | pa.StringArray | _Choice], count: int) -> 
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), data or pa.py_buffer(b""))
 
 
-def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
+def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Parts:
     array = plain_values(array)
     arrow, t = array.type, pa.types
     if t.is_struct(arrow):
@@ -142,14 +148,15 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
     if is_list(arrow):
         return _lists(array, path, allow_nan)
     if t.is_union(arrow):
-        return _Text("", _variants(array, path, allow_nan), "")
+        return [_variants(array, path, allow_nan)]
     if is_text(arrow):
-        return _Text('"', _escape(array.cast(pa.string()), path), '"')
+        return _or_null('"', _escape(array.cast(pa.string()), path), '"')
     if is_bytes(arrow):
         values = [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
-        return _Text('"', pa.array(values, pa.string()), '"')
+        return _or_null('"', pa.array(values, pa.string()), '"')
     text, is_quoted = _scalars(array, path, allow_nan)
-    return _Text('"', text, '"') if is_quoted else _Text("", text, "")
+    quote = '"' if is_quoted else ""
+    return _or_null(quote, text, quote)
 
 
 def _scalars(array: pa.Array, path: Path, allow_nan: bool) -> tuple[pa.StringArray, bool]:
@@ -185,34 +192,27 @@ def _items(array: pa.Array) -> pa.Array:
     return array.flatten()
 
 
-def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> _Text:
+def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> _Parts:
     if array.null_count:
         # What is below a null is not written. `flatten` would give it a null, and so abort the
         # process where it is a union, which has no nulls of its own.
         valid = array.is_valid()
         present = valid.to_numpy(False)
-        text = _objects(take_places(array, np.flatnonzero(present)), path, allow_nan)
+        valid = take_places(array, np.flatnonzero(present))
+        text = _interleave(_objects(valid, path, allow_nan), len(valid))
         places = pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present)
-        return text._replace(values=text.values.take(places))
-    start, *parts, end = _object_parts(array, path, allow_nan)
-    return _Text(start, _interleave(parts, len(array)), end)
-
-
-def _object_parts(array: pa.StructArray, path: Path, allow_nan: bool) -> list[str | pa.StringArray]:
-    """Returns the text of objects, which are no nulls, as pieces: a text first and last."""
-    parts: list[Any] = []
+        return _or_null("", text.take(places))
+    parts: _Parts = []
     before = "{"
     for field, child in zip(array.type.fields, _children(array), strict=True):
-        name = json.dumps(field.name, ensure_ascii=False)
+        parts.append(before + json.dumps(field.name, ensure_ascii=False))
         numbers = _after_colons(child) if pa.types.is_floating(field.type) else None
         if numbers is not None:
-            parts += [f"{before}{name}", numbers]
-            before = ","
-            continue
-        text = _without_nulls(_text(child, path / field.name, allow_nan))
-        parts += [f"{before}{name}:{text.start}", text.values]
-        before = f"{text.end},"
-    return [*parts, f"{before.removesuffix(',')}}}"] if parts else ["{", "}"]
+            parts.append(numbers)
+        else:
+            parts += [":", *_text(child, path / field.name, allow_nan)]
+        before = ","
+    return [*parts, "}"] if parts else ["{}"]
 
 
 def _children(array: pa.StructArray) -> list[pa.Array]:
@@ -223,13 +223,13 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
     ]
 
 
-def _lists(array: pa.Array, path: Path, allow_nan: bool) -> _Text:
+def _lists(array: pa.Array, path: Path, allow_nan: bool) -> _Parts:
     items = _items(array)
     if pa.types.is_floating(items.type) and not array.null_count:
         closed = _closed_lists(items, _lengths(array))
         if closed is not None:
-            return _Text("[", closed, "")
-    return _join("[", array, _text(items, path, allow_nan), "]")
+            return ["[", closed]
+    return _join("[", array, _text(items, path, allow_nan), len(items), "]")
 
 
 def _lengths(array: pa.Array) -> np.ndarray[Any, Any]:
@@ -239,25 +239,38 @@ def _lengths(array: pa.Array) -> np.ndarray[Any, Any]:
     return pc.list_value_length(array).fill_null(0).to_numpy()
 
 
-def _join(opening: str, array: pa.Array, items: _Text, closing: str) -> _Text:
-    """Returns the text of the items of each list, in brackets, and with commas between them."""
-    items = _without_nulls(items)
+def _join(opening: str, array: pa.Array, items: _Parts, count: int, closing: str) -> _Parts:
+    """Returns the text of the items of each list, in brackets, and with commas between them.
+
+    Args:
+        opening: The first bracket.
+        array: The lists.
+        items: The text of the items of all lists.
+        count: The number of items.
+        closing: The last bracket.
+    """
+    items = _merged(items)
+    start = items[0] if items and isinstance(items[0], str) else ""
+    items = items[1:] if start else items
+    end = items[-1] if items and isinstance(items[-1], str) else ""
+    items = items[:-1] if end else items
     lengths = _lengths(array)
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    lists = pa.LargeListArray.from_arrays(pa.array(offsets), items.values)
-    values = pc.binary_join(lists, f"{items.end},{items.start}")
-    start, end = f"{opening}{items.start}", f"{items.end}{closing}"
-    if (items.start or items.end) and not lengths.all():
-        has_items = lengths > 0
-        parts = [_Choice((opening, start), has_items), values, _Choice((closing, end), has_items)]
-        start, values, end = "", _interleave(parts, len(array)), ""
-    if array.null_count:
-        values = pc.if_else(array.is_valid(), values, pa.scalar(None, pa.string()))
-    return _Text(start, values, end)
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets), _interleave(items, count))
+    values = pc.binary_join(lists, f"{end},{start}")
+    full = opening + start, end + closing
+    if not array.null_count and ((not start and not end) or lengths.all()):
+        return [full[0], values, full[1]]
+    numbers = np.where(lengths > 0, 2, array.is_valid().to_numpy(False))
+    return [
+        _Choice(("null", opening, full[0]), numbers),
+        values,
+        _Choice(("", closing, full[1]), numbers),
+    ]
 
 
-def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
+def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Parts:
     if not is_text(decoded_type(array.type.key_type)):
         expected = "maps whose keys are text, as those of JSON objects"
         fix = "Give schema= with a list of records of key and value for this field."
@@ -271,11 +284,8 @@ def _maps(array: pa.MapArray, path: Path, allow_nan: bool) -> _Text:
     used = lists.flatten().to_numpy()
     keys, values = take_places(array.keys, used), take_places(array.items, used)
     _expect_keys_once(pc.list_parent_indices(lists), keys, path)
-    key = _without_nulls(_text(keys, path / "key", allow_nan))
-    value = _without_nulls(_text(values, path / "value", allow_nan))
-    pieces = [key.values, f"{key.end}:{value.start}", value.values]
-    pairs = _Text(key.start, _interleave(pieces, len(keys)), value.end)
-    return _join("{", lists, pairs, "}")
+    pairs = [*_text(keys, path / "key", allow_nan), ":", *_text(values, path / "value", allow_nan)]
+    return _join("{", lists, pairs, len(keys), "}")
 
 
 def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
@@ -348,8 +358,6 @@ _SMALL = (9e-7, 1.1e-5)
 _MOST = 1 << 26  # numbers: the text of more might not fit offsets of 32 bits
 
 _COMMA, _COLON, _BRACKET = b",:]"
-
-_Numbers = np.ndarray[Any, Any]
 
 
 def float_texts(array: pa.Array) -> pa.StringArray:
