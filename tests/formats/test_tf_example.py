@@ -293,6 +293,8 @@ def test_lists_of_different_lengths_are_no_list_of_records():
         (xt.struct.constant([{"x": [1, None]}], nulls="mask")["x"], errors.NullError, "x: .*null"),
         (xt.struct.constant([{"x": 1}, {"x": "a"}], conflicts="union")["x"][:1],
          errors.UnsupportedTypeError, "x: .*got UnionTensor"),
+        (xt.struct.constant([{"x": {"a": 1}}], nulls="mask")["x"],
+         errors.UnsupportedTypeError, "x: .*got records that may be null"),
     ],
 )  # fmt: skip
 def test_fields_that_examples_do_not_hold_are_named(field, error, message):

@@ -199,13 +199,15 @@ def _leaf(
     is_ragged = isinstance(values, tf.RaggedTensorSpec) and values.ragged_rank > 0
     is_plain = isinstance(values, (tf.TensorSpec, tf.RaggedTensorSpec))
     if not is_plain or (is_ragged and values.flat_values_spec is not None):
-        expected = f"numbers, strings, and lists of them, which are all that a {message} stores"
+        expected = f"numbers, strings, and lists of them, which are all that a tf.{message} stores"
+        is_records = isinstance(values, StructuredTensorSpec)
+        received = "records that may be null" if is_records else type(values).__qualname__
         fix = "Leave the field out, or write Parquet."
-        raise UnsupportedTypeError(path, expected, type(values).__qualname__, fix)
+        raise UnsupportedTypeError(path, expected, received, fix)
     stored = _STORED.get(values.dtype)
     if stored is None:
         expected = "integers that fit into int64, floats, bools or strings"
-        fix = f"A {message} stores int64, float32 and bytes. Convert the field."
+        fix = f"A tf.{message} stores int64, float32 and bytes. Convert the field."
         raise DTypeError(path, expected, f"dtype {values.dtype.name}", fix)
     ragged_rank = values.ragged_rank if is_ragged else 0
     shape, splits = values.shape, values.row_splits_dtype if is_ragged else outer or tf.int64
