@@ -65,10 +65,13 @@ def test_lists_have_the_same_text(tmp_path_factory, values, item, kind):
     assert lines(records, folder) == by_arrow(lambda: lines(records, folder))
 
 
-def test_lists_of_lists_and_of_one_size_have_the_text_that_polars_writes(tmp_path):
+@pytest.mark.parametrize("size", [1, 4, 5, 8, 70])
+def test_lists_of_lists_and_of_one_size_have_the_text_that_polars_writes(tmp_path, size):
+    random = np.random.default_rng(size)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(random.random(3 * size)), size)
     pairs = pa.FixedSizeListArray.from_arrays(pa.array([0.5, 1, 2, 1e3, 5, 6], pa.float32()), 2)
     deep = pa.array([[[1.5], [2.5, 3]], [[4.25]], [[0.1, 0.2]]])
-    data = pa.table({"pairs": pairs, "deep": deep}).slice(1)
+    data = pa.table({"pairs": pairs, "vectors": vectors, "deep": deep}).slice(1)
     polars.DataFrame(data).write_ndjson(tmp_path / "polars.jsonl")
     assert lines(xt.from_arrow(data), tmp_path) == (tmp_path / "polars.jsonl").read_bytes()
 

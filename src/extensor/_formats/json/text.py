@@ -206,7 +206,7 @@ def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> _Parts:
     before = "{"
     for field, child in zip(array.type.fields, _children(array), strict=True):
         parts.append(before + json.dumps(field.name, ensure_ascii=False))
-        numbers = _after_colons(child) if pa.types.is_floating(field.type) else None
+        numbers = _after_colons(child)
         if numbers is not None:
             parts.append(numbers)
         else:
@@ -368,8 +368,8 @@ def float_texts(array: pa.Array) -> pa.StringArray:
     numbers = _numbers(array.fill_null(0) if array.null_count else array)
     if numbers is None:
         return _of_arrow(array)
-    data, ends = _write_array(numbers)
-    ends -= np.arange(1, len(array) + 1)  # without the bracket and the commas
+    data = _write_array(numbers)
+    ends = _ends(data) - np.arange(1, len(array) + 1)  # without the bracket and the commas
     data = np.frombuffer(data.tobytes().translate(None, b"[,]"), np.uint8)
     texts = _texts(data, [0], ends)
     others = ~_is_plain(numbers)
@@ -382,14 +382,23 @@ def float_texts(array: pa.Array) -> pa.StringArray:
 
 
 def _after_colons(array: pa.Array) -> pa.StringArray | None:
-    """Returns the text of each float, with a colon before it, as in an object.
+    """Returns the text of floats, or of vectors of them, each after a colon.
 
-    Returns None where orjson does not write this text: of nulls and some numbers.
+    Returns None of other types, and where orjson does not write this text: of nulls and some
+    numbers. It also returns None of short vectors, of which each takes time of its own.
     """
-    numbers = _plain_numbers(array)
+    t = array.type
+    is_vectors = pa.types.is_fixed_size_list(t) and t.list_size > 4 and not array.null_count
+    items = _items(array) if is_vectors else array
+    numbers = _plain_numbers(items) if pa.types.is_floating(items.type) else None
     if numbers is None:
         return None
-    data, ends = _write_array(numbers)
+    if is_vectors:
+        data = _write_array(numbers.reshape(len(array), -1))
+        ends = _places_of_few(data[:-1], _BRACKET) + 1
+    else:
+        data = _write_array(numbers)
+        ends = _ends(data)
     data[0] = data[ends[:-1]] = _COLON  # in place of the bracket and the commas
     return _texts(data, [0], ends)
 
@@ -406,8 +415,8 @@ def _closed_lists(items: pa.Array, lengths: _Numbers) -> pa.StringArray | None:
     numbers = _plain_numbers(items) if lengths.all() else None
     if numbers is None:
         return None
-    data, ends = _write_array(numbers)
-    ends = ends[np.cumsum(lengths) - 1]
+    data = _write_array(numbers)
+    ends = _ends(data)[np.cumsum(lengths) - 1]
     data[ends] = _BRACKET  # in place of the comma between two lists
     return _texts(data, [1], ends + 1)
 
@@ -437,14 +446,26 @@ def _plain_numbers(array: pa.Array) -> _Numbers | None:
     return numbers if numbers is not None and _is_plain(numbers).all() else None
 
 
-def _write_array(numbers: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Returns numbers as one JSON array, and where each of them ends: at a comma or a bracket."""
+def _write_array(numbers: _Numbers) -> _Numbers:
+    """Returns numbers as one JSON array, whose bytes may be changed."""
     orjson = _orjson()
     text: bytes = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)
-    data = np.frombuffer(bytearray(text), np.uint8)
+    return np.frombuffer(bytearray(text), np.uint8)
+
+
+def _ends(data: _Numbers) -> _Numbers:
+    """Returns where each number of a JSON array ends: at a comma or the bracket."""
     is_end = data == _COMMA
     is_end[-1] = True
-    return data, np.flatnonzero(is_end)
+    return np.flatnonzero(is_end)
+
+
+def _places_of_few(data: _Numbers, character: int) -> _Numbers:
+    """Returns where a character is, of which there are few: eight bytes are looked at together."""
+    bits = np.packbits(data == character)
+    groups = np.flatnonzero(bits != 0)
+    places = np.flatnonzero(np.unpackbits(bits[groups]).view(np.bool_))
+    return groups[places >> 3] * 8 + (places & 7)
 
 
 def _is_plain(numbers: _Numbers) -> np.ndarray[Any, np.dtype[np.bool_]]:
