@@ -100,6 +100,7 @@ def test_a_spec_of_some_records_reads_any_number():
         (pa.float64(), [1e39, None]),
         (pa.list_(pa.float64()), [[0.5, 1e39], None]),
         (pa.struct([("a", pa.float64())]), [None, {"a": -1e39}]),
+        (pa.map_(pa.string(), pa.float64()), [None, [("a", 1e39)]]),
     ],
     ids=str,
 )
@@ -115,3 +116,45 @@ def test_infinite_numbers_stay_infinite():
     table = pa.table({"x": pa.chunked_array([[], [float("inf")], [1.5]], pa.float64())})
     records = xt.from_arrow(table, schema=pa.schema({"x": pa.float32()}))
     assert records.to_py() == table.to_pylist()
+
+
+S, MS = pa.timestamp("s"), pa.timestamp("ms")
+UNION = pa.UnionArray.from_sparse(
+    pa.array([1, 0, 1], pa.int8()), [pa.array([0, 7000, 0], MS), pa.array([1.5, 2.5, None])]
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "arrow"),
+    [
+        (pa.array([7000, None, 7000], MS), pa.dictionary(pa.int8(), S, ordered=True)),
+        (pa.array([5, None, 5]), pa.run_end_encoded(pa.int16(), pa.int8())),
+        (pa.array([[7000, None], None, []], pa.list_(MS)), pa.list_view(S)),
+        (pa.array([[1], None, [2, 3]], pa.list_view(pa.int64()))[1:], pa.large_list(pa.int8())),
+        (pa.array([None, [[1], [2, 3]]], pa.list_(pa.list_(pa.int64()), 2)),
+         pa.list_(pa.list_view(pa.int8()), 2)),
+        (pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+         pa.map_(pa.string(), pa.dictionary(pa.int8(), pa.int8()))),
+        (pa.array([{"x": [None]}, None], pa.struct({"x": pa.list_(pa.null())})),
+         pa.struct({"x": pa.list_view(pa.float32())})),
+        (UNION, pa.sparse_union([pa.field("0", S), pa.field("1", pa.float32())], [0, 1])),
+    ],
+    ids=lambda value: str(value.type if isinstance(value, pa.Array) else value),
+)  # fmt: skip
+def test_types_that_arrow_has_no_cast_to(column, arrow):
+    table = pa.table({"x": column})
+    records = xt.from_arrow(table, schema=pa.schema({"x": arrow}), nulls="mask")
+    assert xt.to_arrow(records)["x"].type == arrow
+    assert xt.to_arrow(records)["x"].to_pylist() == column.to_pylist()
+    written = xt.to_arrow(xt.from_arrow(table, nulls="mask"), pa.schema({"x": arrow}))
+    assert written["x"].to_pylist() == column.to_pylist()
+
+
+def test_types_of_other_structure_stay_errors():
+    names = [pa.field("1", S), pa.field("0", pa.float64())]
+    for column, arrow in [(UNION, pa.sparse_union(names, [0, 1])),
+                          (pa.array([[1, 2]]), pa.map_(pa.string(), pa.int64())),
+                          (pa.array([300]), pa.dictionary(pa.int8(), pa.int8())),
+                          (pa.array([1e39]), pa.dictionary(pa.int8(), pa.float32()))]:  # fmt: skip
+        with pytest.raises(errors.DTypeError, match="x: expected values of Arrow type"):
+            xt.from_arrow(pa.table({"x": column}), schema=pa.schema({"x": arrow}), nulls="mask")

@@ -1,6 +1,7 @@
 """read_json: the forms of JSON text, and the traps that real data has."""
 
 import bz2
+import decimal
 import gzip
 import io
 import json
@@ -481,3 +482,41 @@ def test_text_that_is_not_base64_is_named_so(reader):
     assert reader(b'{"raw": "AP8="}', schema=schema)["raw"].numpy().tolist() == [b"\0\xff"]
     with pytest.raises(xt.errors.ExtensorError, match=r"raw.*got text that is not base64"):
         reader(b'{"raw": "%"}', schema=schema)
+
+
+def union(*variants):
+    codes = pa.array(range(len(variants)), pa.int8())
+    arrays = [pa.concat_arrays([array] * len(variants)) for array in variants]
+    return pa.UnionArray.from_sparse(codes, arrays)
+
+
+WHEN, RAW = pa.array([1], pa.timestamp("s", "UTC")), pa.array([b"\0\xff"])
+RECORD = pa.StructArray.from_arrays([WHEN], ["at"])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.DictionaryArray.from_arrays(pa.array([0, None, 0], pa.int8()), RAW),
+        pa.DictionaryArray.from_arrays(pa.array([0, None, 0], pa.int8()), WHEN),
+        pa.RunEndEncodedArray.from_arrays([2], WHEN),
+        pa.RunEndEncodedArray.from_arrays([2], RAW),
+        union(RAW, pa.array([1])),
+        union(WHEN, pa.array([1])),
+        union(pa.array(["2020-01-01"]), WHEN.cast(pa.int64())),
+        union(RECORD, pa.array([1])),
+        union(RECORD),
+        union(pa.array([decimal.Decimal("1.50")]), pa.array([7])),
+        union(pa.array([decimal.Decimal("1.50")]), pa.array([True])),
+        union(RECORD, pa.StructArray.from_arrays([WHEN], ["to"])),
+        union(pa.array([[1]], pa.list_(WHEN.type)), pa.array(["a"])),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_text_stands_for_values_in_dictionaries_runs_and_unions(column):
+    records = xt.from_arrow(pa.table({"x": column}), nulls="mask")
+    text = io.BytesIO()
+    xt.write_json(records, text)
+    read = xt.read_json(text.getvalue(), schema=xt.spec_of(records))
+    assert xt.to_arrow(read)["x"].type == column.type
+    assert xt.to_arrow(read)["x"].to_pylist() == column.to_pylist()

@@ -1,6 +1,7 @@
 """UnionTensor: rows of several variants keep their order in every API."""
 
 import copy
+import datetime as dt
 import pickle
 
 import numpy as np
@@ -271,6 +272,21 @@ def test_a_union_casts_to_more_variants_in_another_order():
     assert cast.to_py() == amounts().to_py()
     joined = Spec.of(amounts()).castable_type(spec)
     assert joined.names == ("grams", "text", "flag")
+
+
+def test_records_in_a_variant_cast_as_elsewhere():
+    def of(unit, **types):
+        spec = xt.DenseStructuredTensorSpec([None], {"at": tf.TensorSpec([None], unit)}, **types)
+        return Spec({"record": spec, "text": tf.TensorSpec([None], tf.string)})
+
+    record = xt.DenseStructuredTensor([1], {"at": tf.constant([5], tf.int64)})
+    plain = UnionTensor([0, 1], {"record": record, "text": ["a"]})
+    seconds = of(tf.int64, types={"at": "timestamp[s]"}).cast(plain)
+    assert seconds.to_py()[0] == {"at": dt.datetime(1970, 1, 1, 0, 0, 5)}
+    fine = of(tf.int64, types={"at": "timestamp[us]"})
+    assert fine.cast(seconds).variants["record"]["at"].numpy().tolist() == [5_000_000]
+    with pytest.raises(xt.errors.DTypeError, match="at: expected int64"):
+        Spec.of(seconds).cast(fine.cast(plain))
 
 
 @pytest.mark.whole("draws many values")

@@ -122,15 +122,35 @@ class DictionaryType(EncodedType):
         words = self._vocabulary
         if words is not None and is_text(words.type) and is_text(values.type):
             words = words.cast(values.type)
-        if words is None or words.type != values.type:
-            words = values.slice(0, 0)
+        if words is not None and words.type != values.type:
+            words = None
         try:
-            words, indices = _encode(values, words)
-            indices = indices.cast(self.arrow.index_type)
+            return encode(values, self.arrow, words)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # too many words
             raise self.not_convertible(value, path) from error
-        array = pa.DictionaryArray.from_arrays(indices, words, ordered=self.arrow.ordered)
-        return array if array.type == self.arrow else array.cast(self.arrow)
+
+
+def encode(values: pa.Array, arrow: pa.DataType, words: pa.Array | None = None) -> pa.Array:
+    """Returns values as a dictionary, or as runs.
+
+    Args:
+        values: An array of the type of the values.
+        arrow: The type of the dictionary or of the runs.
+        words: Values that the dictionary begins with.
+
+    Raises:
+        pa.ArrowInvalid: If there are more values than the type can count.
+    """
+    if pa.types.is_run_end_encoded(arrow):
+        ends = _run_ends(values)
+        starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
+        kept = take_places(values, starts)
+        run_ends = pa.array(ends).cast(arrow.run_end_type)
+        return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=arrow)
+    words, indices = _encode(values, values.slice(0, 0) if words is None else words)
+    indices = indices.cast(arrow.index_type)
+    array = pa.DictionaryArray.from_arrays(indices, words, ordered=arrow.ordered)
+    return array if array.type == arrow else array.cast(arrow)
 
 
 def _encode(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -175,15 +195,10 @@ class RunEndEncodedType(EncodedType):
         return take_places(array.values, _runs(array))
 
     def _write(self, value: FieldValue, path: Path) -> pa.Array:
-        values = self.values.write(value, path)
-        ends = _run_ends(values)
         try:
-            run_ends = pa.array(ends).cast(self.arrow.run_end_type)
+            return encode(self.values.write(value, path), self.arrow)
         except pa.ArrowInvalid as error:  # more values than the type can count
             raise self.not_convertible(value, path) from error
-        starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
-        kept = take_places(values, starts)
-        return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=self.arrow)
 
 
 def storage_of(array: pa.ExtensionArray) -> pa.Array:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._arrow.arrow_type import decoded_type, inner_fields, is_encoded, is_list, is_text
 from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -281,8 +281,10 @@ def _as_type(value: object, arrow: pa.DataType) -> object:
     t = pa.types
     if value is None:
         return None
-    if t.is_dictionary(arrow):
+    if is_encoded(arrow):
         return _as_type(value, arrow.value_type)
+    if t.is_union(arrow):
+        return _as_variant(value, [field.type for field in inner_fields(arrow)])
     if t.is_struct(arrow) and isinstance(value, dict):
         fields = {field.name: field.type for field in arrow.fields}
         return {
@@ -302,6 +304,30 @@ def _as_type(value: object, arrow: pa.DataType) -> object:
     if isinstance(value, str) and t.is_temporal(arrow):
         return value_of(value, arrow)
     return value
+
+
+def _as_variant(value: object, variants: list[pa.DataType]) -> object:
+    """Returns a value as `_as_type` of the first variant of a union that it stands for.
+
+    A value that is one of JSON's own in a variant stays: text, a number, or a list of several kinds
+    of lists. Of several records, the one of the most similar names counts.
+    """
+    types = [decoded_type(each) for each in variants]
+    if isinstance(value, str) and any(map(is_text, types)):
+        return value
+    if isinstance(value, (int, float)) and any(map(_is_number, types)):
+        return value
+    if isinstance(value, list) and sum(is_list(t) or pa.types.is_map(t) for t in types) > 1:
+        return value
+    if isinstance(value, dict):
+        names = {each: {field.name for field in inner_fields(each)} for each in variants}
+        variants = sorted(variants, key=lambda each: len(names[each] ^ value.keys()))
+    made = (_as_type(value, each) for each in variants)
+    return next((m for m in made if m is not value and type(m) is not _NoBase64), value)
+
+
+def _is_number(arrow: pa.DataType) -> bool:
+    return pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
 
 
 # Its name is in the error, because it does not fit any field.

@@ -149,6 +149,8 @@ def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     t = pa.types
     if isinstance(arrow, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(arrow, converted_leaf(array, arrow.storage_type))
+    if t.is_dictionary(arrow):
+        return _cast(converted_leaf(array, arrow.value_type), arrow)
     if is_bytes(arrow):
         return _decode(array, arrow)
     made = _cast(array, arrow)

@@ -15,6 +15,7 @@ from extensor.authoring import (
     box_rows,
     boxed_rows_specs,
     boxed_specs,
+    castable_type,
     expect_unstacks,
     row_splits_of,
     rows_spec,
@@ -206,7 +207,7 @@ class UnionSpec:
         variants: dict[str, Any] = {}
         for name in (*self.names, *spec.names):
             both = [s.variants[name] for s in (self, spec) if name in s.names]
-            variants[name] = supertype(*both) if len(both) == 2 else both[0]
+            variants[name] = castable_type(*both) if len(both) == 2 else both[0]
             if variants[name] is None:
                 return None
         return type(self)(variants, codes=codes)
