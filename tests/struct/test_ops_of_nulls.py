@@ -209,6 +209,20 @@ def test_rows_of_datasets_with_nulls_at_other_levels_are_concatenated():
         assert found == [{"x": x} for x in one + other]
 
 
+@pytest.mark.parametrize("item", [pa.int32(), pa.struct({"a": pa.int32()})], ids=str)
+@pytest.mark.parametrize("nulls", ["mask", {"x": "mask"}, {"x[*]": "mask"}], ids=str)
+def test_rows_of_lists_of_lists_are_stacked(item, nulls):
+    one = pa.scalar({"a": 1} if pa.types.is_struct(item) else 1, item).as_py()
+    rows = pa.array([[[one]], [], [[], [one, one]]], pa.list_(pa.list_(item)))
+    records = xt.from_arrow(pa.table({"x": rows}), nulls=nulls)
+    for stack in (
+        lambda: tf.stack(tf.unstack(records)),
+        tf.function(lambda: tf.stack(list(records))),
+    ):
+        assert stack().to_py() == [{"x": row} for row in rows.to_pylist()]
+        assert xt.spec_of(records).cast(stack()).to_py() == records.to_py()
+
+
 def test_unstack_gives_each_record(records):
     assert [record.to_py() for record in tf.unstack(records)] == PLAIN
 

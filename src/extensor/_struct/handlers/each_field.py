@@ -240,20 +240,18 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
             {n: concat_values([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
-    if isinstance(first, (*_DENSE, tf.RaggedTensor)):
-        try:
-            return tf.concat(list(values), 0)
-        except (ValueError, tf.errors.InvalidArgumentError):
-            fix = "Pad or cut the lists to one length, or read them as lists of any length."
-            _expect_one_shape(values, name, fix, 1)
-            raise
     if all(is_masked(v) and records_in(v) is not None for v in values) and (
         len({value.mask.shape.rank for value in values}) == 1
     ):
         inner = concat_values([value.values for value in values], name)
-        return type(first)._of_parts(inner, tf.concat([value.mask for value in values], 0))
-    if _moves_itself(first, tf.concat):
-        return tf.concat(list(values), 0)
+        return type(first)._of_joined(inner, tf.concat, [value.mask for value in values])
+    if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first, tf.concat):
+        try:
+            return tf.concat(list(values), 0)
+        except (ValueError, tf.errors.InvalidArgumentError):
+            fix = "Pad or cut the lists to one length, or read them as lists of any length."
+            expect_one_size(values, name, fix, 1)
+            raise
     return concat_rows(list(values))
 
 

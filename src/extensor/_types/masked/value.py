@@ -100,6 +100,19 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return self
 
     @classmethod
+    def _of_joined(cls, values: object, op: Any, masks: list[Any], axis: Any = 0) -> MaskedTensor:
+        """Returns values that are joined by `tf.concat` or `tf.stack`, with their masks joined.
+
+        Lists of lists may have one length in each of the values, and another one in the others.
+        """
+        first, sizes = masks[0], masks[0].shape[1:]
+        are_same = sizes.is_fully_defined() and all(mask.shape[1:] == sizes for mask in masks)
+        if axis == 0 and not are_same and isinstance(first, tf.Tensor) and uncut_rows(values):
+            first = tf.RaggedTensor.from_tensor(first, ragged_rank=sizes.rank)
+            masks = [first, *masks[1:]]
+        return cls._of_parts(values, op(masks, axis))
+
+    @classmethod
     def _with_late_mask(cls, values: object, make_mask: Callable[[], Any]) -> MaskedTensor:
         """Returns a tensor whose mask is made when it is first read. Checks nothing.
 

@@ -297,10 +297,12 @@ def join(op: Op, values: object, axis: Axes = 0, *_: object) -> MaskedTensor:
         return NotImplemented
     parts, masks, place = aligned
     if all(map(item.is_tensor, parts)):
-        return MaskedTensor._of_parts(op(parts, place), op(masks, place))
+        return MaskedTensor._of_joined(op(parts, place), op, masks, place)
     if place != 0:
         return NotImplemented
-    return MaskedTensor._of_parts(_OF_ROWS[op](parts), op(masks, 0))
+    are_masked = all(isinstance(part, MaskedTensor) for part in parts)
+    joined = op(parts, 0) if are_masked else _OF_ROWS[op](parts)
+    return MaskedTensor._of_joined(joined, op, masks)
 
 
 def _mask_ranks(value: Any) -> tuple[int | None, ...]:
