@@ -306,7 +306,8 @@ def test_row_splits_that_do_not_cut_the_values_are_an_error(splits, make):
         with pytest.raises(StructureError) as caught:
             Ragged.from_row_splits(values, given, validate)
         assert caught.value.path == "row_splits"
-        assert "Row i holds" in caught.value.fix
+        fixes = ("Row i holds", "Give a list of integers", "Give nested lists of equal lengths")
+        assert caught.value.fix.startswith(fixes)
 
 
 @pytest.mark.parametrize("splits", [[0.0, 3.0], ["a"], [True, False], [0, None, 3],

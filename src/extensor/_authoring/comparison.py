@@ -55,10 +55,6 @@ class SizeComparison:
         """Returns whether a field is compared."""
         return self.names is None or name in self.names
 
-    def for_field(self, name: str) -> SizeComparison | None:
-        """Returns the comparison of one field, or None if it is not compared."""
-        return self if self.has(name) else None
-
     def same_rows(self, a: tf.Tensor, b: tf.Tensor) -> bool:
         """Returns whether two row splits are known to be the same."""
         return _same_splits(a, b, self.sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from typing import Any
 
@@ -33,7 +34,13 @@ from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import first_sizes, outer_sizes
 from extensor._struct.same_sizes import with_size_checks
-from extensor._struct.spec import StructuredTensorSpec, no_such_field, with_any_count
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    no_such_field,
+    resolve,
+    root_is_no_field,
+    with_any_count,
+)
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import FieldValue, ShapeLike
 from extensor.errors import ProtocolError, StructureError
@@ -298,6 +305,9 @@ class DenseStructuredTensor(StructuredTensor):
             return value
         return value._with_dims(dims_of_field(self._dims, value._dims, value.rank))
 
+    def _at(self, name: str) -> FieldValue:
+        return self._field(name, Path(name))
+
     def _field_at(self, names: tuple[str, ...], at: Path) -> FieldValue:
         name, inner = names[0], names[1:]
         if not inner or name not in self._columns:
@@ -310,9 +320,58 @@ class DenseStructuredTensor(StructuredTensor):
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
 
+    def _with_updates(
+        self, updates: Mapping[Any, Any], at: Path, comparison: SizeComparison | None
+    ) -> DenseStructuredTensor:
+        by_name: dict[str, Any] = {}
+        nested: dict[str, dict[tuple[str, ...], Any]] = {}
+        for path, value in updates.items():
+            names = resolve(path, self._names())
+            if not names:
+                raise root_is_no_field("with_updates")
+            if len(names) == 1:
+                by_name[names[0]] = value
+            else:
+                nested.setdefault(names[0], {})[names[1:]] = value
+        below = comparison and comparison.for_fields(None)
+        if comparison is not None:  # what is inside of a field is compared there
+            comparison = comparison.for_fields(tuple(by_name))
+        for name, inner in nested.items():
+            parent = by_name[name] if name in by_name else self._field(name, at / name)
+            if masked.records_in(parent) is None:
+                raise no_such_field(Path(*at, name, *next(iter(inner))), ())
+            by_name[name] = masked.map_records(
+                parent, lambda old, new=inner, at=at / name: old._with_updates(new, at, below)
+            )
+        return self._update(by_name, at, comparison)
+
+    def _without(self, paths: list[tuple[str, ...]]) -> DenseStructuredTensor:
+        tree = _tree(paths)
+        kept = [n for n in self.field_names() if n not in tree or tree[n]]
+        nested = {
+            n: masked.map_records(
+                self._field(n, Path(n)), operator.methodcaller("_without", tree[n])
+            )
+            for n in kept
+            if n in tree
+        }
+        return self._select(kept)._update(nested, Path())
+
+    def _with_only(self, paths: list[tuple[str, ...]]) -> DenseStructuredTensor:
+        tree = _tree(paths)
+        nested = {
+            n: masked.map_records(
+                self._field(n, Path(n)), operator.methodcaller("_with_only", below)
+            )
+            for n, below in tree.items()
+            if below
+        }
+        return self._select(tree)._update(nested, Path())
+
     def _update(
         self, updates: Mapping[str, Any], at: Path, comparison: SizeComparison | None = None
     ) -> DenseStructuredTensor:
+        """Returns a copy with fields replaced or added; `at` is the path of the records."""
         if not updates:
             return self
         added = {name: as_field(value, at / name) for name, value in updates.items()}
@@ -456,3 +515,11 @@ def _of_one_shape(
     if comparison is not None and found.rank:
         fields = with_size_checks(shape, {}, fields, Path(), comparison)
     return fields, found
+
+
+def _tree(paths: list[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """Returns the rest of each path by its first name; an empty list means the whole field."""
+    tree: dict[str, list[tuple[str, ...]]] = {}
+    for names in paths:
+        tree.setdefault(names[0], []).append(names[1:])
+    return {name: [] if () in below else below for name, below in tree.items()}

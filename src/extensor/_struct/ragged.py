@@ -312,21 +312,6 @@ class RaggedStructuredTensor(StructuredTensor):
     def _uncut_field(self, name: str, at: Path) -> FieldValue:
         return self._values._uncut_field(name, at)
 
-    def _update(
-        self, updates: Mapping[str, Any], at: Path, comparison: SizeComparison | None = None
-    ) -> RaggedStructuredTensor:
-        if not updates:
-            return self
-        inner = {
-            name: self._uncut(value, at / name, comparison and comparison.for_field(name))
-            for name, value in updates.items()
-        }
-        below = comparison and comparison.inside_rows()
-        return self._with_values(self._values._update(inner, at, below))
-
-    def _uncut(self, value: FieldValue, at: Path, comparison: SizeComparison | None) -> FieldValue:
-        return uncut(value, self._row_splits, at, comparison)
-
     # The rows are taken off once, not again for each level of the path.
 
     def _with_updates(
@@ -336,7 +321,7 @@ class RaggedStructuredTensor(StructuredTensor):
         for path, value in updates.items():
             names = resolve(path, self._names())
             try:
-                inner[path] = self._uncut(value, Path(*at, *names), comparison)
+                inner[path] = uncut(value, self._row_splits, Path(*at, *names), comparison)
             except StructureError:
                 self._expect_records_around(names, at)  # else the rows are of no records
                 raise

@@ -8,24 +8,23 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.comparison import with_checks
+from extensor._authoring.component_check import integers
 from extensor._authoring.rows import row_splits_of
 from extensor._count_text import count_text
 from extensor._protocol.run_time_check import assert_op
 from extensor._typing import TensorLike
-from extensor.errors import DTypeError, StructureError
+from extensor.errors import StructureError
 
 
 def splits_of_lengths(row_lengths: Any) -> np.ndarray[Any, Any] | tf.Tensor:
     """Returns the row splits of rows with the given lengths."""
-    if not isinstance(row_lengths, tf.Tensor):
-        lengths = _integers(row_lengths, "row_lengths")
-        if (lengths < 0).any():
-            raise _wrong("row_lengths", "lengths that are not negative", str(lengths.min()))
-        return np.concatenate([np.zeros([1], lengths.dtype), np.cumsum(lengths)]).astype(
-            lengths.dtype
-        )
-    lengths = _expect_integers(row_lengths, "row_lengths")
-    return row_splits_of(lengths)
+    lengths = integers(row_lengths, "row_lengths", rank=1)
+    known = tf.get_static_value(lengths)
+    if known is None:
+        return row_splits_of(lengths)
+    if (known < 0).any():
+        raise _wrong("row_lengths", "lengths that are not negative", str(known.min()))
+    return np.concatenate([[0], np.cumsum(known)]).astype(known.dtype)
 
 
 def splits_of_rowids(
@@ -39,10 +38,9 @@ def splits_of_rowids(
         validate: Whether a graph validates the row numbers.
     """
     wrong = _wrong("value_rowids", "row numbers that do not decrease, from 0", "others")
-    if hasattr(value_rowids, "numpy"):
-        value_rowids = value_rowids.numpy()
-    if isinstance(value_rowids, tf.Tensor):
-        rowids = _expect_integers(value_rowids, "value_rowids")
+    rowids = integers(value_rowids, "value_rowids", rank=1)
+    known, count = tf.get_static_value(rowids), tf.get_static_value(nrows)
+    if known is None or (count is None and nrows is not None):
         if validate:
             before = tf.concat([tf.zeros([1], rowids.dtype), rowids[:-1]], 0)[: tf.size(rowids)]
             rowids = with_checks(assert_op(tf.reduce_all(rowids >= before), wrong), rowids)
@@ -55,17 +53,16 @@ def splits_of_rowids(
             dtype=rowids.dtype,
         )
         return splits_of_lengths(lengths)
-    rowids = _integers(value_rowids, "value_rowids")
-    if (np.diff(rowids) < 0).any() or (rowids < 0).any():
+    if (np.diff(known) < 0).any() or (known < 0).any():
         raise wrong
-    rows = int(rowids[-1]) + 1 if rowids.size else 0
-    count = rows if nrows is None else int(nrows)
+    rows = int(known[-1]) + 1 if known.size else 0
+    if count is None:
+        count = rows
     if count < rows:
         raise _wrong(
             "value_rowids", f"row numbers below {count}, the number of rows", str(rows - 1)
         )
-    lengths = np.bincount(rowids, minlength=count).astype(rowids.dtype)
-    return splits_of_lengths(lengths)
+    return splits_of_lengths(np.bincount(known, minlength=count).astype(known.dtype))
 
 
 def splits_of_length(
@@ -97,25 +94,6 @@ def splits_of_length(
     if nrows is None:
         nrows = tf.cast(nvals, tf.int64) // tf.cast(length, tf.int64)
     return tf.range(tf.cast(nrows, tf.int64) + 1) * tf.cast(length, tf.int64)
-
-
-def _integers(numbers: TensorLike, name: str) -> np.ndarray[Any, Any]:
-    array = np.asarray(numbers)
-    if not array.size and array.dtype.kind == "f":
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise _not_integers(name, str(array.dtype))
-    return array.astype(np.int32 if array.dtype == np.int32 else np.int64)
-
-
-def _expect_integers(tensor: tf.Tensor, name: str) -> tf.Tensor:
-    if tensor.dtype not in (tf.int32, tf.int64):
-        raise _not_integers(name, tensor.dtype.name)
-    return tensor
-
-
-def _not_integers(name: str, received: str) -> DTypeError:
-    return DTypeError(name, "int64 or int32", received, "Cast them with tf.cast.")
 
 
 def _wrong(name: str, expected: str, received: str) -> StructureError:

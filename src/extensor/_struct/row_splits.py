@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.comparison import SizeComparison, equal_splits, with_checks
+from extensor._authoring.component_check import integers
 from extensor._authoring.extents import known_sizes, learn_from_records
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
@@ -40,13 +41,7 @@ def checked_row_splits(row_splits: Any, values: StructuredTensor, validate: bool
         DTypeError: If the splits are not int64 or int32, or if row splits inside the values have
             another dtype.
     """
-    known = None
-    if not isinstance(row_splits, (tf.Tensor, BaseResourceVariable)):
-        known = row_splits = _as_array(row_splits)
-    row_splits = tf.convert_to_tensor(row_splits)
-    if row_splits.dtype not in (tf.int64, tf.int32):
-        fix = "Cast them with tf.cast(row_splits, tf.int64)."
-        raise DTypeError("row_splits", "int64 or int32", row_splits.dtype.name, fix)
+    row_splits = integers(row_splits, "row_splits", rank=1)
     inner = row_splits_dtypes(values)
     if inner - {row_splits.dtype}:
         expected = (
@@ -57,10 +52,7 @@ def checked_row_splits(row_splits: Any, values: StructuredTensor, validate: bool
         raise DTypeError("row_splits", expected, row_splits.dtype.name, fix)
     if row_splits.shape.rank is None:
         row_splits = tf.ensure_shape(row_splits, [None])
-    if row_splits.shape.rank != 1:
-        raise _bad_splits("a vector", f"shape {row_splits.shape}")
-    if known is None and hasattr(row_splits, "numpy"):
-        known = row_splits.numpy()
+    known = tf.get_static_value(row_splits)
     if known is not None:
         check_row_splits(known, values.shape[0], "row_splits")
     elif validate and not _is_known_cut(values, row_splits):
@@ -75,25 +67,6 @@ def _is_known_cut(values: StructuredTensor, row_splits: tf.Tensor) -> bool:
     sizes = GraphSizes()
     learn_from_records(sizes)
     return sizes.cuts(row_splits, known_sizes(values, 0, sizes))
-
-
-def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:
-    """Returns a list or array as a NumPy array; Python integers become int64."""
-    try:
-        numbers = np.asarray(row_splits)
-    except ValueError as error:
-        raise _bad_splits("a vector", "lists of different lengths") from error
-    if numbers.dtype == object:
-        fix = "Give a list, array or tensor of integers."
-        raise DTypeError("row_splits", "int64 or int32", "dtype object", fix)
-    if not isinstance(row_splits, np.ndarray) and (numbers.dtype.kind == "i" or not numbers.size):
-        numbers = numbers.astype(np.int64)
-    return numbers
-
-
-def _bad_splits(expected: str, received: str) -> StructureError:
-    fix = "Row i holds the values from row_splits[i] up to row_splits[i + 1]."
-    return StructureError("row_splits", expected, received, fix)
 
 
 def outer_sizes(value: FieldValue, rank: int) -> tf.Tensor:

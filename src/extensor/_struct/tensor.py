@@ -145,13 +145,21 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """Returns the names of the fields, in their order."""
 
     @abc.abstractmethod
-    def _update(
-        self, updates: Mapping[str, Any], at: Path, comparison: SizeComparison | None = None
+    def _with_updates(
+        self, updates: Mapping[Any, Any], at: Path, comparison: SizeComparison | None
     ) -> StructuredTensor:
-        """Returns a copy with fields replaced or added; `at` is the path of the records.
+        """Returns `with_updates`, for records at the path `at` of the outermost records.
 
         Without a comparison, the fields are known to have the rows of the records.
         """
+
+    @abc.abstractmethod
+    def _without(self, paths: list[tuple[str, ...]]) -> StructuredTensor:
+        """Returns `without`, for the names of paths that exist."""
+
+    @abc.abstractmethod
+    def _with_only(self, paths: list[tuple[str, ...]]) -> StructuredTensor:
+        """Returns `with_only`, for the names of paths that exist."""
 
     @abc.abstractmethod
     def _select(self, names: Iterable[str]) -> StructuredTensor:
@@ -243,32 +251,6 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
             {**(updates or {}), **fields}, Path(), SizeComparison.in_graph(validate)
         )
 
-    def _with_updates(
-        self, updates: Mapping[Any, Any], at: Path, comparison: SizeComparison | None
-    ) -> StructuredTensor:
-        """Returns `with_updates`, for records at the path `at` of the outermost records."""
-        by_name: dict[str, Any] = {}
-        nested: dict[str, dict[tuple[str, ...], Any]] = {}
-        for path, value in updates.items():
-            names = resolve(path, self._names())
-            if not names:
-                raise root_is_no_field("with_updates")
-            if len(names) == 1:
-                by_name[names[0]] = value
-            else:
-                nested.setdefault(names[0], {})[names[1:]] = value
-        below = comparison and comparison.for_fields(None)
-        if comparison is not None:  # what is inside of a field is compared there
-            comparison = comparison.for_fields(tuple(by_name))
-        for name, inner in nested.items():
-            parent = by_name[name] if name in by_name else self._field(name, at / name)
-            if masked.records_in(parent) is None:
-                raise no_such_field(Path(*at, name, *next(iter(inner))), ())
-            by_name[name] = masked.map_records(
-                parent, lambda old, new=inner, at=at / name: old._with_updates(new, at, below)
-            )
-        return self._update(by_name, at, comparison)
-
     def _expect_records_around(self, names: tuple[str, ...], at: Path) -> None:
         """Raises FieldError unless a path leads through records to its last name."""
         if masked.records_in(masked.uncut_field(self, names[:-1], at)) is None:
@@ -290,17 +272,6 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
         return self._without(self._existing(field_names))
 
-    def _without(self, paths: list[tuple[str, ...]]) -> StructuredTensor:
-        """Returns `without`, for the names of paths that exist."""
-        tree = _tree(paths)
-        kept = [n for n in self.field_names() if n not in tree or tree[n]]
-        nested = {
-            n: masked.map_records(self._at(n), operator.methodcaller("_without", tree[n]))
-            for n in kept
-            if n in tree
-        }
-        return self._select(kept)._update(nested, Path())
-
     def with_only(self, *field_names: PathLike) -> StructuredTensor:
         """Returns a copy with the given fields only, in the order given; they are shared.
 
@@ -317,16 +288,6 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         """
         return self._with_only(self._existing(field_names))
 
-    def _with_only(self, paths: list[tuple[str, ...]]) -> StructuredTensor:
-        """Returns `with_only`, for the names of paths that exist."""
-        tree = _tree(paths)
-        nested = {
-            n: masked.map_records(self._at(n), operator.methodcaller("_with_only", below))
-            for n, below in tree.items()
-            if below
-        }
-        return self._select(tree)._update(nested, Path())
-
     def _existing(self, paths: tuple[PathLike, ...]) -> list[tuple[str, ...]]:
         """Returns the names of each path; raises unless there is a field at each."""
         every: list[tuple[str, ...]] = []
@@ -341,9 +302,6 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
     def _require(self, names: tuple[str, ...]) -> None:
         """Raises unless there is a field at a path. Cuts no rows, so any type of field works."""
         masked.uncut_field(self, names, Path())
-
-    def _at(self, name: str) -> FieldValue:
-        return self._field(name, Path(name))
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> StructuredTensor:
         """Returns the records with some of their dimensions merged into one.
@@ -585,14 +543,6 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
 
 # tf.nest asks for the spec in each call: without the check that it is one.
 equip(StructuredTensor, operator.methodcaller("__tf_type_spec__"))
-
-
-def _tree(paths: list[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
-    """Returns the rest of each path by its first name; an empty list means the whole field."""
-    tree: dict[str, list[tuple[str, ...]]] = {}
-    for names in paths:
-        tree.setdefault(names[0], []).append(names[1:])
-    return {name: [] if () in below else below for name, below in tree.items()}
 
 
 def _rebuild(spec: StructuredTensorSpec, components: tuple[FieldValue, ...]) -> StructuredTensor:
