@@ -340,8 +340,9 @@ def test_a_time_or_a_decimal_in_place_of_nulls_is_what_a_cast_makes_of_it(arrow,
 
 @pytest.mark.parametrize(("arrow", "value"), LOSSES, ids=str)
 def test_a_time_that_would_lose_digits_or_its_zone_is_no_policy(arrow, value):
-    with pytest.raises(DTypeError, match="nulls, x: expected a value of Arrow type"):
+    with pytest.raises(DTypeError, match="nulls, x: expected a value of Arrow type") as caught:
         xt.from_arrow(pa.table({"x": pa.nulls(1, arrow)}), nulls={"x": xt.fill(value)})
+    assert caught.value.received == repr(value)
     with pytest.raises(DTypeError):
         xt.spec_from_schema(pa.schema({"x": arrow})).cast([{"x": value}])
 

@@ -19,6 +19,8 @@ from extensor.errors import DTypeError, FieldError, StructureError
 
 _WORDS = ("error", "mask", "auto", "empty")
 _OF_ANY_TYPE = ("error", "mask", "auto")
+_shown = reprlib.Repr()
+_shown.maxother = 80  # a datetime with its zone
 REST = "*"
 """The path of all other fields."""
 
@@ -298,7 +300,7 @@ def _expect_value(value: object, arrow: pa.DataType, where: str) -> None:
         or isinstance(value, bool) != pa.types.is_boolean(arrow)
         or not _converts(value, arrow)
     ):
-        raise _does_not_fit(where, f"a value of Arrow type {arrow}", reprlib.repr(value))
+        raise _does_not_fit(where, f"a value of Arrow type {arrow}", _shown.repr(value))
 
 
 def _fits_items(policy: object, arrow: pa.DataType) -> bool:
@@ -326,9 +328,7 @@ def _expect_variant(value: object, arrow: pa.DataType, where: str) -> None:
 def _expect_record(value: object, arrow: pa.DataType, where: str) -> None:
     names = [field.name for field in arrow.fields]
     if not isinstance(value, Mapping):
-        raise _does_not_fit(
-            where, f"a dict with the fields {', '.join(names)}", reprlib.repr(value)
-        )
+        raise _does_not_fit(where, f"a dict with the fields {', '.join(names)}", _shown.repr(value))
     record = cast("Mapping[Any, Any]", value)
     if set(record) != set(names):
         expected = f"a dict with the fields {', '.join(names)}"
@@ -343,7 +343,7 @@ def _expect_list(value: object, arrow: pa.DataType, where: str) -> None:
     size = arrow.list_size if pa.types.is_fixed_size_list(arrow) else None
     if not isinstance(value, (list, tuple)) or size not in (None, len(cast("Any", value))):
         expected = "a list" if size is None else f"a list of {size}"
-        raise _does_not_fit(where, expected, reprlib.repr(value))
+        raise _does_not_fit(where, expected, _shown.repr(value))
     for item in cast("list[Any]", value):
         _expect_value(item, arrow.value_type, f"{where}[*]")
 
