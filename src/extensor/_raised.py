@@ -1,7 +1,8 @@
-"""Errors of Python functions that TensorFlow calls, as the exceptions that they were.
+"""Errors of other code: their text, and those that TensorFlow passes on as they were.
 
-TensorFlow passes an exception on as the text of an error of its own. So the text gets a mark, with
-which an iterator (`_patches/_tf_data.py`), `reduce` and a model find the exception again.
+TensorFlow passes an exception of a Python function on as the text of an error of its own. So the
+text gets a mark, with which an iterator (`_patches/_tf_data.py`), `reduce` and a model find the
+exception again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import os
 import re
 
-__all__ = ["error_of_text", "mark", "raise_marked"]
+__all__ = ["error_of_text", "first_line", "mark", "raise_marked"]
 
 _PROCESS = os.urandom(8).hex()
 _MARK = re.compile(rf"\[raised {_PROCESS} (\d+)\]")
@@ -48,3 +49,8 @@ def raise_marked(message: object) -> None:
             raise error from None
     finally:
         del error  # its traceback has this frame, and keeps the dataset alive
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the first line of the text of an error; the name of its class if it has no text."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]

@@ -23,6 +23,7 @@ from extensor._arrow.arrow_type import (
 from extensor._arrow.encoded_types import decode, encode
 from extensor._arrow.nulls import nulls_of
 from extensor._path import Path
+from extensor._raised import first_line
 from extensor._struct.meaning import are_apart, different_meanings, meaning_of
 from extensor.errors import DTypeError
 
@@ -57,7 +58,7 @@ def cast_column(
         made = _cast(column, arrow)
     except (ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         expected = f"values of Arrow type {arrow}, as schema= says"
-        received = f"Arrow type {column.type} ({str(error).splitlines()[0]})"
+        received = f"Arrow type {column.type} ({first_line(error)})"
         raise DTypeError(path, expected, received, fix) from error
     # Of a number that is too large, Arrow makes an infinite one without an error.
     if contains_type(arrow, _is_narrow_float) and _num_infinite(made) > _num_infinite(column):

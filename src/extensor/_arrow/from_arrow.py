@@ -10,6 +10,7 @@ import tensorflow as tf
 from extensor._arrow.read import read_records, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._path import PathLike
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
 from extensor.errors import StructureError
@@ -89,5 +90,5 @@ def from_arrow(
             table = wanted.table(table_of(data, type(data).__name__), validate=True)
         except pa.ArrowInvalid as error:
             expected, fix = "valid Arrow data", "The Arrow data is corrupt."
-            raise StructureError("from_arrow", expected, str(error).splitlines()[0], fix) from error
+            raise StructureError("from_arrow", expected, first_line(error), fix) from error
         return wanted.records(table)

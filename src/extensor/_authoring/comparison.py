@@ -56,8 +56,11 @@ class SizeComparison:
         return self.names is None or name in self.names
 
     def same_rows(self, a: tf.Tensor, b: tf.Tensor) -> bool:
-        """Returns whether two row splits are known to be the same."""
-        return _same_splits(a, b, self.sizes)
+        """Returns whether two row splits of a graph are known to be the same.
+
+        They are if they are one tensor, or if arithmetic on the rows of one gave the other.
+        """
+        return _origin(a, self.sizes) is _origin(b, self.sizes)
 
     def use_records(self) -> None:
         """Stores that the fields of all records of the graph have the same rows."""
@@ -103,19 +106,6 @@ def equal_splits(
         return rows()
     same_count = tf.equal(tf.size(own), tf.size(expected))
     return [tf.cond(same_count, lambda: run_checks(rows()), lambda: run_checks(wrong_count()))]
-
-
-def _same_splits(a: tf.Tensor, b: tf.Tensor, sizes: GraphSizes) -> bool:
-    """Returns whether two row splits of a graph are known to be the same.
-
-    They are if they are one tensor, or if arithmetic on the rows of one gave the other.
-
-    Args:
-        a: Row splits.
-        b: Row splits.
-        sizes: What is known of sizes.
-    """
-    return _origin(a, sizes) is _origin(b, sizes)
 
 
 def _origin(splits: tf.Tensor, sizes: GraphSizes) -> tf.Tensor:

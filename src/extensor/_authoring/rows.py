@@ -16,6 +16,7 @@ from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.casting import cast_value, castable_type, difference_of_records
 from extensor._protocol.stackable_spec import as_row, stacks_by_components
 from extensor._protocol.symbolic import symbolic_rows
+from extensor._raised import first_line
 from extensor._tf import ragged_tensor
 from extensor._typing import Nest, TensorLike
 from extensor.errors import DTypeError, StructureError
@@ -296,7 +297,7 @@ def stack_rows(values: list[_Value]) -> _Value:
     try:
         return unbox(stacked, [stacked_boxes(column) for column in columns])
     except (ValueError, tf.errors.InvalidArgumentError) as error:
-        received = f"values of different sizes ({str(error).splitlines()[0][:200]})"
+        received = f"values of different sizes ({first_line(error)})"
         fix = "Use tf.ragged.stack, or Dataset.ragged_batch, for values of different sizes."
         raise StructureError("tf.stack", "values of one size", received, fix) from error
 

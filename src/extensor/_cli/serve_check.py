@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._raised import first_line
 from extensor._serving.client import Client, request_text
 from extensor._serving.client_file import load_client
 from extensor._struct.spec import StructuredTensorSpec
@@ -56,8 +57,7 @@ def _load(path: str) -> Any:
         return tf.saved_model.load(path)
     # TensorFlow raises errors of many classes for a damaged or incomplete SavedModel.
     except Exception as error:
-        text = (str(error).splitlines() or [""])[0]
-        received = f"{type(error).__name__}: {text}"
+        received = f"{type(error).__name__}: {first_line(error)}"
         fix = "Save it with xt.serving.save: its models load without the types of their values."
         raise FormatError(path, "a SavedModel that loads", received, fix) from error
 
@@ -122,7 +122,7 @@ def _call(
         try:
             tensors = client.inputs.encode(tf.nest.map_structure(_example, structure))
         except (ExtensorError, TypeError) as error:
-            return [f"  no example request: {str(error).splitlines()[0]}"]
+            return [f"  no example request: {first_line(error)}"]
     try:
         lines = ["  request", f"    {request_text(tensors, key)}"]
     except UnsupportedTypeError as error:  # complex numbers
@@ -131,7 +131,7 @@ def _call(
         result = function(**tensors)
     # Whatever the model does.
     except Exception as error:
-        text = str(error).splitlines()[0]
+        text = first_line(error)
         if client is None:  # zeros need not be what the signature takes
             return [*lines, f"  the model does not take this example: {text}"]
         faults.append(f"{key}: the model fails for the example: {type(error).__name__}: {text}")

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable
 
 import pyarrow as pa
 
+from extensor._raised import first_line
 from extensor.errors import ExtensorError, FormatError
 
 # Text never begins with these bytes.
@@ -56,7 +57,7 @@ def decompression_errors(path: str, compression: str | None) -> Generator[None]:
         if compression is None or is_other:
             raise
         expected = f"a complete {compression} file"
-        received = f"a file that does not decompress ({str(error).splitlines()[0]})"
+        received = f"a file that does not decompress ({first_line(error)})"
         raise FormatError(path, expected, received, "Write or copy the file again.") from error
 
 

@@ -21,6 +21,7 @@ from extensor._files.object_store import is_in_object_store, object_store
 from extensor._files.ranges import Block, Fetch, FetchAhead, Range, pieces_of
 from extensor._files.remote_system import remote_system
 from extensor._files.store import CONNECTIONS, Store, StoredFile, replaced_error, store_of
+from extensor._raised import first_line
 from extensor.errors import (
     DirectoryError,
     DTypeError,
@@ -188,7 +189,7 @@ def pyarrow_errors(
         # An OSError with an errno comes from the system (no permission, too many open files).
         if isinstance(error, OSError) and error.errno:
             raise
-        reason = (str(error).splitlines() or ["no reason given"])[0]
+        reason = first_line(error)
         received = f"a file that cannot be read as one ({reason})"
         raise FormatError(path, expected, received, fix) from error
 

@@ -21,6 +21,7 @@ import pyarrow.fs as pafs
 
 from extensor._files.ranges import Range
 from extensor._files.store import Found, Store, replaced_error
+from extensor._raised import first_line
 from extensor.errors import (
     AccessError,
     ExtensorError,
@@ -338,17 +339,14 @@ def store_errors(url: str) -> Generator[None]:
             fix = (
                 "Set them in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
-            raise AccessError(url, "credentials that may do this", _reason(error), fix) from error
+            expected = "credentials that may do this"
+            raise AccessError(url, expected, first_line(error), fix) from error
         if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
             raise _missing(url) from error
         again = "Read again; if it stays, look at the store."
-        raise StoreError(url, "an answer of the store", _reason(error), again) from error
+        raise StoreError(url, "an answer of the store", first_line(error), again) from error
 
 
 def _missing(url: str) -> MissingFileError:
     fix = "Check the names of the bucket and of the object."
     return MissingFileError(url, "an object", "a path that does not exist", fix)
-
-
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0][:300]

@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 
 from extensor._files.ranges import Range
 from extensor._files.store import Found, Store, replaced_error
+from extensor._raised import first_line
 from extensor.errors import AccessError, ExtensorError, MissingFileError, StoreError
 
 if TYPE_CHECKING:
@@ -141,9 +142,10 @@ class RemoteSystem(Store, Generic[_Handle]):
             if isinstance(cause, PermissionError) or getattr(cause, "status", 0) in (401, 403):
                 expected = "credentials that may do this"
                 fix = "Give the credentials as the file system takes them."
-                raise AccessError(url, expected, _reason(cause), fix) from error
+                raise AccessError(url, expected, first_line(cause), fix) from error
+            expected = "an answer of the file system"
             again = "Read again; if it stays, look at the file system."
-            raise StoreError(url, "an answer of the file system", _reason(cause), again) from error
+            raise StoreError(url, expected, first_line(cause), again) from error
 
     # Methods of FileSystemHandler, which are those of the file system.
 
@@ -388,7 +390,3 @@ def _cause_of(error: Exception) -> Exception:
 
 def _missing_error(url: str, expected: str) -> MissingFileError:
     return MissingFileError(url, expected, "a path that does not exist", "Check the path.")
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:300]

@@ -38,6 +38,7 @@ from extensor._files.ranges import Range, pieces_of
 from extensor._files.store import READ_AHEAD, reading_as, reading_of
 from extensor._path import PathLike
 from extensor._progress import progress_bar
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import ArrowData, DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FormatError, StructureError
@@ -380,6 +381,6 @@ def write(
                 writer.write_batch(batch)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 expected = "batches that an Arrow IPC file can hold"
-                received = str(error).splitlines()[0]
+                received = first_line(error)
                 fix = "A file has one dictionary a column: write a stream, .arrows, or give schema="
                 raise StructureError("write_arrow", expected, received, fix) from error

@@ -16,6 +16,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import import_extra
 from extensor._path import Path, PathLike
+from extensor._raised import first_line
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
 from extensor._struct.spec import StructuredTensorSpec
@@ -79,7 +80,7 @@ def from_awkward(
         rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
         expected = "an array in memory, of types that Arrow has"
-        received = f"type {array.type} ({str(error).strip().splitlines()[0]})"
+        received = f"type {array.type} ({first_line(error)})"
         fix = "Convert the values, such as complex ones to records of two numbers."
         raise UnsupportedTypeError("from_awkward", expected, received, fix) from error
     levels: list[int | np.ndarray[Any, Any]] = []

@@ -12,6 +12,7 @@ import pyarrow as pa
 from extensor._arrow.wanted_table import WantedTable
 from extensor._dependency import import_extra
 from extensor._path import PathLike
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, FieldError, FormatError, MissingFileError
@@ -142,4 +143,4 @@ def _text(error: Exception) -> str:
 
 
 def _line(error: Exception) -> str:
-    return _COLORS.sub("", next(iter(str(error).splitlines()), "no reason given"))
+    return _COLORS.sub("", first_line(error))

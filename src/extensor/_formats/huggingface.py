@@ -17,6 +17,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_plain_arrow
 from extensor._dependency import import_extra
 from extensor._path import Path, PathLike
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, UnsupportedTypeError
@@ -189,6 +190,6 @@ def _feature(datasets: Any, field: pa.Field) -> Any:
         return datasets.Features.from_arrow_schema(pa.schema([plain]))[field.name]
     except (ValueError, NotImplementedError, TypeError) as error:
         expected = "a type that datasets has a feature for"
-        received = f"Arrow type {field.type} ({str(error).splitlines()[0]})"
+        received = f"Arrow type {field.type} ({first_line(error)})"
         fix = "Give schema= with another type, or leave the field out with without."
         raise UnsupportedTypeError(Path(field.name), expected, received, fix) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from extensor._arrow.wanted_table import WantedTable
 from extensor._dependency import import_extra
 from extensor._path import PathLike
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor._typing import DTypeLike, NullsLike, SchemaLike
 from extensor.errors import DTypeError, ExtensorError, FormatError, MissingFileError
@@ -91,7 +92,7 @@ def read_iceberg(
     except FileNotFoundError as error:
         expected = "the metadata file of an Iceberg table, and all its data files"
         fix = "Load the table from its catalog, or give the newest *.metadata.json."
-        raise MissingFileError(name, expected, _line(error), fix) from error
+        raise MissingFileError(name, expected, first_line(error), fix) from error
     except ExtensorError:
         raise
     except Exception as error:
@@ -99,7 +100,8 @@ def read_iceberg(
         # damaged lengths.
         expected = "a complete Iceberg table with this snapshot, and a filter over its columns"
         fix = "Check snapshot_id=, filter= and the files."
-        raise FormatError(name, expected, f"{type(error).__name__}: {_line(error)}", fix) from error
+        received = f"{type(error).__name__}: {first_line(error)}"
+        raise FormatError(name, expected, received, fix) from error
     return wanted.records(found)
 
 
@@ -125,7 +127,7 @@ def _check_manifests(files: FileIO) -> FileIO:
             _decode(content)
         except Exception as error:
             expected = "a complete manifest of an Iceberg table"
-            received = f"{type(error).__name__}: {_line(error)}"
+            received = f"{type(error).__name__}: {first_line(error)}"
             fix = "The file is damaged. Restore it, or read another snapshot."
             raise FormatError(location, expected, received, fix) from error
         return _Content(file, content)
@@ -165,7 +167,3 @@ def _decode(content: bytes) -> None:
             reader.read(block)
         if decoder.read(len(header.sync)) != header.sync:
             raise ValueError("a block without the mark at its end")
-
-
-def _line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "no reason given")

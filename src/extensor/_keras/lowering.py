@@ -269,7 +269,7 @@ def _from_lowered(lowered: dict[str, Any]) -> Value:
     if form.tensors == BOXES:
         return unbox(spec, list(tensors))
     if form.tensors == _CONCAT:
-        return _from_concat_tensors(spec, tensors)
+        return _join(spec, iter(tensors), Path())
     if uses:
         return unpack_used(spec, uses, tensors)
     return component_tensors.to_value(spec, list(tensors))
@@ -308,26 +308,7 @@ def _concat(value: Value) -> Nest:
     if not is_extension(value):
         return value
     spec = any_sizes(tf.type_spec_from_value(value))
-    return {key_of_form(spec, _CONCAT): tuple(_to_concat_tensors(spec, value))}
-
-
-def _to_concat_tensors(spec: tf.TypeSpec, value: Value) -> list[Any]:
-    """Returns tensors of a value that concatenate with those of other values.
-
-    Args:
-        spec: The spec of the value, with all sizes unknown.
-        value: The value, a batch.
-    """
-    return list(_split(spec, value))
-
-
-def _from_concat_tensors(spec: tf.TypeSpec, arrays: Iterable[Any]) -> Value:
-    """Returns the value of concatenated tensors. Keras returns these as arrays.
-
-    Raises:
-        StructureError: If a field has different sizes in different batches (also a ValueError).
-    """
-    return _join(spec, iter(arrays), Path())
+    return {key_of_form(spec, _CONCAT): tuple(_split(spec, value))}
 
 
 def _has_parts(spec: tf.TypeSpec) -> bool:
@@ -339,6 +320,7 @@ def _has_parts(spec: tf.TypeSpec) -> bool:
 
 
 def _split(spec: tf.TypeSpec, value: Value) -> Iterator[Any]:
+    """Yields tensors of a batch that concatenate with those of other batches."""
     if isinstance(value, tf.RaggedTensor):
         yield value.flat_values
         yield from value.nested_row_lengths()
@@ -361,6 +343,7 @@ def _split(spec: tf.TypeSpec, value: Value) -> Iterator[Any]:
 
 
 def _join(spec: tf.TypeSpec, tensors: Iterator[Any], path: Path) -> Value:
+    """Returns the value of concatenated tensors, which Keras returns as arrays."""
     if isinstance(spec, tf.TensorSpec):
         return _tensor(next(tensors), path)
     if isinstance(spec, tf.RaggedTensorSpec):

@@ -20,6 +20,7 @@ from extensor._formats.csv.lines import Dialect, check_delimiter, expect_differe
 from extensor._formats.csv.table import expect_scalars
 from extensor._path import Path
 from extensor._progress import progress_bar
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FormatError, StructureError, UnsupportedTypeError
 
@@ -98,7 +99,7 @@ def _written(batches: Iterable[pa.RecordBatch], path: Any, delimiter: str | None
                 writer.write_batch(batch)
             except pa.ArrowInvalid as error:
                 fix = "Give schema= with pa.string() for text; CSV has no bytes that are not text."
-                text = str(error).splitlines()[0]
+                text = first_line(error)
                 raise FormatError("write_csv", "text in UTF-8", text, fix) from error
             yield batch.num_rows
 

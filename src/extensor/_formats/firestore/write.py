@@ -17,6 +17,7 @@ from extensor._formats.firestore import types
 from extensor._google import commits, named_errors, retry
 from extensor._path import Path
 from extensor._progress import progress_bar
+from extensor._raised import first_line
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 
@@ -198,7 +199,7 @@ def _leaves(array: pa.Array, path: Path) -> list[Any]:
             return array.cast(wide).to_pylist()
         except (pa.ArrowInvalid, OverflowError) as error:
             expected = "timestamps in microseconds of the years 1 to 9999, and numbers of int64"
-            received = f"Arrow type {arrow} ({str(error).splitlines()[0]})"
+            received = f"Arrow type {arrow} ({first_line(error)})"
             raise DTypeError(path, expected, received, "Round the values first.") from error
     plain = (t.is_integer, t.is_floating, t.is_boolean, t.is_fixed_size_binary, t.is_null)
     if not is_string(arrow) and not any(is_plain(arrow) for is_plain in plain):

@@ -26,6 +26,7 @@ from extensor._formats.pandas.known import (
 )
 from extensor._formats.pandas.levels import Splits, is_default_index, runs_of
 from extensor._path import Path, PathLike
+from extensor._raised import first_line
 from extensor._struct.cast_request import CastRequest
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import ListSpec
@@ -218,7 +219,7 @@ class _FrameReader:
             fix = "Convert it first: df[name].sparse.to_dense()"
             if not isinstance(dtype, pd.SparseDtype):
                 fix = "Convert the column first, such as with df[name].astype"
-            received = f"dtype {dtype} ({str(error).splitlines()[0]})"
+            received = f"dtype {dtype} ({first_line(error)})"
             raise UnsupportedTypeError(
                 path, "a dtype that Arrow has", received, f"{fix}, or leave it out by columns=."
             ) from error

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._path import Path, PathLike
+from extensor._raised import first_line
 from extensor.errors import DTypeError, ExtensorError, FieldError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def filter_expression(
     except ExtensorError:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        text = (str(error).splitlines() or ["empty"])[0]
+        text = first_line(error)
         if "FieldRef" in text:
             raise _no_column(text, schema) from error
         raise wrong_filters(filters, error) from error
@@ -53,7 +54,7 @@ def wrong_filters(filters: object, error: Exception) -> DTypeError:
         filters: The conditions.
         error: The error of pyarrow.
     """
-    text = (str(error).splitlines() or ["empty"])[0]
+    text = first_line(error)
     expected = "a list of conditions (path, operator, value) that fit the columns"
     fix = (
         'Write filters=[("est_time", "<", 30)], with one of = == != < <= > >= in, not in; or give '

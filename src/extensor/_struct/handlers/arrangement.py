@@ -258,7 +258,7 @@ def concat(
     values = _as_list(values)
     place = axis_of(axis, _rank(values), "tf.concat")
     if place == 0:
-        return concat_records(values, "tf.concat")  # needs no gather
+        return concat_records(values)  # needs no gather
     axes = range(values[0].rank)
     return join_fields(values, lambda parts: tf.concat(parts, place), axes, "tf.concat")
 

@@ -209,15 +209,14 @@ def _join_fields(
     )
 
 
-def concat_records(values: Sequence[Any], name: str) -> StructuredTensor:
+def concat_records(values: Sequence[Any]) -> StructuredTensor:
     """Returns the records of several collections, one after another along the first dimension.
 
     Args:
         values: The collections, of one rank, with the same fields.
-        name: The name of the operation, for errors.
     """
-    expect_same_fields(values, name)
-    return concat_values(_with_one_dtype(values), name)
+    expect_same_fields(values, "tf.concat")
+    return concat_values(_with_one_dtype(values), "tf.concat")
 
 
 def concat_values(values: Sequence[Any], name: str) -> FieldValue:
