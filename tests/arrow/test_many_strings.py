@@ -4,6 +4,7 @@ import itertools
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -32,23 +33,28 @@ def nested():
 @pytest.mark.whole("makes very large values")
 @pytest.mark.parametrize("with_schema", [False, True])
 def test_large_columns_are_written_by_several_threads(nested, with_schema, monkeypatch):
-    threads, write, other = {}, buffers.strings_out, threading.Event()
+    threads, write = {}, buffers.strings_out
+    begun = {is_ours: threading.Event() for is_ours in (True, False)}
 
     def observed(strings, arrow, path):
         threads[str(path)] = name = threading.current_thread().name
-        # This thread would do all of it where the machine starts the other one late.
-        other.set() if name.startswith("extensor-arrow") else other.wait(60)
+        is_ours = name.startswith("extensor-arrow")
+        begun[is_ours].set()
+        # One thread would do all of it where the machine starts, or continues, the other one late.
+        begun[not is_ours].wait(60)
         return write(strings, arrow, path)
 
     monkeypatch.setattr(buffers, "strings_out", observed)
     monkeypatch.setattr("extensor._arrow.struct_type.LARGE", 1 << 16)
-    # The strings of a table that lives would not be written at all.
-    records = xt.from_arrow(nested.select(nested.column_names))
-    written = xt.to_arrow(records, nested.schema if with_schema else None)
+    # Of a table that lives, which the thread has for a moment after it ends, none would be written.
+    monkeypatch.setattr("extensor._arrow.kept_strings._FEW", COUNT)
+    records = xt.from_arrow(nested)
+    with ThreadPoolExecutor(1, "extensor-arrow") as pool:  # leaves this one work
+        monkeypatch.setattr("extensor._arrow.parallel_columns._pool", lambda: pool)
+        written = xt.to_arrow(records, nested.schema if with_schema else None)
     assert written.to_pylist() == nested.to_pylist()
     assert sorted(threads) == ["x.a", "x.b", "y.c", "z"]
-    assert other.is_set()
-    assert threading.current_thread().name in threads.values()
+    assert all(each.is_set() for each in begun.values())
 
 
 def test_few_strings_of_a_large_table_are_read_by_one_thread(nested, monkeypatch):

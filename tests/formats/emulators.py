@@ -67,20 +67,20 @@ class Emulator:
     """
 
     def __init__(self, command):
-        port = free_port()
-        self.address = f"127.0.0.1:{port}"
-        self.process = subprocess.Popen(
-            command(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        atexit.register(self.stop)
-        end = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return
-            if self.process.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise AssertionError(f"{command(port)[0]} did not start.")
-            time.sleep(0.05)
+        for _ in range(3):  # another process may take the port before the server does
+            port = free_port()
+            self.address = f"127.0.0.1:{port}"
+            self.process = subprocess.Popen(
+                command(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            atexit.register(self.stop)
+            end = time.monotonic() + 120
+            while self.process.poll() is None and time.monotonic() < end:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    return
+                time.sleep(0.05)
+            self.stop()
+        raise AssertionError(f"{command(port)[0]} did not start.")
 
     def stop(self):
         self.process.kill()
