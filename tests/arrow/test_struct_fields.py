@@ -1,11 +1,14 @@
 """Fields of structs with a mask and a union, at which pyarrow's own function ends the process."""
 
+import io
 import textwrap
 
 import pyarrow as pa
 import pytest
 
+import extensor as xt
 from extensor import errors
+from extensor._arrow.selection import items_of
 from extensor._arrow.struct_fields import batch_of, struct_fields
 
 UNION = pa.UnionArray.from_dense(
@@ -115,3 +118,26 @@ assert xt.from_awkward(array).to_py() == [{"u": 1}, {"u": "a"}]
 @pytest.mark.parametrize("call", CALLS)
 def test_no_door_ends_the_process(run_python, call):
     run_python(CODE.replace("{call}", CALLS[call]))
+
+
+JSON = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2", None, "4", "5", "6"]))
+NULL = pa.array([False, True, False])
+
+
+@pytest.mark.parametrize("values", [JSON, pa.StructArray.from_arrays([JSON], ["a"])], ids=str)
+@pytest.mark.parametrize("start", [0, 1])
+def test_items_of_lists_that_arrow_does_not_flatten(values, start):
+    offsets, starts, sizes = (pa.array(x, pa.int32()) for x in ([0, 2, 3, 6], [4, 0, 1], [2, 1, 3]))
+    for lists in (
+        pa.ListArray.from_arrays(offsets, values, mask=NULL),
+        pa.FixedSizeListArray.from_arrays(values, 2, mask=NULL),
+        pa.ListViewArray.from_arrays(starts, sizes, values, mask=NULL),
+    ):
+        part = lists.slice(start)
+        rows = [row for row in part.to_pylist() if row is not None]
+        assert items_of(part).to_pylist() == [item for row in rows for item in row]
+        records = xt.from_arrow(pa.table({"x": part}), nulls="mask")
+        text = io.BytesIO()
+        xt.write_json(records, text)
+        assert xt.read_json(text.getvalue(), schema=xt.spec_of(records)).to_py() == records.to_py()
+        assert "x[*]" in xt.data.describe(records).paths

@@ -120,3 +120,14 @@ def test_maps_are_lists_of_keys_and_values(schema):
     records = xt.from_arrow(table, nulls="mask")
     found = xt.to_awkward(records, None if schema is None else table.schema)
     assert xt.from_awkward(found, nulls="mask").to_py() == records.to_py()
+
+
+@pytest.mark.parametrize("decimal", [pa.decimal32(5, 2), pa.decimal64(5, 2), pa.decimal128(5, 2)])
+@pytest.mark.parametrize("around", [lambda arrow: arrow, pa.list_], ids=["one", "list"])
+def test_decimals_are_an_error_on_the_way_out(decimal, around):
+    """From those of 32 and 64 bits, awkward makes bytes. If this fails, it knows decimals."""
+    records = xt.from_arrow(pa.table({"x": pa.array([], around(decimal))}))
+    with pytest.raises(
+        xt.errors.UnsupportedTypeError, match=r"types that awkward has, got .*decimal"
+    ):
+        xt.to_awkward(records)

@@ -477,6 +477,12 @@ def test_arrow_still_guesses_timestamps():
     assert pa.types.is_timestamp(table.schema.field("x").type)
 
 
+def test_a_time_of_day_keeps_its_nanoseconds(reader):
+    schema = pa.schema({"at": pa.time64("ns")})
+    text = lines({"at": "00:00:00.000001001"}, {"at": "00:00:01"})
+    assert reader(text, schema=schema)["at"].numpy().tolist() == [1001, 10**9]
+
+
 def test_text_that_is_not_base64_is_named_so(reader):
     schema = pa.schema({"raw": pa.binary()})
     assert reader(b'{"raw": "AP8="}', schema=schema)["raw"].numpy().tolist() == [b"\0\xff"]

@@ -22,6 +22,7 @@ from extensor._arrow.arrow_type import (
 )
 from extensor._arrow.encoded_types import decode, encode
 from extensor._arrow.nulls import nulls_of
+from extensor._arrow.selection import items_of
 from extensor._path import Path
 from extensor._raised import first_line
 from extensor._struct.meaning import are_apart, different_meanings, meaning_of
@@ -102,7 +103,7 @@ def _cast_inside(array: Any, arrow: pa.DataType) -> pa.Array | pa.ChunkedArray |
     if is_list(arrow) and may_be_empty(have) and not t.is_map(have) and may_be_empty(arrow):
         lengths = pc.list_value_length(array).fill_null(0).to_numpy()
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-        return _lists(offsets, _cast(array.flatten(), arrow.value_type), arrow, array.is_null())
+        return _lists(offsets, _cast(items_of(array), arrow.value_type), arrow, array.is_null())
     if t.is_map(have) and t.is_map(arrow):
         inner, wanted = [array.values], [pa.field("entries", pa.struct(wanted))]
     elif t.is_fixed_size_list(have) and have.id == arrow.id and have.list_size == arrow.list_size:
@@ -151,7 +152,7 @@ def _num_infinite(column: pa.Array | pa.ChunkedArray) -> int:
         return sum(_num_infinite(column.field(i)) for i in range(arrow.num_fields))
     if t.is_map(arrow):
         return _num_infinite(column.items)
-    return _num_infinite(column.flatten()) if is_list(arrow) else 0
+    return _num_infinite(items_of(column)) if is_list(arrow) else 0
 
 
 def _uuids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

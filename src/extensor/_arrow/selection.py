@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from extensor._arrow.arrow_type import rejection
 from extensor._arrow.location import Location
 from extensor._path import Path
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
 def expect_selectable(array: pa.Array, path: Path | Location) -> None:
@@ -54,3 +57,18 @@ def filter_lists(
     except pa.ArrowNotImplementedError:  # string views and runs
         spans = zip(starts[kept].tolist(), lengths[kept].tolist(), strict=True)
         return pa.concat_arrays([array.slice(0, 0), *(array.slice(*span) for span in spans)])
+
+
+def items_of(array: pa.Array) -> pa.Array:
+    """Returns the items of all lists that are not null, one list after another."""
+    try:
+        return array.flatten()
+    except pa.ArrowNotImplementedError:  # null lists, and views, of extension types
+        fixed = pa.types.is_fixed_size_list(array.type)
+        size, first = (array.type.list_size, array.offset) if fixed else (0, 0)
+        count = len(array)
+        starts = size * np.arange(first, first + count) if fixed else array.offsets.to_numpy()
+        sizes = pc.list_value_length(array).fill_null(0).to_numpy()
+        before = np.cumsum(sizes) - sizes
+        places = np.repeat(starts[:count] - before, sizes) + np.arange(sizes.sum())
+        return take_places(array.values, places)

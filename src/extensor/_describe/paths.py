@@ -12,6 +12,7 @@ import pyarrow.compute
 
 from extensor._arrow.arrow_type import contains_type, is_encoded, is_list, is_string, names_of
 from extensor._arrow.encoded_types import decode, storage_of
+from extensor._arrow.selection import items_of
 from extensor._arrow.union_types import union_numbers
 from extensor._describe.sketches import Numbers, Words
 from extensor._path import Path, quote
@@ -174,8 +175,7 @@ class Statistics:
             lengths = pc.list_value_length(array).drop_null().cast(pa.int64())
             if known.lengths is not None:
                 known.lengths.add(lengths)
-            # `flatten` leaves out what is in null lists.
-            self._add(f"{path}[*]", array.flatten(), 0)
+            self._add(f"{path}[*]", items_of(array), 0)
         elif pa.types.is_union(arrow):
             self._add_variants(known, path, array)
         elif nulls == len(array):

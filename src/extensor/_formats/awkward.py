@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import (
+    contains_type,
+    decoded_type,
+    inner_fields,
+    is_list,
+    with_inner_fields,
+)
 from extensor._arrow.read import table_of
 from extensor._arrow.schema import masked_places, masks_of_spec
 from extensor._arrow.wanted_table import WantedTable
@@ -154,11 +160,18 @@ def to_awkward(
     if known != array.type:
         data = to_plain_arrow(records, known)
     try:
+        if contains_type(known, _is_small_decimal):  # awkward makes bytes of these
+            raise NotImplementedError("decimals of 32 and 64 bits")
         return ak.from_arrow(data)
-    except (NotImplementedError, ValueError) as error:
+    except (AssertionError, NotImplementedError, ValueError) as error:
         expected = "types that awkward has"
         fix = "Leave the field out, or write another type with schema=, such as pa.int64()."
         raise UnsupportedTypeError("to_awkward", expected, str(error)[:200], fix) from error
+
+
+def _is_small_decimal(arrow: pa.DataType) -> bool:
+    arrow = decoded_type(arrow)
+    return pa.types.is_decimal32(arrow) or pa.types.is_decimal64(arrow)
 
 
 def _known_field(field: pa.Field, at: Path, lists: int, masked: set[str] | None) -> pa.Field:

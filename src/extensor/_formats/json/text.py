@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import contains_type, decoded_type, is_list, is_text
+from extensor._arrow.arrow_type import decoded_type, is_list, is_text
 from extensor._arrow.buffers import as_text
 from extensor._arrow.encoded_types import plain_values
-from extensor._arrow.selection import take_places
+from extensor._arrow.selection import items_of, take_places
 from extensor._arrow.times_of_text import expect_text
 from extensor._formats.json.types import is_bytes
 from extensor._path import Path
@@ -182,16 +182,6 @@ def _scalars(array: pa.Array, path: Path, allow_nan: bool) -> tuple[pa.StringArr
     raise UnsupportedTypeError(path if path else "write_json", expected, f"Arrow type {arrow}", fix)
 
 
-def _items(array: pa.Array) -> pa.Array:
-    """Returns the items of all lists that are not null."""
-    if array.null_count and contains_type(
-        array.type, lambda each: isinstance(each, pa.BaseExtensionType)
-    ):
-        # `flatten` cannot leave out null lists of these types.
-        array = take_places(array, np.flatnonzero(array.is_valid().to_numpy(False)))
-    return array.flatten()
-
-
 def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> _Parts:
     if array.null_count:
         # What is below a null is not written. `flatten` would give it a null, and so abort the
@@ -224,7 +214,7 @@ def _children(array: pa.StructArray) -> list[pa.Array]:
 
 
 def _lists(array: pa.Array, path: Path, allow_nan: bool) -> _Parts:
-    items = _items(array)
+    items = items_of(array)
     if pa.types.is_floating(items.type) and not array.null_count:
         closed = _closed_lists(items, _lengths(array))
         if closed is not None:
@@ -389,7 +379,7 @@ def _after_colons(array: pa.Array) -> pa.StringArray | None:
     """
     t = array.type
     is_vectors = pa.types.is_fixed_size_list(t) and t.list_size > 4 and not array.null_count
-    items = _items(array) if is_vectors else array
+    items = items_of(array) if is_vectors else array
     numbers = _plain_numbers(items) if pa.types.is_floating(items.type) else None
     if numbers is None:
         return None

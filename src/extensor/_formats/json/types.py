@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -182,6 +183,17 @@ def _decode(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 def value_of(value: str, arrow: pa.DataType) -> object:
     """Returns a text as the value of a type; itself if it does not convert."""
     try:
-        return converted_leaf(pa.array([value], pa.string()), arrow)[0].as_py()
+        made = converted_leaf(pa.array([value], pa.string()), arrow)[0]
     except InexactError:
         return value
+    found = made.as_py()
+    if pa.types.is_time64(arrow) and arrow.unit == "ns":
+        found = _Time(found.hour, found.minute, found.second, found.microsecond)
+        found.nanosecond = made.value % 1000
+    return found
+
+
+class _Time(datetime.time):
+    """A time of day with nanoseconds, as pandas has for timestamps."""
+
+    nanosecond = 0

@@ -134,17 +134,19 @@ def _with_nanoseconds(values: Sequence[Any], array: pa.Array) -> pa.Array:
     count the microseconds as nanoseconds too.
     """
     arrow = array.type
-    is_timestamp = pa.types.is_timestamp(arrow)
-    if (not is_timestamp and not pa.types.is_duration(arrow)) or arrow.unit == "ns":
+    kinds = (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time64)
+    if not any(is_kind(arrow) for is_kind in kinds) or arrow.unit == "ns":
         return array
-    name = "nanosecond" if is_timestamp else "nanoseconds"
+    name = "nanoseconds" if pa.types.is_duration(arrow) else "nanosecond"
     if not any(hasattr(cls, name) for cls in set(map(type, values))):
         return array
     found = [getattr(value, name, 0) for value in values]
     rest = [int(each) % 1000 if each == each else 0 for each in found]  # a NaT has a NaN
     if not any(rest):
         return array
-    made = pa.timestamp("ns", arrow.tz) if is_timestamp else pa.duration("ns")
+    made = pa.duration("ns") if pa.types.is_duration(arrow) else pa.time64("ns")
+    if pa.types.is_timestamp(arrow):
+        made = pa.timestamp("ns", arrow.tz)
     numbers: list[int | None] = array.cast(pa.int64()).to_pylist()
     numbers = [n if n is None else n * 1000 + each for n, each in zip(numbers, rest, strict=True)]
     return pa.array(numbers, pa.int64()).view(made)
