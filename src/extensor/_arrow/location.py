@@ -11,8 +11,6 @@ import tensorflow as tf
 from extensor._arrow.masks import Masks
 from extensor._arrow.strings_by_batch import StringsByBatch
 from extensor._path import Path, quote
-from extensor._typing import DTypeLike
-from extensor.errors import DTypeError
 
 
 class Location:
@@ -127,16 +125,3 @@ class Location:
         elif self.size:
             element //= self.size
         return element if self.parent is None else self.parent.record(element)
-
-
-def splits_dtype(dtype: DTypeLike) -> tf.DType:
-    """Returns the argument `row_splits_dtype` as a DType.
-
-    Raises:
-        DTypeError: If the dtype is neither int64 nor int32 (also a TypeError).
-    """
-    found = tf.dtypes.as_dtype(dtype)
-    if found not in (tf.int64, tf.int32):
-        expected = "tf.int64 or tf.int32"
-        raise DTypeError("row_splits_dtype", expected, found.name, "Leave it out for int64.")
-    return found

@@ -14,7 +14,7 @@ from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, with_masks_for_auto
-from extensor._arrow.location import Location, splits_dtype
+from extensor._arrow.location import Location
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.nullable_type import array_of_one
 from extensor._arrow.nulls import nulls_of
@@ -25,6 +25,7 @@ from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.struct_type import StructType
 from extensor._count_text import count_text
 from extensor._path import Path
+from extensor._struct.common_shape import checked_splits_dtype
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf._tf_eager import read_eagerly
@@ -70,7 +71,7 @@ def read_records(
         by_batch: What cuts strings in lists when the records are cut into batches. The records have
             empty strings in their place.
     """
-    return _convert(data, splits_dtype(row_splits_dtype), nulls, schema, is_part, by_batch)
+    return _convert(data, checked_splits_dtype(row_splits_dtype), nulls, schema, is_part, by_batch)
 
 
 def read_value(value: object, arrow: pa.DataType) -> Any:

@@ -10,11 +10,12 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import is_list, variant_types
 from extensor._arrow.dim_names import with_dim
-from extensor._arrow.location import Location, splits_dtype
+from extensor._arrow.location import Location
 from extensor._arrow.natural_type import natural_type
 from extensor._arrow.null_policy import REST
 from extensor._arrow.reader import records_reader
 from extensor._path import Path
+from extensor._struct.common_shape import checked_splits_dtype
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -51,7 +52,7 @@ def spec_from_schema(
     ├── title: string
     └── steps: string[*]
     """
-    location = Location(Path(), splits_dtype(row_splits_dtype))
+    location = Location(Path(), checked_splits_dtype(row_splits_dtype))
     return records_reader(schema, nulls).spec(nrows, location)
 
 

@@ -13,7 +13,6 @@ from extensor._arrow.buffers import check_start
 from extensor._arrow.cast import cast_column
 from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
 from extensor._arrow.found_nulls import not_in_spec
-from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.nulls import nulls_of
@@ -23,6 +22,7 @@ from extensor._arrow.times_of_text import table_with_times
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
 from extensor._struct.cast_request import CastRequest
+from extensor._struct.common_shape import checked_splits_dtype
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.difference import differences
 from extensor._struct.masked import is_nullable
@@ -78,7 +78,7 @@ class WantedTable:
             fix = "Give xt.spec_of(records), or pa.schema({...})."
             raise DTypeError("schema", expected, repr(schema)[:80], fix)
         self.nulls: Any = "error" if nulls is None else nulls
-        self.row_splits_dtype = splits_dtype(row_splits_dtype or tf.int64)
+        self.row_splits_dtype = checked_splits_dtype(row_splits_dtype or tf.int64)
         self.schema: pa.Schema | None = None if schema is None else self.pruned(schema)
         """The Arrow schema of the records, or None if it follows from the source."""
 

@@ -19,8 +19,8 @@ from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.field import shape_of
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import row_parts
-from extensor._typing import FieldValue, ShapeLike
-from extensor.errors import StructureError
+from extensor._typing import DTypeLike, FieldValue, ShapeLike
+from extensor.errors import DTypeError, StructureError
 
 
 def shape_of_known_rank(shape: ShapeLike, owner: str) -> tf.TensorShape:
@@ -34,6 +34,19 @@ def shape_of_known_rank(shape: ShapeLike, owner: str) -> tf.TensorShape:
         fix = "Write None for a dimension of unknown size, such as [None] for a batch."
         raise StructureError(f"{owner}.shape", "a shape of known rank", "shape <unknown>", fix)
     return static
+
+
+def checked_splits_dtype(dtype: DTypeLike, argument: str = "row_splits_dtype") -> tf.DType:
+    """Returns the dtype that an argument gives for row splits.
+
+    Raises:
+        DTypeError: If the dtype is neither int64 nor int32 (also a TypeError).
+    """
+    found = tf.dtypes.as_dtype(dtype)
+    if found not in (tf.int64, tf.int32):
+        fix = "Leave it out for int64."
+        raise DTypeError(argument, "int64 or int32", found.name, fix)
+    return found
 
 
 def common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorShape:

@@ -21,7 +21,7 @@ from extensor._protocol.stackable_spec import any_length_shape
 from extensor._protocol.tree import are_compatible, merge
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.columns import Cuts
-from extensor._struct.common_shape import shape_of_known_rank
+from extensor._struct.common_shape import checked_splits_dtype, shape_of_known_rank
 from extensor._struct.dims import Dims, checked_dims, to_dims
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
@@ -33,7 +33,7 @@ from extensor._struct.spec import (
     with_row_splits_dtype,
 )
 from extensor._typing import FieldValue, ShapeLike
-from extensor.errors import DTypeError, ProtocolError, StructureError
+from extensor.errors import ProtocolError, StructureError
 
 if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -64,10 +64,8 @@ class ListSpec(StructuredTensorSpec):
             fix = "Give the spec of the records before they are cut into rows."
             raise StructureError(f"{_NAME}.values_spec", expected, repr(values_spec), fix)
         self._values_spec = values_spec
-        self._row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
-        if self._row_splits_dtype not in (tf.int64, tf.int32):
-            received, fix = self._row_splits_dtype.name, "Leave it out for int64."
-            raise DTypeError(f"{_NAME}.row_splits_dtype", "int64 or int32", received, fix)
+        argument = f"{_NAME}.row_splits_dtype"
+        self._row_splits_dtype = checked_splits_dtype(row_splits_dtype, argument)
 
     @property
     def values_spec(self) -> StructuredTensorSpec:

@@ -13,6 +13,7 @@ from extensor._authoring.comparison import SizeComparison
 from extensor._converter import converter
 from extensor._path import Path, PathLike
 from extensor._struct import dense_rows, index, masked
+from extensor._struct.common_shape import checked_splits_dtype
 from extensor._struct.conversion import Conversions
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
@@ -439,12 +440,7 @@ class StructuredTensor(RefusesMath, Conversions, OtherNames):
         >>> records.with_row_splits_dtype(tf.int32)["x"].row_splits.dtype
         tf.int32
         """
-        dtype = tf.dtypes.as_dtype(dtype)
-        if dtype not in (tf.int64, tf.int32):
-            fix = "Give tf.int64 or tf.int32."
-            raise DTypeError(
-                f"{type(self).__name__}.with_row_splits_dtype", "int64 or int32", dtype.name, fix
-            )
+        dtype = checked_splits_dtype(dtype, f"{type(self).__name__}.with_row_splits_dtype")
         spec: Any = self.__tf_type_spec__()
         return spec._with_row_splits_dtype(dtype).cast(self)
 

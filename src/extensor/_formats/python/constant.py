@@ -13,7 +13,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.found_nulls import FoundNulls, found_nulls, not_in_spec, with_list
-from extensor._arrow.location import Location, splits_dtype
+from extensor._arrow.location import Location
 from extensor._arrow.null_argument import by_path
 from extensor._arrow.null_policy import REST, Nulls, is_error, text_of
 from extensor._arrow.read import read_records
@@ -31,6 +31,7 @@ from extensor._formats.python.wanted import Wanted, WantedLists, wanted_records
 from extensor._path import Path
 from extensor._protocol.casting import cast_value
 from extensor._struct.cast_request import STRICT, CastRequest
+from extensor._struct.common_shape import checked_splits_dtype
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.inside import map_inside
@@ -111,7 +112,7 @@ def constant(
             expected, fix = "no dtype, because the spec has the dtypes", "Leave one of them out."
             raise DTypeError("constant: dtype", expected, f"both spec= and dtype={dtype!r}", fix)
         return of_spec(pyval, spec, nulls)
-    splits = splits_dtype(row_splits_dtype)
+    splits = checked_splits_dtype(row_splits_dtype)
     chosen = Dtypes(dtype)
     levels, place, flat = _levels(pyval)
     columns = ColumnConverter(chosen, nulls, conflicts == "union")
