@@ -89,61 +89,69 @@ class Counts:
 COUNTS = Counts({})
 
 
-class Async(AsyncFileSystem):
+class Counted:
+    """Is counted for the test that makes it, also what is still fetched when the test is over."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.counts = COUNTS
+
+
+class Async(Counted, AsyncFileSystem):
     """A file system as those of object stores are."""
 
     protocol = "counted"
     cachable = False
 
     async def _info(self, path, **_):
-        COUNTS.begin("info", path)
-        await asyncio.sleep(COUNTS.latency)
-        COUNTS.end()
-        return COUNTS.info(self._strip_protocol(path))
+        self.counts.begin("info", path)
+        await asyncio.sleep(self.counts.latency)
+        self.counts.end()
+        return self.counts.info(self._strip_protocol(path))
 
     async def _ls(self, path, detail=True, **_):
-        COUNTS.begin("ls", path)
-        await asyncio.sleep(COUNTS.latency)
-        COUNTS.end()
-        found = COUNTS.ls(self._strip_protocol(path))
+        self.counts.begin("ls", path)
+        await asyncio.sleep(self.counts.latency)
+        self.counts.end()
+        found = self.counts.ls(self._strip_protocol(path))
         return found if detail else [each["name"] for each in found]
 
     async def _cat_file(self, path, start=None, end=None, **_):
-        COUNTS.begin("read", path)
-        await asyncio.sleep(COUNTS.latency)
-        COUNTS.end()
-        return COUNTS.read(path, start, end)
+        self.counts.begin("read", path)
+        await asyncio.sleep(self.counts.latency)
+        self.counts.end()
+        return self.counts.read(path, start, end)
 
 
-class OneByOne(AbstractFileSystem):
+class OneByOne(Counted, AbstractFileSystem):
     """A file system that is used by one thread at a time, such as that of FTP."""
 
     protocol = "onebyone"
     cachable = False
 
     def info(self, path, **_):
-        COUNTS.begin("info", path)
-        time.sleep(COUNTS.latency)
-        COUNTS.end()
-        return COUNTS.info(self._strip_protocol(path))
+        self.counts.begin("info", path)
+        time.sleep(self.counts.latency)
+        self.counts.end()
+        return self.counts.info(self._strip_protocol(path))
 
     def ls(self, path, detail=True, **_):
-        found = COUNTS.ls(self._strip_protocol(path))
+        found = self.counts.ls(self._strip_protocol(path))
         return found if detail else [each["name"] for each in found]
 
     def _open(self, path, mode="rb", block_size=None, **_):
-        return Opened(self, path, size=len(COUNTS.content[path.strip("/")]))
+        return Opened(self, path, size=len(self.counts.content[path.strip("/")]))
 
 
 class Opened(AbstractBufferedFile):
     def _fetch_range(self, start, end):
-        COUNTS.begin("read", self.path)
-        time.sleep(COUNTS.latency)
-        COUNTS.end()
-        return COUNTS.read(self.path, start, end)
+        self.fs.counts.begin("read", self.path)
+        time.sleep(self.fs.counts.latency)
+        self.fs.counts.end()
+        return self.fs.counts.read(self.path, start, end)
 
 
-class Arrow(pafs.FileSystemHandler):
+class Arrow(Counted, pafs.FileSystemHandler):
     """A file system of pyarrow, which tells sizes when it opens files."""
 
     def get_type_name(self):
@@ -157,25 +165,25 @@ class Arrow(pafs.FileSystemHandler):
 
     def _info(self, path):
         try:
-            info = COUNTS.info(path)
+            info = self.counts.info(path)
         except FileNotFoundError:
             return pafs.FileInfo(path, pafs.FileType.NotFound)
         if info["type"] == "directory":
             return pafs.FileInfo(path, pafs.FileType.Directory)
         return pafs.FileInfo(
-            path, pafs.FileType.File, size=info["size"], mtime=hash(COUNTS.content[path]) % 1e6
+            path, pafs.FileType.File, size=info["size"], mtime=hash(self.counts.content[path]) % 1e6
         )
 
     def get_file_info_selector(self, selector):
         prefix = f"{selector.base_dir}/"
-        return [self._info(path) for path in COUNTS.content if path.startswith(prefix)]
+        return [self._info(path) for path in self.counts.content if path.startswith(prefix)]
 
     def open_input_file(self, path):
-        COUNTS.begin("info", path)
-        COUNTS.end()
-        if path not in COUNTS.content:
+        self.counts.begin("info", path)
+        self.counts.end()
+        if path not in self.counts.content:
             raise FileNotFoundError(path)
-        return pa.PythonFile(Raw(path), mode="r")
+        return pa.PythonFile(Raw(path, self.counts), mode="r")
 
     def open_input_stream(self, path):
         return self.open_input_file(path)
@@ -190,8 +198,8 @@ class Arrow(pafs.FileSystemHandler):
 class Raw:
     closed = False
 
-    def __init__(self, path):
-        self.path, self.data, self.at = path, COUNTS.content[path], 0
+    def __init__(self, path, counts):
+        self.path, self.counts, self.data, self.at = path, counts, counts.content[path], 0
 
     def seek(self, offset, whence=0):
         self.at = offset + {0: 0, 1: self.at, 2: len(self.data)}[whence]
@@ -201,11 +209,11 @@ class Raw:
         return self.at
 
     def read(self, size):
-        COUNTS.begin("read", self.path)
-        COUNTS.end()
+        self.counts.begin("read", self.path)
+        self.counts.end()
         data = self.data[self.at : self.at + size]
         self.at += len(data)
-        return COUNTS.bad(data) if callable(COUNTS.bad) else data
+        return self.counts.bad(data) if callable(self.counts.bad) else data
 
     def seekable(self):
         return True
@@ -356,9 +364,9 @@ def test_many_footers_are_read_at_once(kind, root):
     assert COUNTS.most == 1 or not root.startswith("onebyone")
 
 
-def test_a_stream_hides_the_latency(root, folder):
-    pq.write_table(TABLE, folder / "groups.parquet", row_group_size=200)
-    COUNTS.content["d/groups.parquet"] = (folder / "groups.parquet").read_bytes()
+def test_a_stream_hides_the_latency(root, tmp_path):
+    pq.write_table(TABLE, tmp_path / "groups.parquet", row_group_size=200)
+    COUNTS.content["d/groups.parquet"] = (tmp_path / "groups.parquet").read_bytes()
     dataset = xt.data.parquet(f"{root}/groups.parquet", 200, columns=["c1"], read_ahead=1 << 20)
     COUNTS.latency, COUNTS.most = 0.03, 0
     assert sum(batch.shape[0] for batch in dataset) == 8_000
