@@ -359,8 +359,7 @@ def write_arrow(
     >>> xt.read_arrow(path).to_py()
     [{'title': 'bread'}, {'title': 'tea'}]
     """
-    fix = "Leave it out for None."
-    expect_one_of(("lz4", "zstd", None), compression, "write_arrow: compression", fix)
+    expect_one_of((None, "lz4", "zstd"), compression, "write_arrow: compression")
     batches = batches_of(records, "write_arrow")
     with progress_bar("write_arrow", progress, num_records_of(records)) as advance:
         found = (to_arrow(batch, schema) for batch in with_progress(batches, advance))

@@ -76,8 +76,7 @@ def read_realtime_database(
         DTypeError, FieldError, NullError: As in `xt.struct.constant`.
     """
     import_extra("firebase_admin.db", "firebase", "read_realtime_database")
-    fix = "Leave it out for an error."
-    expect_one_of(("error", "union"), conflicts, "read_realtime_database: conflicts", fix)
+    expect_one_of(("error", "union"), conflicts, "read_realtime_database: conflicts")
     if not hasattr(reference, "get") or isinstance(reference, dict):
         expected = "a reference of firebase_admin.db"
         fix = 'Get one by firebase_admin.db.reference("path").'

@@ -79,8 +79,7 @@ def read_firestore(
             TypeError, a ValueError).
         FieldError, NullError, UnsupportedTypeError: As in `from_arrow`.
     """
-    fix = "Leave it out for an error."
-    expect_one_of(("error", "union"), conflicts, "read_firestore: conflicts", fix)
+    expect_one_of(("error", "union"), conflicts, "read_firestore: conflicts")
     expect_query(source, "read_firestore")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     seen = Plain()

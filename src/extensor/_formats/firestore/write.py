@@ -71,8 +71,7 @@ def write_firestore(
             TypeError).
     """
     import_extra("google.cloud.firestore", "firestore", "write_firestore")
-    fix = "Leave it out to replace documents."
-    expect_one_of(("set", "create"), mode, "write_firestore: mode", fix)
+    expect_one_of(("set", "create"), mode, "write_firestore: mode")
     if not hasattr(collection, "document") or not hasattr(collection, "add"):
         received = type(collection).__name__
         fix = 'Get one by firestore.Client().collection("name").'

@@ -92,8 +92,7 @@ def read_json(
     <StructuredTensor shape=(2,) {title: string, minutes: int64[*]}
      [{title: 'Tea', minutes: [5]}, {title: 'Bread', minutes: []}]>
     """
-    fix = "Leave it out for an error."
-    expect_one_of(("error", "union"), conflicts, "read_json: conflicts", fix)
+    expect_one_of(("error", "union"), conflicts, "read_json: conflicts")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     path = None if records is None else Path.of(records).names
     keyed = map_paths(maps, wanted.schema)

@@ -95,9 +95,8 @@ def from_pandas(
         to_frame = "Convert a Series by its method to_frame"
         fix = f"{to_frame}; xt.from_arrow takes other libraries' tables."
         raise DTypeError("from_pandas", "a pandas DataFrame", type(frame).__name__, fix)
-    fix = "Leave it out for the first of them."
-    expect_one_of(("error", "union"), conflicts, "from_pandas: conflicts", fix)
-    expect_one_of(("dimensions", "fields"), levels, "from_pandas: levels", fix)
+    expect_one_of(("error", "union"), conflicts, "from_pandas: conflicts")
+    expect_one_of(("dimensions", "fields"), levels, "from_pandas: levels")
     schema, row_splits_dtype = _of_rows(schema, row_splits_dtype)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     table, splits = _FrameReader(pd, frame, wanted, conflicts, levels).table()

@@ -82,8 +82,7 @@ def write_parquet(
     >>> xt.read_parquet(path).to_py()
     [{'est_time': 55.0}, {'est_time': 30.0}]
     """
-    fix = 'Leave it out for "snappy".'
-    expect_one_of(_COMPRESSIONS, compression, "write_parquet: compression", fix)
+    expect_one_of(_COMPRESSIONS, compression, "write_parquet: compression")
     batches = batches_of(records, "write_parquet")
     with progress_bar("write_parquet", progress, num_records_of(records)) as advance:
         # pyarrow cuts folders by functions that take no views of strings.

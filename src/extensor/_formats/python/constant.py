@@ -101,8 +101,7 @@ def constant(
     >>> xt.struct.constant({"title": "Tea", "grams": [2.5, 250]})["grams"].numpy()
     array([  2.5, 250. ], dtype=float32)
     """
-    fix = "Leave it out for an error."
-    expect_one_of(("error", "union"), conflicts, "constant: conflicts", fix)
+    expect_one_of(("error", "union"), conflicts, "constant: conflicts")
     if spec is not None:
         if not isinstance(spec, StructuredTensorSpec):
             expected = "the spec of a StructuredTensor"
