@@ -119,6 +119,9 @@ def test_infinite_numbers_stay_infinite():
 
 
 S, MS = pa.timestamp("s"), pa.timestamp("ms")
+JSON = pa.ExtensionArray.from_storage(
+    pa.json_(pa.large_string()), pa.array(["1", None], pa.large_string())
+)
 UNION = pa.UnionArray.from_sparse(
     pa.array([1, 0, 1], pa.int8()), [pa.array([0, 7000, 0], MS), pa.array([1.5, 2.5, None])]
 )
@@ -137,6 +140,7 @@ UNION = pa.UnionArray.from_sparse(
          pa.map_(pa.string(), pa.dictionary(pa.int8(), pa.int8()))),
         (pa.array([{"x": [None]}, None], pa.struct({"x": pa.list_(pa.null())})),
          pa.struct({"x": pa.list_view(pa.float32())})),
+        (pa.StructArray.from_arrays([JSON], ["j"]), pa.struct({"j": pa.json_()})),
         (UNION, pa.sparse_union([pa.field("0", S), pa.field("1", pa.float32())], [0, 1])),
     ],
     ids=lambda value: str(value.type if isinstance(value, pa.Array) else value),
@@ -148,6 +152,19 @@ def test_types_that_arrow_has_no_cast_to(column, arrow):
     assert xt.to_arrow(records)["x"].to_pylist() == column.to_pylist()
     written = xt.to_arrow(xt.from_arrow(table, nulls="mask"), pa.schema({"x": arrow}))
     assert written["x"].to_pylist() == column.to_pylist()
+
+
+def test_lists_of_pairs_are_maps():
+    """In awkward and in Parquet of other programs, a map is a list of records."""
+    pairs = [[{"key": "a", "value": 1}, {"key": "b", "value": None}], None, []]
+    arrow = pa.map_(pa.large_string(), pa.int8())
+    schema = pa.schema({"x": arrow})
+    records = xt.from_arrow(pa.table({"x": pairs}), schema=schema, nulls="mask")
+    assert xt.to_arrow(records)["x"].type == arrow
+    assert xt.to_arrow(records)["x"].to_pylist() == [[("a", 1), ("b", None)], None, []]
+    for other in ([[{"key": None, "value": 1}]], [[{"x": "a", "value": 1}]]):
+        with pytest.raises(errors.DTypeError, match="x: expected values of Arrow type"):
+            xt.from_arrow(pa.table({"x": other}), schema=schema, nulls="mask")
 
 
 def test_types_of_other_structure_stay_errors():

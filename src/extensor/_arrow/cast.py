@@ -79,7 +79,7 @@ def _cast(array: pa.Array | pa.ChunkedArray, arrow: pa.DataType) -> pa.Array | p
         return made
     try:
         return array.cast(arrow)
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         made = _cast_inside(array, arrow)
         if made is None:
             raise
@@ -93,6 +93,8 @@ def _cast_inside(array: Any, arrow: pa.DataType) -> pa.Array | pa.ChunkedArray |
         return pa.chunked_array([_cast(chunk, arrow) for chunk in array.chunks], arrow)
     if t.is_null(have):
         return nulls_of(arrow, len(array))
+    if isinstance(have, pa.JsonType) and isinstance(arrow, pa.JsonType):
+        return pa.ExtensionArray.from_storage(arrow, _cast(array.storage, arrow.storage_type))
     if is_encoded(have):
         return _cast(decode(array), arrow)
     if is_encoded(arrow):
@@ -104,6 +106,9 @@ def _cast_inside(array: Any, arrow: pa.DataType) -> pa.Array | pa.ChunkedArray |
         lengths = pc.list_value_length(array).fill_null(0).to_numpy()
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
         return _lists(offsets, _cast(items_of(array), arrow.value_type), arrow, array.is_null())
+    if t.is_list(have) and t.is_map(arrow) and _is_of_pairs(have, wanted):
+        array = _cast(array, pa.list_(pa.struct(wanted)))
+        have = arrow
     if t.is_map(have) and t.is_map(arrow):
         inner, wanted = [array.values], [pa.field("entries", pa.struct(wanted))]
     elif t.is_fixed_size_list(have) and have.id == arrow.id and have.list_size == arrow.list_size:
@@ -113,8 +118,14 @@ def _cast_inside(array: Any, arrow: pa.DataType) -> pa.Array | pa.ChunkedArray |
     else:
         return None
     children = [_cast(one, field.type) for one, field in zip(inner, wanted, strict=True)]
-    own = array.buffers()[: have.num_buffers]
+    own = array.buffers()[: array.type.num_buffers]
     return pa.Array.from_buffers(arrow, len(array), own, children=children)
+
+
+def _is_of_pairs(arrow: pa.DataType, wanted: list[pa.Field]) -> bool:
+    """Returns whether a type is the lists of records that stand for a map, such as in awkward."""
+    names = {field.name for field in inner_fields(arrow.value_type)}
+    return pa.types.is_struct(arrow.value_type) and names == {field.name for field in wanted}
 
 
 def _names(arrow: pa.DataType) -> object:
