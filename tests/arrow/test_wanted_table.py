@@ -119,6 +119,7 @@ def test_infinite_numbers_stay_infinite():
 
 
 S, MS = pa.timestamp("s"), pa.timestamp("ms")
+AGO = pa.MonthDayNano([1, -2, 3])
 JSON = pa.ExtensionArray.from_storage(
     pa.json_(pa.large_string()), pa.array(["1", None], pa.large_string())
 )
@@ -141,6 +142,8 @@ UNION = pa.UnionArray.from_sparse(
         (pa.array([{"x": [None]}, None], pa.struct({"x": pa.list_(pa.null())})),
          pa.struct({"x": pa.list_view(pa.float32())})),
         (pa.StructArray.from_arrays([JSON], ["j"]), pa.struct({"j": pa.json_()})),
+        (pa.StructArray.from_arrays([pa.array([AGO]), pa.array([1])], ["i", "n"]),
+         pa.struct({"i": pa.month_day_nano_interval(), "n": pa.int8()})),
         (UNION, pa.sparse_union([pa.field("0", S), pa.field("1", pa.float32())], [0, 1])),
     ],
     ids=lambda value: str(value.type if isinstance(value, pa.Array) else value),

@@ -480,3 +480,11 @@ def test_any_arrow_data_comes_back(schema_and_data):
 
 def of_one_size(arrow):
     return pa.types.is_fixed_size_list(arrow)
+
+
+def test_intervals_come_back_by_their_spec():
+    records = xt.from_arrow(
+        pa.table({"x": pa.array([pa.MonthDayNano([1, -2, 3]), None])}), nulls="mask"
+    )
+    again = xt.from_pandas(xt.to_pandas(records), schema=xt.spec_of(records))
+    assert xt.to_arrow(again) == xt.to_arrow(records)

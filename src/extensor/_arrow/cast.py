@@ -73,6 +73,8 @@ def _cast(array: pa.Array | pa.ChunkedArray, arrow: pa.DataType) -> pa.Array | p
 
     These are unions, and, unless the values are text, dictionaries, runs and views of lists.
     """
+    if array.type.equals(arrow):  # Arrow does not cast intervals, not even to their own type
+        return array
     # Of slices of views of lists, Arrow makes lists with wrong offsets (pyarrow 26).
     made = _cast_inside(array, arrow) if contains_type(array.type, is_view) else None
     if made is not None:

@@ -395,7 +395,8 @@ def _convert(cells: Sequence[Any]) -> pa.Array:
     kinds: set[Any] = {v.dtype if isinstance(v, np.ndarray) else type(v) for v in cells}
     kinds.discard(type(None))
     is_exact = len(kinds) == 1 and getattr(next(iter(kinds)), "kind", "") in ("m", "M")
-    if contains_type(arrow, t.is_temporal) and not is_exact:
+    is_time = contains_type(arrow, lambda each: t.is_temporal(each) and not t.is_interval(each))
+    if is_time and not is_exact:
         raise TypeError("times of several kinds")
     if (t.is_integer(arrow) or t.is_floating(arrow)) and kinds & {bool, np.bool_}:
         raise TypeError("bools beside numbers")
