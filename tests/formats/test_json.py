@@ -477,6 +477,18 @@ def test_arrow_still_guesses_timestamps():
     assert pa.types.is_timestamp(table.schema.field("x").type)
 
 
+@pytest.mark.parametrize("permutation", [None, [1, 0]])
+def test_tensors_are_read_as_they_are_written(reader, permutation):
+    tensors = pa.fixed_shape_tensor(pa.float64(), [2, 3], permutation=permutation)
+    storage = pa.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.5]], tensors.storage_type)
+    table = pa.table({"x": pa.ExtensionArray.from_storage(tensors, storage)})
+    text = io.BytesIO()
+    xt.write_json(xt.from_arrow(table), text)
+    read = reader(text.getvalue(), schema=table.schema)
+    assert read["x"].numpy().tolist() == table["x"].chunk(0).to_numpy_ndarray().tolist()
+    assert xt.to_arrow(read).column(0) == table.column(0).chunk(0)
+
+
 def test_a_time_of_day_keeps_its_nanoseconds(reader):
     schema = pa.schema({"at": pa.time64("ns")})
     text = lines({"at": "00:00:00.000001001"}, {"at": "00:00:01"})

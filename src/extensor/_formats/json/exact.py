@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import decoded_type, inner_fields, is_encoded, is_list, is_text
@@ -285,6 +286,12 @@ def _as_type(value: object, arrow: pa.DataType) -> object:
         return _as_type(value, arrow.value_type)
     if t.is_union(arrow):
         return _as_variant(value, [field.type for field in inner_fields(arrow)])
+    if isinstance(arrow, pa.FixedShapeTensorType) and isinstance(value, list):
+        flat = np.array(value, object)  # as `write_json` writes it
+        if flat.shape != (math.prod(arrow.shape),):
+            return value
+        order = arrow.permutation or range(len(arrow.shape))
+        return flat.reshape(arrow.shape).transpose(order).tolist()
     if t.is_struct(arrow) and isinstance(value, dict):
         fields = {field.name: field.type for field in arrow.fields}
         return {
