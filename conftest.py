@@ -130,7 +130,7 @@ def _run_python(
     code: str,
     *,
     env: Mapping[str, str] | None = None,
-    timeout: float = 120,
+    timeout: float = 300,
     check: bool = True,
     fresh: bool = False,
 ) -> subprocess.CompletedProcess[str]:
@@ -191,5 +191,5 @@ def _text(output: bytes | str | None) -> str:
 
 @pytest.fixture(scope="session")
 def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`run_python(code, env=None, timeout=120, check=True, fresh=False)`: a process of its own."""
+    """`run_python(code, env=None, timeout=300, check=True, fresh=False)`: a process of its own."""
     return _run_python

@@ -159,7 +159,7 @@ def found(run_python):
     pytest.importorskip("awkward")
     lines = [f"FOUND[{name!r}] = {claim[2]}" for name, claim in CLAIMS.items()]
     code = "\n".join([SETUP, *lines, "import sys", "assert 'extensor' not in sys.modules"])
-    printed = run_python(code + "\nprint('FOUND' + json.dumps(FOUND))", timeout=300).stdout
+    printed = run_python(code + "\nprint('FOUND' + json.dumps(FOUND))").stdout
     return json.loads(printed.rpartition("FOUND")[2])
 
 

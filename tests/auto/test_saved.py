@@ -184,7 +184,7 @@ else:
 def test_a_model_that_was_saved_with_the_peer_is_loaded(run_python, tmp_path):
     """The serialization of the peer is an older version of that of extensor."""
     folder = str(tmp_path)
-    run_python(shelf("peer") + SAVE.format(folder=folder), timeout=240)
+    run_python(shelf("peer") + SAVE.format(folder=folder))
     run_python(shelf("xt") + LOAD.format(folder=folder))
 
 

@@ -32,7 +32,7 @@ def run(run_python, name, folder):
     [path] = FOLDER.rglob(f"{name}.py")
     units = ROOT / "packages" / "extensor-quantity" / "src"
     code = RUN.format(folder=str(folder), own=str(path.parent), units=str(units), path=str(path))
-    *printed, last = run_python(code, timeout=300).stdout.splitlines()
+    *printed, last = run_python(code).stdout.splitlines()
     assert_printed_as_the_readme_says(name, printed)
     return json.loads(last)
 

@@ -27,7 +27,7 @@ runpy.run_path({path!r}, run_name="__main__")
 
 def test_a_researcher_reaches_the_goal(run_python, tmp_path):
     path = FOLDER / "researcher.py"
-    printed = run_python(RUN.format(folder=str(tmp_path), path=str(path)), timeout=300).stdout
+    printed = run_python(RUN.format(folder=str(tmp_path), path=str(path))).stdout
     assert printed.splitlines()[-1] == "done"
 
 

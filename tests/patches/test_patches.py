@@ -65,7 +65,7 @@ def compared(run_python, more="", **env):
         registries=REGISTRIES,
         more=textwrap.dedent(more),
     )
-    untold, unchanged, count = run_python(code, env=env, timeout=300).stdout.splitlines()[-3:]
+    untold, unchanged, count = run_python(code, env=env).stdout.splitlines()[-3:]
     return untold, unchanged, int(count.split()[0])
 
 
