@@ -96,6 +96,16 @@ def test_a_call_of_a_functional_model_takes_them_too(data):
     np.testing.assert_array_equal(tf.function(lambda: model(DATA[data]))(), model(VALUE))
 
 
+# Keras 3.10 loads a model of one input as one of a list of one.
+@pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't match:UserWarning")
+@pytest.mark.parametrize("data", DATA)
+def test_a_model_of_a_list_of_one_input_takes_them_too(data):
+    record = xt.keras.Input(SPEC, name="recipe")
+    model = xt.keras.Model([record], keras.layers.Dense(1)(record["x"]))
+    np.testing.assert_array_equal(model.predict_on_batch(DATA[data]), model(VALUE))
+    np.testing.assert_array_equal(model.predict(DATA[data], verbose=0), model(VALUE))
+
+
 def test_wrong_records_name_the_field():
     wrong = [{**RECORDS[0], "minutes": ["soon"]}]
     with pytest.raises(errors.DTypeError, match=r"minutes\[\*\], record 0: expected float32"):

@@ -311,7 +311,7 @@ def test_row_splits_that_do_not_cut_the_values_are_an_error(splits, make):
 
 
 @pytest.mark.parametrize("splits", [[0.0, 3.0], ["a"], [True, False], [0, None, 3],
-                                    np.array([0, 3], np.int16), np.array([0, 3], np.uint64)],
+                                    tf.constant([0, 3], tf.int16), np.array([0, 3], np.uint64)],
                          ids=str)  # fmt: skip
 def test_row_splits_are_int64_or_int32(splits):
     with pytest.raises(DTypeError, match="int64 or int32"):
@@ -323,6 +323,16 @@ def test_row_splits_keep_their_dtype_and_lists_become_int64():
     assert Ragged.from_row_splits(values, [0, 3]).row_splits.dtype == tf.int64
     assert Ragged.from_row_splits(values, (0, 3)).row_splits.dtype == tf.int64
     assert Ragged.from_row_splits(Dense([0], {"x": []}), [0]).row_splits.dtype == tf.int64
+    for dtype in (np.int8, np.uint16, np.uint32):  # as tf.RaggedTensor takes them
+        for make, numbers in (
+            ("row_splits", [0, 3]),
+            ("row_lengths", [3]),
+            ("value_rowids", [0] * 3),
+        ):
+            given = getattr(Ragged, f"from_{make}")(values, np.array(numbers, dtype))
+            expected = getattr(tf.RaggedTensor, f"from_{make}")([1, 2, 3], np.array(numbers, dtype))
+            assert given.row_splits.dtype == expected.row_splits.dtype == tf.int64
+            assert given["x"].to_list() == expected.to_list()
     for dtype in (tf.int32, tf.int64):
         splits = tf.constant([0, 3], dtype)
         assert Ragged.from_row_splits(values, splits).row_splits is splits

@@ -12,9 +12,13 @@ from extensor._memory import array_over
 from extensor._typing import TensorLike
 from extensor.errors import DTypeError, StructureError
 
+_SMALLER = (np.int8, np.int16, np.uint8, np.uint16, np.uint32)
+
 
 def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
     """Returns an integer tensor: of int32 for an int32 array or tensor, else of int64.
+
+    As TensorFlow does, it takes arrays of all integers that fit, and tensors of int32 and int64.
 
     Args:
         value: A number, array, tensor or variable, or a list of numbers or scalar tensors.
@@ -22,7 +26,8 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
         rank: The required rank. Default: any rank.
 
     Raises:
-        DTypeError: If the values are not int32 or int64 (also a TypeError).
+        DTypeError: If the values are no integers, an array of uint64, or a tensor of another dtype
+            (also a TypeError).
         StructureError: If the rank differs, or a list is ragged (also a ValueError).
 
     >>> import extensor as xt
@@ -45,6 +50,8 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
             raise StructureError(path, "integers", "lists of different lengths", fix) from error
         is_integer = array.dtype.kind == "i" or array.size == 0
         value = array.astype(np.int64) if is_integer else array
+    if isinstance(value, np.ndarray) and value.dtype in _SMALLER:
+        value = value.astype(np.int64)
     if value.dtype not in (np.int64, np.int32, tf.int64, tf.int32):
         fix = "Convert it with tf.cast(value, tf.int64)."
         raise DTypeError(path, "int64 or int32", value.dtype.name, fix)

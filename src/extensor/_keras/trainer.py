@@ -399,7 +399,10 @@ class Trainer(OwnBuild, keras.Model):
     def _input_specs(self) -> Nest:
         """Returns the nest of specs of the model's input, or None if it is not known."""
         given = {} if self._call_spec is None else self._call_spec.specs
-        return next(iter(given.values()), None)
+        specs: Nest = next(iter(given.values()), None)
+        # Keras 3.10 loads a model of one input as a model of a list of one input.
+        is_one = type(specs) in (list, tuple) and len(specs) == 1
+        return specs[0] if is_one and isinstance(specs[0], tf.TypeSpec) else specs
 
     def _build_for_strategy(self, data: Nest) -> None:
         """Creates all variables, if the model has a strategy.
