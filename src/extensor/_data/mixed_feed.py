@@ -13,7 +13,8 @@ from extensor._data.ahead import ReadAhead
 from extensor._data.draws import Draws, Numbers
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.position import Positioned, Resumable, checked_state
+from extensor._data.position import Positioned, Resumable
+from extensor._data.state_check import checked_state
 from extensor.errors import StructureError
 
 _PART = 1 << 12  # so many draws are computed at once

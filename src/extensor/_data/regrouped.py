@@ -16,8 +16,9 @@ import tensorflow as tf
 from extensor._data.ahead import ReadAhead
 from extensor._data.earlier_runs import Place
 from extensor._data.feed import Feed
-from extensor._data.position import Resumable, checked_state
+from extensor._data.position import Resumable
 from extensor._data.state import feed_of, methods_of_other_batches
+from extensor._data.state_check import checked_state
 from extensor._data.stream import feeds, feeds_in, stream
 from extensor.errors import StructureError
 

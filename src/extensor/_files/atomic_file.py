@@ -68,7 +68,9 @@ def _temporaries(path: str) -> Iterator[str]:
 
 def _create(path: str) -> tuple[str, IO[bytes]]:
     """Creates a temporary file; returns its path, and an open file that holds a lock on it."""
-    for temporary in _temporaries(path):
+    names = _temporaries(path)
+    while True:
+        temporary = next(names)
         with contextlib.suppress(FileExistsError):  # that of another writer
             # A file object, because Python closes it if an interrupt occurs before it is returned.
             lock = open(temporary, "xb")  # noqa: SIM115
@@ -80,7 +82,6 @@ def _create(path: str) -> tuple[str, IO[bytes]]:
                 os.unlink(temporary)
                 raise
             lock.close()
-    raise AssertionError("The names have no end.")
 
 
 def _is_locked(lock: IO[bytes], path: str) -> bool:
