@@ -40,6 +40,7 @@ OTHER_ERRORS = {
     ("_formats/iceberg.py", "_decode", "ValueError"): (
         "The reader makes a FormatError with the file of it, as of the errors of pyiceberg."
     ),
+    ("_formats/awkward.py", "to_awkward", "NotImplementedError"): _CAUGHT,
     ("_formats/tfrecord/files.py", "_decompress", "error"): _CAUGHT,
     ("_data/position.py", "_checked_shard", "TypeError"): _CAUGHT,
     ("_cli/records.py", "_fill_of", "BadParameter"): "click shows it with the usage.",
