@@ -1,5 +1,7 @@
 """Records as plain Python."""
 
+import copy
+import pickle
 import re
 
 import pyarrow as pa
@@ -47,6 +49,18 @@ def test_masked_fields_and_lists_are_those_of_python(scores, data):
         {"score": s, "tags": t, "hidden": None if s is None else t}
         for s, t in zip(scores, tags, strict=True)
     ]
+
+
+@given(st.lists(st.lists(st.none() | st.integers(0, 86_400 * 10**9 - 1)), max_size=4))
+def test_times_of_day_come_back_with_all_their_digits(numbers):
+    arrow = pa.list_(pa.time64("ns"))
+    data = pa.table({"at": pa.array(numbers, pa.list_(pa.int64())).cast(arrow)})
+    records = xt.from_arrow(data, nulls="mask")
+    times = records.to_py()
+    assert times == data.to_pylist()  # of which Arrow cuts the nanoseconds
+    for kept in (times, copy.deepcopy(times), pickle.loads(pickle.dumps(times))):
+        again = xt.to_arrow(xt.spec_of(records).cast(kept))
+        assert again["at"].cast(pa.list_(pa.int64())).to_pylist() == numbers
 
 
 def test_bytes_that_are_not_text_are_an_error_that_names_their_path():

@@ -38,8 +38,8 @@ class Conversions(RecordsBase):
 
         The data that `xt.struct.constant` takes comes back: dates, times, Decimals, UUIDs, str and
         bytes, as the Arrow type of the field says (see `arrow_types`). Times in nanoseconds are
-        those of pandas. Values that a mask excludes are None. Values of a union are those of their
-        variant.
+        those of pandas, and times of day a datetime.time with a `nanosecond`. Values that a mask
+        excludes are None. Values of a union are those of their variant.
 
         Args:
             text: Whether strings become str. By default those do that are known to be text: of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import functools
 import itertools
@@ -97,10 +98,38 @@ def _decoders_of(arrow: pa.DataType, text: bool | None) -> Decoders:
         return functools.partial(_wide_decimals, unit.size)
     if t.is_decimal(arrow):
         arrow = pa.decimal64(18, arrow.scale)
+    if t.is_time64(arrow) and arrow.unit == "ns":
+        return _each(_times_of_day)
     numbers = pa.int32() if arrow.bit_width == 32 else pa.int64()
     if t.is_timestamp(arrow) and arrow.tz is not None:
         return _each(lambda items: _with_zone(pa.array(items, numbers).view(arrow)))
     return _each(lambda items: pa.array(items, numbers).view(arrow).to_pylist())
+
+
+class Time(datetime.time):
+    """A time of day with nanoseconds, as pandas.Timestamp has for points in time.
+
+    It is equal to the time without them, because a datetime.time has none.
+    """
+
+    nanosecond = 0
+
+    @classmethod
+    def of(cls, time: datetime.time, nanosecond: int) -> Time:
+        """Returns a time with nanoseconds."""
+        made = cls(time.hour, time.minute, time.second, time.microsecond)
+        made.nanosecond = nanosecond
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        time = datetime.time(self.hour, self.minute, self.second, self.microsecond)
+        return Time.of, (time, self.nanosecond)
+
+
+def _times_of_day(items: list[Any]) -> list[Any]:
+    times = pa.array(items, pa.int64()).view(pa.time64("ns")).to_pylist()
+    pairs = zip(times, items, strict=True)
+    return [Time.of(time, n % 1000) if n is not None and n % 1000 else time for time, n in pairs]
 
 
 class UnknownZoneError(ValueError):

@@ -90,16 +90,24 @@ def _or_null(start: str, values: pa.StringArray, end: str = "") -> _Parts:
 
 
 def _merged(parts: _Parts) -> _Parts:
-    """Returns the same text in fewer parts: none is empty, and no two texts follow each other."""
+    """Returns the same text in fewer parts: all others are arrays, and no text is empty."""
     merged: _Parts = []
     for part in parts:
-        if not isinstance(part, str):
-            merged.append(part)
-        elif merged and isinstance(merged[-1], str):
-            merged[-1] += part
-        elif part:
-            merged.append(part)
+        if isinstance(part, pa.Array) or not merged or isinstance(merged[-1], pa.Array):
+            merged += [] if isinstance(part, str) and not part else [part]
+        else:
+            merged[-1] = _joined(merged[-1], part)
     return merged
+
+
+def _joined(a: str | _Choice, b: str | _Choice) -> str | _Choice:
+    """Returns the text of two parts after one another."""
+    if isinstance(a, str):
+        return a + b if isinstance(b, str) else _Choice(tuple(a + x for x in b.texts), b.numbers)
+    if isinstance(b, str):
+        return _Choice(tuple(x + b for x in a.texts), a.numbers)
+    texts = tuple(x + y for x in a.texts for y in b.texts)
+    return _Choice(texts, a.numbers * len(b.texts) + b.numbers)
 
 
 def _interleave(parts: _Parts, count: int) -> pa.StringArray:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from extensor._arrow.arrow_type import (
     with_inner_fields,
 )
 from extensor._arrow.times_of_text import is_time, time_of_text
+from extensor._struct.to_python import Time
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -186,14 +186,6 @@ def value_of(value: str, arrow: pa.DataType) -> object:
         made = converted_leaf(pa.array([value], pa.string()), arrow)[0]
     except InexactError:
         return value
-    found = made.as_py()
-    if pa.types.is_time64(arrow) and arrow.unit == "ns":
-        found = _Time(found.hour, found.minute, found.second, found.microsecond)
-        found.nanosecond = made.value % 1000
-    return found
-
-
-class _Time(datetime.time):
-    """A time of day with nanoseconds, as pandas has for timestamps."""
-
-    nanosecond = 0
+    is_fine = pa.types.is_time64(arrow) and arrow.unit == "ns"
+    nanosecond = made.value % 1000 if is_fine else 0
+    return Time.of(made.as_py(), nanosecond) if nanosecond else made.as_py()
