@@ -121,6 +121,9 @@ class Time(datetime.time):
         made.nanosecond = nanosecond
         return made
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, nanosecond={self.nanosecond})"
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         time = datetime.time(self.hour, self.minute, self.second, self.microsecond)
         return Time.of, (time, self.nanosecond)

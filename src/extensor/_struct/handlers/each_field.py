@@ -239,8 +239,10 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
             {n: concat_values([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
-    if all(is_masked(v) and records_in(v) is not None for v in values) and (
-        len({value.mask.shape.rank for value in values}) == 1
+    if (
+        all(are_masked)
+        and all(records_in(v) is not None for v in values)
+        and (len({value.mask.shape.rank for value in values}) == 1)
     ):
         inner = concat_values([value.values for value in values], name)
         return type(first)._of_joined(inner, tf.concat, [value.mask for value in values])
