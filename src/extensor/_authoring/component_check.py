@@ -50,11 +50,11 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
             raise StructureError(path, "integers", "lists of different lengths", fix) from error
         is_integer = array.dtype.kind == "i" or array.size == 0
         value = array.astype(np.int64) if is_integer else array
-    if isinstance(value, np.ndarray) and value.dtype in _SMALLER:
-        value = value.astype(np.int64)
     if value.dtype not in (np.int64, np.int32, tf.int64, tf.int32):
-        fix = "Convert it with tf.cast(value, tf.int64)."
-        raise DTypeError(path, "int64 or int32", value.dtype.name, fix)
+        if not isinstance(value, np.ndarray) or value.dtype not in _SMALLER:
+            fix = "Convert it with tf.cast(value, tf.int64)."
+            raise DTypeError(path, "int64 or int32", value.dtype.name, fix)
+        value = value.astype(np.int64)
     tensor = tf.convert_to_tensor(value)
     if rank is not None and tensor.shape.rank not in (rank, None):
         expected = "a vector" if rank == 1 else f"{rank} dimension(s)"

@@ -79,7 +79,8 @@ def _create(path: str) -> tuple[str, IO[bytes]]:
                     return temporary, lock
             except BaseException:
                 lock.close()
-                os.unlink(temporary)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
                 raise
             lock.close()
 

@@ -90,7 +90,7 @@ def _or_null(start: str, values: pa.StringArray, end: str = "") -> _Parts:
 
 
 def _merged(parts: _Parts) -> _Parts:
-    """Returns the same text in fewer parts: all others are arrays, and no text is empty."""
+    """Returns the same text in fewer parts: one between two arrays, and no empty text."""
     merged: _Parts = []
     for part in parts:
         if isinstance(part, pa.Array) or not merged or isinstance(merged[-1], pa.Array):

@@ -239,11 +239,8 @@ def concat_values(values: Sequence[Any], name: str) -> FieldValue:
             {n: concat_values([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
-    if (
-        all(are_masked)
-        and all(records_in(v) is not None for v in values)
-        and (len({value.mask.shape.rank for value in values}) == 1)
-    ):
+    are_records = all(are_masked) and all(records_in(value) is not None for value in values)
+    if are_records and len({value.mask.shape.rank for value in values}) == 1:
         inner = concat_values([value.values for value in values], name)
         return type(first)._of_joined(inner, tf.concat, [value.mask for value in values])
     if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first, tf.concat):
